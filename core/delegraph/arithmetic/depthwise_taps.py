@@ -157,7 +157,7 @@ class DepthwiseTaps:
 
 def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
     """Return the taps of a window row, grouped by the phase of columns that the taps read."""
-    period = phases // math.gcd(across.dilation, phases)  # taps until the phase comes again
+    period = phases // math.gcd(across.dilation, phases)  # taps until a phase repeats
     found = []
     for first in range(min(period, across.kernel)):
         place, index = divmod(first * across.dilation, phases)

@@ -96,7 +96,7 @@ def integer_weights(
         totals[block] = np.abs(matrix[block]).sum(axis=1, dtype=exact)
     bounds = totals * largest
     dtype = exact_float(bounds.max(initial=0)) if is_fixed else np.dtype(np.float64)
-    matrix = matrix.astype(dtype, copy=False).T  # [K, O]: BLAS reads it as it lies
+    matrix = matrix.astype(dtype, copy=False).T  # [K, O]: BLAS reads this order without a copy
     return IntegerWeights(split_groups(matrix, groups), sums.astype(np.int64), bounds)
 
 

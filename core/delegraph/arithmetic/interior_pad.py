@@ -68,7 +68,7 @@ class InteriorPadding:
         for size, before, after, gap in zip(shape, low, high, between, strict=True):
             step = gap + 1
             length = max(0, before + max(0, (size - 1) * step + 1) * (size > 0) + after)
-            first = max(0, -(before // step))  # of the elements that are not cropped away
+            first = max(0, -(before // step))  # first element that is not cropped
             last = min(size, (length - 1 - before) // step + 1)
             padded.append(length)
             source.append(slice(first, max(first, last)))

@@ -223,7 +223,7 @@ def interpolation_points(
         points = here - round_half_away(error / real(2))
         last = round_half_away(sample(np.array([high])))
         points = np.clip(np.concatenate([points, last]), -32768, 32767)
-    points = np.nan_to_num(points, nan=0.0)  # as x86 converts what overflowed
+    points = np.nan_to_num(points, nan=0.0)  # as x86 converts overflowed numbers
     return np.asarray(points.astype(np.int64))
 
 

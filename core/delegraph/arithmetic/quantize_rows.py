@@ -75,9 +75,9 @@ def _asymmetric(low: np.float32, high: np.float32) -> tuple[np.float32, np.float
     if least == most:
         return np.float32(1), np.float32(1), 0
     scale = float(high - low) / 255  # the difference in float32
-    if not math.isfinite(scale):  # the official kernel's products are NaN, too
+    if not math.isfinite(scale):  # the official kernel's products are NaN too
         return np.float32(np.nan), np.float32(np.nan), 0
-    # Both ends give a zero point; the one with the smaller rounding error counts.
+    # Each end gives a zero point; the one with the smaller rounding error is used.
     is_low_closer = 128 + abs(least / scale) < 127 + abs(most / scale)
     zero_point = -128 - least / scale if is_low_closer else 127 - most / scale
     zero_point = round_half_away(min(max(zero_point, -128), 127))

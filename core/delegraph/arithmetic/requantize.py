@@ -77,7 +77,7 @@ def requantizer(
         return Requantize(context, scaling, wide_bias, bound, zero_point, low, high, kind)
 
     def wrapping(acc: NDArray[Any], out: NDArray[Any]) -> None:
-        # What leaves 32 bits wraps before it saturates, as in the official kernels.
+        # Sums beyond 32 bits wrap before they saturate, as in the official kernels.
         scaled = scaling.exact(acc.astype(np.int64) + wide_bias).astype(np.int32)
         out[...] = np.clip(scaled.astype(np.int64) + zero_point, low, high)
 
@@ -153,7 +153,7 @@ class Requantize:
         zero_point, (low, high) = self._zero_point, self._range
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
         product = bound * scaling.factor
-        offset = np.abs(bias * scaling.factor) + 1  # with the half
+        offset = np.abs(bias * scaling.factor) + 1  # including the half
         values = 1 << (8 * self._dtype.itemsize)
         if _is_exact(limit, product, offset + values, values):
             return Method.TRUNCATE
@@ -224,7 +224,7 @@ class Requantize:
     def _store(self, acc: NDArray[Any], out: NDArray[Any]) -> None:
         length = acc.shape[-1]
         value = self._product.data[: acc.size].reshape(acc.shape)
-        np.copyto(value, acc)  # faster than letting the product convert
+        np.copyto(value, acc)  # faster than a conversion in the product
         value *= self._factor[:length]
         if self._splits_signs:
             value += self._product_bias[:length]
@@ -237,7 +237,7 @@ class Requantize:
         np.clip(value, self._low, self._high, out=value)
         if self._shift:
             value += self._shift
-        np.copyto(out, value, casting="unsafe")  # truncates, and nothing is negative any more
+        np.copyto(out, value, casting="unsafe")  # truncates; no value is negative any more
         if self._sign_bit:
             np.bitwise_xor(out, out.dtype.type(self._sign_bit), out=out)
 

@@ -157,7 +157,7 @@ def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Num
     keep_x = 1 - share_x
     blocks = row_blocks(rows, n * len(share_x))
 
-    @lru_cache(maxsize=16)  # for whole-number scales, the shares of the rows come round soon
+    @lru_cache(maxsize=16)  # for whole-number scales, the shares of the rows repeat soon
     def weights(shares: bytes) -> tuple[Floats, Floats, Floats, Floats]:
         share = np.frombuffer(shares, np.float32)[:, None]
         keep = 1 - share

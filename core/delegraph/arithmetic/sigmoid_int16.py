@@ -97,5 +97,5 @@ def _sigmoid_table() -> Integers:
     exact = 65536 / (1 + np.exp(-np.arange(0, 256.5, 0.5) / 24))
     here, middle, following = exact[:-1:2], exact[1::2], exact[2::2]
     table = np.rint(here + (middle - (here + following) / 2) / 2).astype(np.int64)
-    table[-1] = 65535  # where interpolation saturates
+    table[-1] = 65535  # value at which interpolation saturates
     return table

@@ -88,7 +88,7 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
     new = masks.new_axis & ~masks.ellipsis
     dims = rank + (new & ((1 << count) - 1)).bit_count()
     spec: list[int] = []
-    hidden = 0  # dimensions that an ellipsis stands for, without the first
+    hidden = 0  # further dimensions that an ellipsis covers
     while (i := len(spec)) < dims:
         if masks.ellipsis >> i & 1:
             stop = max(i + 1, min(i + 1 + dims - count, dims))
@@ -111,7 +111,7 @@ def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> sl
     """Return the slice of one dimension, or an integer when the dimension is dropped."""
     if step == 0:
         raise OperatorError(f"stride {i} is 0, expected another value")
-    low, high = (0, dim) if step > 0 else (-1, dim - 1)  # where a walk may begin and end
+    low, high = (0, dim) if step > 0 else (-1, dim - 1)  # range of valid starts and stops
     start = _clamped(begin + dim if begin < 0 else begin, low, high)
     if masks.begin >> i & 1:
         start = 0 if step > 0 else dim - 1

@@ -29,8 +29,8 @@ _INPUTS = {
 }
 _INDICES = {TensorType.INT32, TensorType.INT64}
 _SHORT = 32  # longest row that is searched column by column
-_MANY = 2048  # rows from which that pays
-_SMALL = 1 << 14  # elements that are looked through before elements are picked out
+_MANY = 2048  # number of rows from which this is faster
+_SMALL = 1 << 14  # number of elements up to which all are searched
 _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 
@@ -149,7 +149,7 @@ def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Ev
             for column, position in zip(others, positions[1:], strict=True):
                 search.is_better(column, best, out=found.view(np.bool_))
                 np.multiply(found, position, candidate)
-                np.maximum(index, candidate, out=index)  # positions only grow
+                np.maximum(index, candidate, out=index)  # positions only increase
                 search.better(best, column, out=best)
             if is_float and np.isnan(best.max()):
                 index = search.first_number(block, 1)

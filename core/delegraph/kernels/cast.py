@@ -81,7 +81,7 @@ def saturate(x: NDArray[Any], y: NDArray[Any]) -> None:
         SaturatingCastFloatingToInteger, tflite/kernels/cast.cc.
     """
     limits = np.iinfo(y.dtype)
-    real = np.float32 if x.dtype.itemsize == 2 else x.dtype.type  # float16 cannot hold the limits
+    real = np.float32 if x.dtype.itemsize == 2 else x.dtype.type  # float16 lacks the limits
     low, high = real(limits.min), real(limits.max)
     if int(high) > limits.max:
         high = np.nextafter(high, real(0))
@@ -100,7 +100,7 @@ def _packed(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
     def pack_values() -> None:
         low, high = _PACKED_LIMITS[y.type]
-        values = np.where(x.data <= high, x.data, high)  # NaN becomes the largest, too
+        values = np.where(x.data <= high, x.data, high)  # NaN becomes the largest too
         y.data[...] = pack(values.clip(low).astype(np.int8), y.type)
 
     return unpack_values if x.is_packed else pack_values

@@ -146,8 +146,8 @@ def prepare_while(context: OpContext, node: Node) -> Eval:
         values = [Value.of(tensor) for tensor in inputs]
         condition.take(values)
         while bool(condition.invoke()[0].data.reshape(-1)[0]):
-            # By way of the condition's inputs, whose memory the body does not share: a body that
-            # passes inputs through may swap them.
+            # Values pass through the condition's inputs, which share no memory with the body's: a
+            # body that returns its inputs may swap them.
             body.take(_carried(condition, values))
             values = body.invoke()
             condition.take(values)

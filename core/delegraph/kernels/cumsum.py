@@ -32,7 +32,7 @@ def prepare_cumsum(context: OpContext, node: Node) -> Eval:
             "dimension in the first and one element in the second"
         )
     if axis.is_constant_or_persistent:
-        normalized_axis(integers(axis)[0], len(x.shape))  # refuses a wrong one now
+        normalized_axis(integers(axis)[0], len(x.shape))  # raises for a wrong axis now
     context.resize_tensor(y, x.shape)
     exclusive = bool(option(node, "exclusive", False))
     step = -1 if option(node, "reverse", False) else 1

@@ -17,7 +17,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
-_LANES = 8  # of the official kernel's vector loop; it computes the rest as the formula stands
+_LANES = 8  # lanes of the official vector loop; the other elements follow the formula
 _TYPES = {
     TensorType.INT2,
     TensorType.INT4,

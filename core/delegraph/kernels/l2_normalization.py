@@ -49,13 +49,13 @@ def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
 
 def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
     if not x.shape[-1]:
-        return lambda: None  # there is no last sum, and nothing to divide
+        return lambda: None  # there is no element to divide
     length = context.scratch((*x.shape[:-1], 1), np.float32)
 
     def run() -> None:
         out, r = y.data, length.data
         np.square(x.data, out)
-        np.add.accumulate(out, -1, out=out)  # one after the other, as the official sum rounds
+        np.add.accumulate(out, -1, out=out)  # element by element, as the official sum rounds
         np.sqrt(out[..., -1:], r)
         np.maximum(r, _EPSILON, out=r)
         np.divide(x.data, r, out)

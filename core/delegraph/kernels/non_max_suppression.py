@@ -137,7 +137,7 @@ def kept_boxes(
         if score == best.score:
             kept.append(best.row)
             kept_scores.append(score)
-        if score > threshold:  # the official kernel leaves a kept box in the queue, too
+        if score > threshold:  # the official kernel also keeps a kept box in the queue
             push(heap, Candidate(score, best.row, compared), _is_lower)
     return kept, kept_scores
 

@@ -156,7 +156,7 @@ def _mirror(shape: Sequence[int], pads: Pads, skip: int) -> Any:
     moves = []
     for axis, (before, after) in enumerate(pads):
         end = before + shape[axis]
-        # Axes before this one are complete, those after it have only their interior yet.
+        # Axes before this one are complete; later axes only have their interior so far.
         lead, rest = (slice(None),) * axis, interior[axis + 1 :]
         for start, length, first in (
             (0, before, before + skip),

@@ -138,7 +138,7 @@ def _float_means(context: OpContext, pool: _Pool) -> Eval:
 
 
 def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
-    # A mean that is no half is further from one than float64 can blur.
+    # A mean that is no half is further from a half than float64 rounds.
     wide = np.dtype(np.float64)
     reduce = _Reduction(context, pool, wide, np.add, 0)
     means, halves = (context.scratch(pool.y.shape[1:], wide) for _ in range(2))

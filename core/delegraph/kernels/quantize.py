@@ -134,7 +134,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
-    size = min(_BLOCK, end)  # arrays, since with them fmax is far quicker than with numbers
+    size = min(_BLOCK, end)  # fmax is much faster with arrays than with numbers
     lower = np.full(size, np.float32(low) - zero_point)
     upper = np.full(size, np.float32(high) - zero_point)
     blocks = [slice(i, min(i + _BLOCK, end)) for i in range(0, end, _BLOCK)]

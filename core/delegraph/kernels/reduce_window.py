@@ -138,7 +138,7 @@ def _operands(context: OpContext, node: Node, inputs: int) -> tuple[Tensor, Tens
     x, init = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES)
-    if math.prod(init.shape) == 0:  # of several the first counts
+    if math.prod(init.shape) == 0:  # the first of several is used
         raise OperatorError(f"initial value has shape {list(init.shape)}, expected one element")
     for tensor in (init, y):
         require_same_type(tensor, x)
@@ -204,7 +204,7 @@ def _multiply(y: Array, x: Array) -> None:
 
 
 def _maximum(y: Array, x: Array) -> None:
-    greater(x, y, y)  # what is no number gives way to the next
+    greater(x, y, y)  # NaN is replaced by the next value
 
 
 def _minimum(y: Array, x: Array) -> None:

@@ -32,7 +32,7 @@ _NEAREST_TYPES = _BILINEAR_TYPES | {
     TensorType.INT32,
     TensorType.UINT32,
 }
-LONGEST_SIDE = 1 << 24  # float32, in which positions are worked out, counts no further
+LONGEST_SIDE = 1 << 24  # positions are float32, which cannot count further
 Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 

@@ -99,7 +99,7 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
         values = x.data.astype(np.float32)
         exps = np.exp((values - values.max(-1, keepdims=True)) * np.float32(beta))
         sums = exps.sum(-1, keepdims=True)
-        y.data[...] = exps  # the official kernel keeps them there, rounded
+        y.data[...] = exps  # the official kernel stores them there, rounded
         y.data[...] = y.data / sums
 
     return run
@@ -127,7 +127,7 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
         np.subtract(x.data, row_max.data, d)
         table.take(d.view(np.uint8), None, e, "clip")
-        # One float32 sum after the other, as the official loop adds them.
+        # The float32 terms are added one by one, as in the official loop.
         np.add.accumulate(e, -1, None, sums.data)
         inverse = np.float32(1) / (sums.data[..., -1:] * scale)
         np.multiply(e, inverse, e)

@@ -63,6 +63,6 @@ def _descending(x: NDArray[Any]) -> NDArray[np.intp]:
     """Return the positions of each row's elements in descending order, NaN last, ties in order."""
     if x.dtype.kind == "f":
         return np.argsort(-x, axis=-1, kind="stable")
-    # The least integer has no negative: ascending and stable over the mirrored row, read backwards.
+    # The least integer has no negative, so sort the reversed row ascending, stably, and reverse it.
     mirrored = np.argsort(x[..., ::-1], axis=-1, kind="stable")
     return np.asarray(x.shape[-1] - 1 - mirrored[..., ::-1])

@@ -147,7 +147,7 @@ class CheckProcess:
                 if kind == "error":
                     self.close()
                     return Death(f"ended its process ({content})")
-                if kind != "told":  # it has started
+                if kind != "told":  # any other message means that it has started
                     continue
                 if isinstance(content, TimeIsLimited):
                     limits = limits.with_all(content.seconds)
@@ -176,7 +176,7 @@ class _Child:
         folder.mkdir(parents=True, exist_ok=True)
         self._stack = folder / f"stack-{os.getpid()}-{next(_NUMBERS)}.txt"
         self._stack.write_text("")
-        self._late: Death | None = None  # set when it has been ended for that
+        self._late: Death | None = None  # set if the process was killed for its time limit
         args = [str(arg) for arg in params.args]
         args += ["-p", "delegraph.testing.check_server"]
         args += [f"--delegate-folder={folder}", f"--delegate-stack={self._stack}"]

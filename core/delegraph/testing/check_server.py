@@ -82,7 +82,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         faulthandler.enable(file)
         WITNESS.tell = lambda sign: tell(sent(sign))
         serve(server, *pipes())
-        os._exit(0)  # reports of the run are for the other process to write
+        os._exit(0)  # the main process writes reports of the run
 
 
 class CheckServer:

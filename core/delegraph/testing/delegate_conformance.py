@@ -112,7 +112,7 @@ class DelegateConformance:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize each test with subjects, checks and operators; pytest calls this hook."""
         if "subject" not in metafunc.fixturenames:
-            return  # a test of the author's own
+            return  # the author's own test
         try:
             found = self._tested(metafunc)
         except (DelegraphError, pytest.UsageError) as error:

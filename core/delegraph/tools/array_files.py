@@ -41,7 +41,7 @@ def read_npz(path: str) -> dict[str, NDArray[Any]]:
 
 def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
     try:
-        with open(path, "rb") as file:  # NumPy leaves it open when it is no zip
+        with open(path, "rb") as file:  # NumPy leaves the file open if it is no zip
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return loaded
@@ -69,7 +69,7 @@ def write_npz(path: str, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -
     Raises:
         ArgumentError: the file cannot be written.
     """
-    if len(set(names) - {"", "file"}) < len(names):  # savez has an argument called file
+    if len(set(names) - {"", "file"}) < len(names):  # np.savez has a parameter called file
         names = [f"output_{i}" for i in range(len(names))]
     plain = [array.astype(bytes) if array.dtype.kind == "O" else array for array in arrays]
     try:

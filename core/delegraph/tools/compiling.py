@@ -150,7 +150,7 @@ def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
     for delegate in called_for(session.unresolved_custom_ops()):
         session.apply(delegate)
     if not session.unresolved_custom_ops():
-        session.allocate(session.subgraphs[0])  # shapes as they will be, not as the file has them
+        session.allocate(session.subgraphs[0])  # the final shapes, not the file's
     session.apply_all(compiling)
 
 

@@ -168,7 +168,7 @@ class Compiler:
             hashlib.sha256(blob).hexdigest(),
             len(blob),
         )
-        partition.custom_options()  # shows now what readers would refuse
+        partition.custom_options()  # raises now what readers of the file would reject
         return CompiledNode(partition, blob, model.nodes, inputs, model.outputs, model.called)
 
 

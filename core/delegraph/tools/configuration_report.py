@@ -111,7 +111,7 @@ def _left_out(plugins: PluginSet, state: PluginState) -> str:
 def _usual_cache() -> str:
     try:
         return str(user_cache_folder() / "compiled")
-    except FileNotFoundError:  # this user has no home
+    except FileNotFoundError:  # the user has no home folder
         return "a folder of the process"
 
 

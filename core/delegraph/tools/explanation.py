@@ -119,7 +119,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
     }
-    units: dict[tuple[int, int], list[int]] = {}  # key: own nodes by index, else by partition
+    units: dict[tuple[int, int], list[int]] = {}  # key: (0, node index) or (1, partition index)
     for operator in subgraph.operators:
         partition = partition_of.get(operator.index)
         key = (0, operator.index) if partition is None else (1, partition)

@@ -15,7 +15,7 @@ FORMATS = (".svg", ".png", ".html")
 """Suffixes of files to which a plan can be drawn."""
 
 _WIDTH, _HEIGHT = 12.0, 6.5  # inches
-_LETTER = 0.08  # inches that one takes
+_LETTER = 0.08  # width of a letter in inches
 _UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
 _SVG = "http://www.w3.org/2000/svg"
 

@@ -95,7 +95,7 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
     try:
         with open(path, "rb") as file:
             with _own_limit(Image):
-                image = Image.open(file)  # reads the header alone
+                image = Image.open(file)  # reads the header only
             _require_reasonable(image, path)
             return ImageOps.exif_transpose(image) if upright else image.copy()
     except ArgumentError:

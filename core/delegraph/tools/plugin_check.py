@@ -140,7 +140,7 @@ def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
 def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
     for name, providers in plugins.commands().items():
         if name in builtin or len(providers) > 1:
-            continue  # it never runs
+            continue  # a command that never runs
         try:
             plugins.load_command(name)
         except PluginError as error:

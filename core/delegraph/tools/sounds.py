@@ -152,7 +152,7 @@ def _samples(content: bytes, width: int) -> NDArray[np.float32]:
     if width == 1:  # the only width without a sign
         unsigned = np.frombuffer(content, np.uint8).astype(np.float32)
         return (unsigned - np.float32(128)) / np.float32(128)
-    if width == 3:  # put the three bytes on top of a zero
+    if width == 3:  # the three bytes become the upper bytes
         padded = np.zeros((len(content) // 3, 4), np.uint8)
         padded[:, 1:] = np.frombuffer(content, np.uint8).reshape(-1, 3)
         content, width = padded.tobytes(), 4
@@ -204,7 +204,7 @@ def _of_length(
     """Return the first *frames* frames of a sound, padded with zeros."""
     if frames is None:
         return samples
-    if seconds * rate >= frames + 1:  # less is a matter of rounding
+    if seconds * rate >= frames + 1:  # smaller differences come from rounding
         note(f"the first {frames / rate:.4g} of {seconds:.4g} s")
     if len(samples) < frames:
         note(f"zeros after its {seconds:.4g} s, up to {frames / rate:.4g} s")

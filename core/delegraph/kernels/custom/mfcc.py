@@ -25,7 +25,7 @@ from delegraph.schema.enums import TensorType
 
 Doubles = NDArray[np.float64]
 
-_LEAST = 1e-12  # what a silent band counts as before its logarithm is taken
+_LEAST = 1e-12  # least value of a band before its logarithm is computed
 
 
 @dataclass(frozen=True, slots=True)

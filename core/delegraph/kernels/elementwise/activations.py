@@ -97,7 +97,7 @@ def _relu(
     lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
     def run_above() -> None:
-        np.maximum(lower, x.data, out=y.data)  # of equal ones the second: -0.0 stays
+        np.maximum(lower, x.data, out=y.data)  # of equal numbers the second is kept: -0.0
 
     def run_between() -> None:
         clip(x.data, lower, upper, y.data)
@@ -120,7 +120,7 @@ def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunct
 
 
 def _quantize(value: float, y: Tensor) -> int:
-    with np.errstate(over="ignore"):  # a scale may be so small that it is infinite
+    with np.errstate(over="ignore"):  # with a tiny scale it becomes infinite
         quantized = np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value))
     return int(np.clip(quantized, -_BEYOND, _BEYOND))
 

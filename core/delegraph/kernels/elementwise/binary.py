@@ -265,7 +265,7 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
 
     def run() -> None:
         require_nonzero(b, 0)
-        # Through double, which holds every quotient of int32 closely enough to truncate it rightly.
+        # float64 represents every int32 quotient closely enough for exact truncation.
         quotient = np.trunc(np.divide(a.data, b.data, dtype=np.float64))
         y.data[...] = quotient.clip(lower, upper)
 
@@ -307,7 +307,7 @@ def prepare_pow(context: OpContext, node: Node) -> Eval:
             np.power(a.data, b.data, y.data)
             return
         powers = np.power(a.data, b.data, dtype=np.float64)
-        fits = np.abs(powers) < 2**31  # what does not, x86 makes the least integer, ARM the nearest
+        fits = np.abs(powers) < 2**31  # others give the least integer on x86, the nearest on ARM
         np.copyto(y.data, np.where(fits, powers, -(2**31)), casting="unsafe")
 
     return run if a.type is TensorType.FLOAT32 else run_integers

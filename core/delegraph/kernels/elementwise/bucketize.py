@@ -31,7 +31,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"boundaries are {boundaries.tolist()}, expected them sorted")
     adopt_type(y, TensorType.INT32)
     context.resize_tensor(y, x.shape)
-    # C++ compares integers with floats as floats, which large integers are rounded to.
+    # C++ converts integers to floats to compare them, which rounds large integers.
     dtype = np.float64 if x.type == TensorType.FLOAT64 else np.float32
     limits = boundaries.astype(dtype)
 

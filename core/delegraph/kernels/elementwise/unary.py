@@ -237,7 +237,7 @@ def _rsqrt_function(x: Tensor, y: Tensor) -> Callable[[Integers], Integers]:
     """Return the function for int8 RSQRT. Source: RsqrtEvalQuantizedInt8, elementwise.cc."""
     shift_up = 20
     scale = np.float64(np.sqrt(np.float32(x.scale)) * np.float32(y.scale))
-    multiplier, shift = quantize_multiplier(float(1 / scale))  # of infinity where it is 0
+    multiplier, shift = quantize_multiplier(float(1 / scale))  # infinity if scale is 0
 
     def function(q: Integers) -> Integers:
         value = q - x.zero_point

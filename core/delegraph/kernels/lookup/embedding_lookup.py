@@ -59,7 +59,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     rows = _rows(table, y)
 
     def run() -> None:
-        if table.shape[0]:  # the official kernel leaves the output alone without a row
+        if table.shape[0]:  # without rows the official kernel does not write
             found = rows(_checked(lookup.data, table.shape[0]))
             y.data[...] = found.reshape(y.data.shape)
 

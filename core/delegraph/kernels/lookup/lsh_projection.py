@@ -58,7 +58,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
             y.data[...] = signs
             return
         places = np.left_shift(1, np.arange(bits - 1, -1, -1, dtype=np.int64))
-        rows = np.arange(hashes) << (bits & 31)  # by 32 bits the processor does not shift
+        rows = np.arange(hashes) << (bits & 31)  # the processor cannot shift by 32 bits
         numbers = signs.reshape(hashes, bits) @ places + rows
         y.data[...] = numbers.astype(np.uint32).view(np.int32)  # 32 bits wrap
 

@@ -115,7 +115,7 @@ class FloatLstmCell:
 
 def sigmoid(x: Floats) -> Floats:
     """Return the logistic function of *x*, float32."""
-    y: Floats = np.exp(-x)  # of a large number it is inf, and 1 / inf is right
+    y: Floats = np.exp(-x)  # for a large number it is inf, and 1 / inf is right
     y += 1
     np.reciprocal(y, out=y)
     return y

@@ -182,7 +182,7 @@ def _integer_eval(layer: _Layer, activation: int) -> Eval:
         if layer.bias is not None:
             y += layer.bias.data
         y = multiply_by_quantized_multiplier(y.astype(np.int32), multiplier_out, shift_out)
-        # The official kernel has no more of RELU than an output that starts at its zero point.
+        # The official kernel applies RELU only by an output range that starts at the zero point.
         layer.y.data[...] = np.clip(y + layer.y.zero_point, -128, 127)
 
     return run

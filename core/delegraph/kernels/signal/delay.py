@@ -33,7 +33,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     line = KeptArray(context, node, (*x.shape[:-1], delay + samples), np.int16)
 
     def run() -> None:
-        kept = line.data  # the samples to come out next, then room for those that come in
+        kept = line.data  # samples for the next outputs, then room for new samples
         kept[..., delay:] = x.data
         y.data[...] = kept[..., :samples]
         kept[..., :delay] = kept[..., samples:].copy()

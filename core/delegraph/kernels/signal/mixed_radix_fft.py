@@ -82,7 +82,7 @@ class _Float:
         return x
 
     def half(self, x: Array) -> Array:
-        return x * np.float64(0.5)  # what it is taken from is rounded once
+        return x * np.float64(0.5)  # the later subtraction rounds once
 
     def halves(self, a: Array, b: Array) -> tuple[Array, Array]:
         return (a + b) * np.float32(0.5), (a - b) * np.float32(0.5)
@@ -125,7 +125,7 @@ class RealTransform:
 
     def _forward(self, x: Array) -> Array:
         math_, n = self._math, self._n
-        z = self._complex_transform(_parts(x))  # even numbers are real parts, odd ones imaginary
+        z = self._complex_transform(_parts(x))  # even elements are real, odd ones imaginary parts
         y = np.zeros((2, *x.shape[:-1], n + 1), math_.dtype)
         (first_r, first_i) = math_.divided(z[..., 0], 2)
         y[0, ..., 0], y[0, ..., n] = first_r + first_i, first_r - first_i

@@ -53,7 +53,7 @@ def prepare_irfft(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"{x!r} has {x.shape[-1]} numbers a frame, expected {length + 2}")
     context.resize_tensor(y, (*x.shape[:-1], length))
     transform = RealTransform(length, x.dtype, is_inverse=True)
-    is_float = x.type == TensorType.FLOAT32  # fixed point is divided on the way
+    is_float = x.type == TensorType.FLOAT32  # fixed point divides in its stages
 
     def run() -> None:
         y.data[...] = transform(x.data)

@@ -59,7 +59,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         results = sums.data.reshape(batch // batch_groups, patches.rows, outputs)
         width = outputs // groups
         for i, image in enumerate(images):
-            # Batch groups follow each other, and have the outputs of their kernels.
+            # Batch groups are consecutive, and each has the outputs of its kernels.
             batch_group, target = divmod(i, batch // batch_groups)
             padded.data.fill(0)
             padded.data[placement.target] = image[placement.source]

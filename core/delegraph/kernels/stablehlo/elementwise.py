@@ -87,7 +87,7 @@ def _divide(a: Array, b: Array, y: Array) -> None:
         np.divide(a, b, y)
         return
     np.floor_divide(a, b, y)
-    # The quotient's fraction was cut downwards: one more where that was away from zero.
+    # The quotient was rounded down: add one where that was away from zero.
     y += (y * b != a) & ((a < 0) != (b < 0)) & (b != 0)
 
 

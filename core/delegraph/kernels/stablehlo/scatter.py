@@ -114,7 +114,7 @@ def _replace(target: Array, places: Array, values: Array) -> None:
 
 
 def _maximum(target: Array, places: Array, values: Array) -> None:
-    is_number = values == values  # the others change nothing
+    is_number = values == values  # NaN changes nothing
     np.maximum.at(target, places[is_number], values[is_number])
 
 

@@ -105,7 +105,7 @@ def _direct_ordering(body: Body) -> Callable[[Sequence[Array]], Order] | None:
         key = total_order(line) if is_total and line.dtype.kind not in "iub" else line
         if not is_descending:
             return np.argsort(key, axis=0, kind="stable")
-        # Equal elements stay in order when both the lines and the result are turned round.
+        # Reversing both the lines and the result keeps equal elements in order.
         return len(key) - 1 - np.argsort(key[::-1], axis=0, kind="stable")[::-1]
 
     return find_order

@@ -117,9 +117,9 @@ _ROOM = {
     "StablehloCaseOptions.branch_subgraph_indices": 20,
     "StablehloReduceWindowOptions.padding": 16,
 }
-_ELEMENTS = 8  # of every other list, which C stores in an array of fixed length
+_ELEMENTS = 8  # length of all other lists, which C stores in fixed arrays
 _UNCOUNTED = {"StablehloPadOptions", "StablehloReduceWindowOptions"}  # as long as the rank
-_TRAILING = {"Pool2DOptions": 4}  # ints after the members, that a kernel of TFLite fills in
+_TRAILING = {"Pool2DOptions": 4}  # further ints after the members, which a kernel of TFLite sets
 
 _NUMBERED_FROM_1: dict[type | None, Callable[[Any], int]] = {
     Padding: lambda value: value + 1,
@@ -176,7 +176,7 @@ def _c_members(table: type[Table], field: Field) -> list[tuple[str, Any]]:
     if isinstance(kind, String):
         return [(name, c_char_p)]
     if isinstance(kind, ArrayVector):
-        if kind.dtype == np.float32:  # BUCKETIZE: the count comes first
+        if kind.dtype == np.float32:  # BUCKETIZE: its count comes first
             return [(f"num_{name}", c_int), (name, c_void_p)]
         return [(name, c_void_p), (f"num_{name}", c_size_t)]
     if isinstance(kind, ScalarVector):
@@ -195,7 +195,7 @@ def _fill(struct: Any, field: Field, value: Any) -> None:
         setattr(struct, name, None if value is None else value.encode())
     elif isinstance(kind, ArrayVector):
         if value is not None:
-            struct.kept = value  # the pointer is into it
+            struct.kept = value  # the pointer refers to it
             setattr(struct, name, value.ctypes.data)
             setattr(struct, f"num_{name}", len(value))
     elif isinstance(kind, ScalarVector):

@@ -66,9 +66,9 @@ class NativeContext:
         self.external_contexts: dict[int, int] = {}
         self.kept: list[Any] = []
         self._nodes: dict[int, NativeNode] = {}
-        self._calls: list[DelegateContext] = []  # in progress, the latest last
+        self._calls: list[DelegateContext] = []  # calls in progress, the latest last
         self._lent: list[Any] = []  # memory given out until the outermost call ends
-        self._acquired: dict[int, NativeContext] = {}  # of other subgraphs, by index
+        self._acquired: dict[int, NativeContext] = {}  # contexts of other subgraphs, by index
         self.messages: list[str] = []
         self._failure: BaseException | None = None
         self.struct: Any = TfLiteContext()
@@ -99,7 +99,7 @@ class NativeContext:
         self.begin(context)
         try:
             self.write()
-            if len(self._calls) == 1:  # else the delegate may have changed inputs meanwhile
+            if len(self._calls) == 1:  # in an inner call the delegate may have changed inputs
                 for native in self._nodes.values():
                     native.write_inputs()
             yield

@@ -216,7 +216,7 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
         libc().free(dims)
         raise
     found.take_dims(dims)
-    found.struct.allocation_type = int(found.tensor.allocation_type)  # dynamic no more, perhaps
+    found.struct.allocation_type = int(found.tensor.allocation_type)  # it may no longer be dynamic
     if found.tensor.data is not before:
         found.resized()
 

@@ -75,7 +75,7 @@ class NativeDelegate(Delegate):
         self._require_prepare()
 
     def _require_prepare(self) -> None:
-        if self._struct.Prepare:  # the fields after it, older libraries do not have
+        if self._struct.Prepare:  # older libraries lack the fields after Prepare
             return
         reason = "has no Prepare function, so it can claim nothing"
         if self._struct.opaque_delegate_builder:

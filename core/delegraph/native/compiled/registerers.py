@@ -66,7 +66,7 @@ def registered_ops(
 def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCustomOp]:
     resolver = PythonResolver()
     for function in functions:
-        function(resolver)  # one that needs an address refuses this
+        function(resolver)  # a function that needs an address raises here
     return resolver.ops
 
 
@@ -81,7 +81,7 @@ class OfficialResolver:
             self._interpreter = official.InterpreterWithCustomOps(
                 custom_op_registerers=[*functions, addresses.append], model_content=_empty_model()
             )
-        except ValueError as error:  # a name that is not there; what a function raises gets out
+        except ValueError as error:  # an unknown name; errors of the function are raised
             if not str(error).startswith(("Looking up symbol", "Loading library")):
                 raise
             raise ArgumentError(str(error)) from error

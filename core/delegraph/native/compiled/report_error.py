@@ -108,7 +108,7 @@ def formatted(
     stack: Sequence[int],
 ) -> bytes:
     """Return *text* formatted as by ``printf``, with arguments from registers and stack."""
-    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # then zeros, for arguments further away
+    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros stand for arguments further away
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))
     arguments: Any
@@ -118,7 +118,7 @@ def formatted(
     else:
         saved, arguments = _aarch64(integers, doubles, overflow)
     message = _vsnprintf(text, ctypes.addressof(arguments))
-    del saved  # until now the arguments pointed into it
+    del saved  # the arguments pointed into it until now
     return message
 
 

@@ -69,12 +69,12 @@ class TensorStruct:
         self.struct: Any = TfLiteTensor.from_address(address)
         self.tensor = tensor
         self.is_added = is_added
-        self._shape: tuple[int, ...] | None = None  # that dims has
-        self._state: Any = None  # that the struct was given; None when C has changed it
-        self._data: Any = None  # the array that data points into
-        self._memory: LibcMemory | None = None  # of _data, when C may reallocate it
+        self._shape: tuple[int, ...] | None = None  # shape that the struct's dims have
+        self._state: Any = None  # state written to the struct; None if C has changed it
+        self._data: Any = None  # array to which the struct's data points
+        self._memory: LibcMemory | None = None  # memory of _data if C may reallocate it
         self._strings: Any = None  # as TFLite stores them
-        self._kept: list[Any] = []  # what the other pointers refer to
+        self._kept: list[Any] = []  # memory to which the other pointers refer
         self.struct.buffer_handle = NULL_BUFFER_HANDLE
         if not is_added:
             self._describe()
@@ -119,7 +119,7 @@ class TensorStruct:
         if not self.is_added:
             struct.allocation_type = int(tensor.allocation_type)
             struct.type = C_TYPES.get(tensor.type, 0)
-        if not tensor.is_constant:  # whose bytes are those in the file
+        if not tensor.is_constant:  # a constant's bytes are those in the file
             struct.bytes = tensor.bytes
         struct.delegate = owner
         struct.buffer_handle = tensor.buffer_handle
@@ -143,7 +143,7 @@ class TensorStruct:
                 raise OperatorError(f"{self.tensor!r}: its data is not contiguous")
             self.struct.data = data.ctypes.data if is_plain else None
             if is_plain and self.tensor.is_constant:
-                self.struct.bytes = data.nbytes  # less than the shape needs, where it is sparse
+                self.struct.bytes = data.nbytes  # fewer than the shape needs, if it is sparse
             self._data, self._memory = data, None
 
     def write_no_data(self) -> None:
@@ -170,7 +170,7 @@ class TensorStruct:
     def resized(self) -> None:
         """Set the data pointer to the data that a dynamic tensor got during invoke."""
         if self.tensor.type == TensorType.STRING:
-            return  # its data is made by the delegate
+            return  # the delegate allocates its data
         if self.tensor.is_dynamic and self.tensor.data is not None:
             self.allocate()
         else:
@@ -221,7 +221,7 @@ class TensorStruct:
             context.set_tensor_type(tensor, FROM_C[struct.type])
         tensor.allocation_type = AllocationType(struct.allocation_type)
         shape = ints_at(struct.dims)
-        if shape != tensor.shape:  # without ResizeTensor
+        if shape != tensor.shape:  # changed without ResizeTensor
             context.resize_tensor(tensor, shape)
             self._shape, struct.bytes = tensor.shape, tensor.bytes
 

@@ -121,7 +121,7 @@ class PartitionKernels:
         self._inputs: _Pairs = []
         self._state: _Pairs = []
         self._results: _Pairs = []
-        self._obstacle: str | None = None  # empty: none; None: not known
+        self._obstacle: str | None = None  # empty means none; None means unknown
 
     def copied_variables(self) -> list[tuple[Tensor, NDArray[Any]]]:
         """Return the variables that the partition may change, with copies of their values."""
@@ -200,7 +200,7 @@ class PartitionKernels:
 
     def _fit(self) -> Interpreter:
         """Return the interpreter, allocated for the present shapes of the inputs."""
-        assert self._interpreter is not None  # obstacle() has made it
+        assert self._interpreter is not None  # obstacle() has created it
         changed = [(i, t) for i, t in self._inputs if i.shape != t.shape]
         for inner, tensor in changed:
             self._interpreter.resize_tensor_input(inner.index, tensor.shape)

@@ -23,7 +23,7 @@ class AnnouncedDelegates(list[Any]):
         self._on_loaded = on_loaded
 
     def __bool__(self) -> bool:
-        return True  # or the official one does not ask for the first of none
+        return True  # otherwise the constructor does not read the first item
 
     def __iter__(self) -> Iterator[Any]:
         if self._on_loaded is not None:

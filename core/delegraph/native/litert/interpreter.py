@@ -84,8 +84,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             structs.
     """
 
-    _official: Any = None  # while __init__ has not got far
-    _made: Sequence[LiteRtDelegate] = ()  # those of the delegates that this interpreter made
+    _official: Any = None  # until __init__ sets it
+    _made: Sequence[LiteRtDelegate] = ()  # the delegates that this interpreter has created
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             if not self._left_out:
                 raise
             self._delegates = [each for each in self._delegates if each not in self._left_out]
-            self._official = made()  # raises what the runtime itself is against
+            self._official = made()  # raises the runtime's own errors
             failed_while_made(self._left_out, error)
 
     # -- running -------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # which allocates, without a sign
+            outputs = self._official(**inputs)  # allocates too, without notice
         self._interpreter._check_placement()
         return outputs
 

@@ -49,11 +49,11 @@ class LiteRtKernel:
         self._registration = registration
         self._base = ctypes.c_size_t.from_address(context.address + _TENSORS)
         self._bound_base = 0
-        self._generation = -1  # of the tensors, when they were bound
+        self._generation = -1  # generation of the tensors when they were bound
         self._cells: list[ctypes.c_size_t] = []
         self._bound: list[int] = []
         self._open: list[Tensor] = []  # shape and place may change at each invoke
-        self._texts: list[Tensor] = []  # outputs that are strings
+        self._texts: list[Tensor] = []  # string outputs
         self._step: Eval = _never_prepared
         self._constants: dict[int, NDArray[Any]] | None = None
         border = (*node.inputs, *node.outputs)

@@ -69,7 +69,7 @@ def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int
     spec = context.spec
     makers = {o.outputs[0]: o for o in spec.operators if o.builtin_code in _WIDENING and o.outputs}
     node_of = {operator.index: index for index, operator in context.operators.items()}
-    wanted: dict[int, int] = {}  # tensor to the constant it is made of
+    wanted: dict[int, int] = {}  # mapping from a tensor to its constant
     nodes: set[int] = set()
     for index in inputs:
         chain: set[int] = set()

@@ -72,7 +72,7 @@ class LiteRtSubgraph:
             found = self.acquire(index)
             primary = primary or found
             if found == self.address:
-                return index, primary  # not released: that would end the delegate's rights
+                return index, primary  # not released, because the delegate would lose its rights
             self.release(index)
         raise DelegateError(
             f"the interpreter runs a model with more than the {count} subgraphs of the one given"
@@ -116,7 +116,7 @@ class LiteRtSubgraph:
     def previewed(self, nodes: Sequence[int]) -> Iterator[list[Any]]:
         """Context with a ``TfLiteDelegateParams`` for each partition of *nodes*, valid inside."""
         yield self._preview(nodes)
-        self._preview([])  # frees what the runtime would keep of the last preview for good
+        self._preview([])  # frees the last preview, which the runtime would never free
 
     def _preview(self, nodes: Sequence[int]) -> list[Any]:
         array, found, count = int_array(nodes), c_void_p(), c_int()
@@ -136,7 +136,7 @@ class LiteRtSubgraph:
 
     def resize(self, tensor: int, shape: Sequence[int]) -> None:
         """Set the shape of the tensor at an address."""
-        self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it frees in any case
+        self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it always frees
 
     def add_tensors(self, count: int) -> int:
         """Append tensors without a type; return the index of the first."""

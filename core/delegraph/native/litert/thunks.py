@@ -250,7 +250,7 @@ _THUNKS = {
     "FreeBufferHandle": callback(DELEGATE_FUNCTIONS["FreeBufferHandle"])(_free_buffer),
 }
 for _thunk in _THUNKS.values():
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_thunk))  # outlives even this module
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_thunk))  # it must outlive this module
 
 ADDRESSES: dict[str, int] = {
     name: ctypes.cast(thunk, c_void_p).value or 0 for name, thunk in _THUNKS.items()

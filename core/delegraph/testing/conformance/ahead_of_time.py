@@ -73,7 +73,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 def other_versions_are_refused(subject: Subject) -> None:
     """Check that a blob of another compiler version is rejected; the message has the remedy."""
     offer = _offer(subject)
-    assert offer.compiler is not None  # _offer looked
+    assert offer.compiler is not None  # _offer has checked it
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
     if versions[0] != versions[1]:
         raise AssertionError(
@@ -104,7 +104,7 @@ def damaged_blobs_are_errors(subject: Subject) -> None:
                     "refuse to run it; check a length or digest of the blob's own"
                     + rerun(subject, case, "damaged-blob")
                 )
-        for place in range(_FLIPS):  # what constants say may be anything
+        for place in range(_FLIPS):  # constants may have any values
             _error(subject, _edited(made.case, _with_blob(partial(_flipped, place=place))))
 
 
@@ -204,7 +204,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
     """Return the difference of a compiled file's results as text; empty for none."""
-    assert offer.compiler is not None  # _offer looked
+    assert offer.compiler is not None  # _offer has checked it
     trial, whose = made.trial, "Delegraph's kernels"
     if offer.compiler.load_claims is None:
         trial = replace(trial, expected=_answers(subject, trial.case))
@@ -221,7 +221,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
     with open_interpreter(case, subject.make()) as interpreter:
         interpreter.allocate_tensors()
         main = interpreter.session.subgraphs[0]
-        for index in main.outputs:  # new memory may hold the right results of an earlier run
+        for index in main.outputs:  # memory may still hold the right results of an earlier run
             fill(main.tensors[index].data, PATTERN)
         return all_answers(interpreter, case)
 

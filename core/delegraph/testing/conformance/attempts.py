@@ -161,7 +161,7 @@ class _Attempts:
         self._make = make
         self.claims = [claim for claim in subject.capabilities.claims if op in claim.operators]
         self._other_forms: set[tuple[NodeTraits, tuple[str, ...]]] = set()
-        self._tried: Counter[tuple[tuple[str, str], ...]] = Counter()  # by types, for missing ones
+        self._tried: Counter[tuple[tuple[str, str], ...]] = Counter()  # number of attempts by types
         self._seen: set[Demand] = set()
         wanted = (demand for claim in self.claims for demand in demands(claim))
         self.missing = {each for each in wanted if each.is_type or subject.effort.shows_all}
@@ -169,7 +169,7 @@ class _Attempts:
         for each in known:
             if not self.is_over:
                 self._add(each)
-        if self.made:  # nothing else was found when they were drawn
+        if self.made:  # earlier draws found no others
             self.missing &= {each for made in self.made for each in self._shown(made.trial)}
 
     @property

@@ -79,7 +79,7 @@ def _limits(kind: Any) -> tuple[float, float]:
 
 _LIMITS = {
     NUMPY_DTYPES[TensorType.FLOAT16]: _limits(np.float16),
-    NUMPY_DTYPES[TensorType.BFLOAT16]: _limits(np.float32),  # as many bits of exponent
+    NUMPY_DTYPES[TensorType.BFLOAT16]: _limits(np.float32),  # as many exponent bits
     NUMPY_DTYPES[TensorType.FLOAT32]: _limits(np.float32),
     NUMPY_DTYPES[TensorType.FLOAT64]: _limits(np.float64),
 }

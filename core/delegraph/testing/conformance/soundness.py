@@ -98,7 +98,7 @@ def _require_claimed(subject: Subject, trial: Trial) -> None:
     needed = trial.features - VALUES_ONLY
     if not subject.claims(trial.forms, needed):
         forms = " and ".join(sorted(map(str, trial.forms)))
-        others = ", ".join(sorted(needed - {"activation"}))  # which one, the form says
+        others = ", ".join(sorted(needed - {"activation"}))  # the form says which activation
         showing = f", with {others}" if others else ""
         raise AssertionError(
             f"takes what it does not claim: {forms}{showing}"

@@ -138,7 +138,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         if random.chance(0.03):
             strides[0] = 0
         shrunk = sum(1 << i for i in range(entries) if random.chance(0.1))
-        for i in range(entries):  # an index outside reads what lies beside the tensor
+        for i in range(entries):  # an index out of range reads memory beside the tensor
             if shrunk >> i & 1 and shape[i]:
                 begin[i], strides[i] = random.number(-shape[i], shape[i] - 1), 1
             elif shrunk >> i & 1:

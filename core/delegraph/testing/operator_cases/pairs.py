@@ -43,9 +43,9 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
     """Return a case of random shapes; floats may have unusual values."""
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
-        shapes = [shapes[0]] * 2  # other shapes of as many axes are read as if they were equal
+        shapes = [shapes[0]] * 2  # shapes of equal rank are read as if they were equal
     if op == "ATAN2" and len(shapes[0]) == len(shapes[1]):
-        shapes = [shapes[0]] * 2  # likewise
+        shapes = [shapes[0]] * 2  # see above
     same = random.quantization(type, symmetric=op == "SQUARED_DIFFERENCE")
     special = random.pick([0, 0, 0.3])
     inputs = [

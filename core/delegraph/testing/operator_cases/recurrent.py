@@ -76,7 +76,7 @@ def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         n_input, n_cell, batch = random.number(1, 9), random.number(1, 9), random.number(1, 3)
         given = layer(random)
-        norm = n_cell > 2 and random.chance(0.3)  # of two cells only the rounding may be left
+        norm = n_cell > 2 and random.chance(0.3)  # norms of two cells may be mere rounding
         n_output = random.number(1, 6) if given["projection"] else n_cell
         table: Any = UnidirectionalSequenceLSTMOptions
         leading: tuple[int, ...] = (batch, random.number(1, 5))

@@ -54,7 +54,7 @@ def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     for type in types:
         same = random.quantization(type)
         is_taken = type in ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
-        shape = random.shape(0, 5) if is_taken else (2, 3)  # of one or no element all are taken
+        shape = random.shape(0, 5) if is_taken else (2, 3)  # no or one element: all are accepted
         axes = some_axes(random, len(shape))
         inputs = [
             random.fed(type, shape, quantization=same, special=random.pick([0, 0, 0.1])),

@@ -102,12 +102,12 @@ def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     """Yield cases of permutations up to rank 6, negative axes, and invalid permutations."""
     for type in types_of(random, 2):
-        shape = random.shape(1, 6)  # a scalar is left unwritten
+        shape = random.shape(1, 6)  # LiteRT leaves a scalar unwritten
         order = random.rng.permutation(len(shape))
         if random.chance(0.1):
             order = order - len(shape)
         if len(shape) and random.chance(0.05):
-            order[0] = random.pick([-9, 9])  # repeated axes leave places unwritten
+            order[0] = random.pick([-9, 9])  # repeated axes leave elements unwritten
         x, y = same_quantization(random, type, shape)
         inputs = [x, given_or_fed(random, order)]
         yield operator_case(op, inputs, [y], plain_options(op), version=any_version(op, random))

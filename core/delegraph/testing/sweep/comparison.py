@@ -155,7 +155,7 @@ class Comparison:
         if mine.incidents and self.by_default:
             return Fault("incident", mine.incidents[0][:300], _phase(mine.incidents[0]))
         if self.is_official_right and (right.error is not None or _is_limit(mine.error)):
-            return None  # ours computes more, and has limits
+            return None  # Delegraph computes more, and has limits
         promised = self._promised(right, case)
         fault = _difference(right, mine, promised, case.is_random)
         if fault is None or fault.kind != "differs":
@@ -170,7 +170,7 @@ class Comparison:
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
         if not self.is_core and type(error) is type(other) and str(error) == str(other):
-            return None  # the core's own words
+            return None  # the core has the same text
         fault = error_fault(error)
         if fault is None and self.by_default and other is not None:
             if _name_two_nodes(error, other):

@@ -204,7 +204,7 @@ LARGE = 1e30
 
 
 def _is_extreme(x: Any) -> Any:
-    return ~(np.abs(x) < LARGE)  # NaN is, too
+    return ~(np.abs(x) < LARGE)  # also true for NaN
 
 
 RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR")

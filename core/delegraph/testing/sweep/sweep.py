@@ -135,7 +135,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
     gc.collect()
-    gc.freeze()  # workers share what is there; their collector need not look at it
+    gc.freeze()  # workers share present objects; their garbage collector can skip them
     limits = Limits(plan.case_seconds)
     operators = plan.operators or sweep_operators()
     end = plan.first + (NO_END if plan.cases is None else plan.cases)

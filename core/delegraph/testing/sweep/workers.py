@@ -162,7 +162,7 @@ class Worker:
 
     def heard(self) -> Iterator[Any]:
         """Yield the messages that have arrived."""
-        with contextlib.suppress(EOFError, OSError):  # it has ended
+        with contextlib.suppress(EOFError, OSError):  # the process has ended
             while ready([self.child.answers], 0):
                 yield messages.read(self.child.answers, (Ending, Fault))
 

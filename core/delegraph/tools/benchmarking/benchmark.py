@@ -68,7 +68,7 @@ def measured(
     progress: Progress,
 ) -> BenchmarkResult:
     """Return the run times of an allocated model; see :func:`benchmark`."""
-    where = machine()  # its load is that before the runs
+    where = machine()  # with the load before the runs
     model.stages.skip()
     warmup = _runs(model, control.warm_up, "warming up", progress)
     runs = _runs(model, control, "running", progress)

@@ -184,7 +184,7 @@ class Turns:
 
     def __init__(self, runs: Mapping[str, TimedRun]) -> None:
         self._runs = runs
-        self._counts: dict[str, tuple[int, int]] = {}  # runs of a turn: that do not count, that do
+        self._counts: dict[str, tuple[int, int]] = {}  # uncounted and counted runs of a turn
         self.failures: dict[str, Exception] = {}
 
     def warm_up(self) -> None:
@@ -232,7 +232,7 @@ class Turns:
 
     def _warm_up(self, name: str) -> None:
         run = self._runs[name]
-        times = [run(), run()]  # the first does what is put off until then
+        times = [run(), run()]  # the first run does postponed work
         while len(times) < 5 and sum(times) < _LONGEST_WARM_UP:  # the quickest may be disturbed
             times.append(run())
         quickest = min(times)

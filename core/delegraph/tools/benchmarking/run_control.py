@@ -77,7 +77,7 @@ def run_times(
     Returns:
         The seconds of each run.
     """
-    times = array("d")  # a list of so many numbers would show in the memory
+    times = array("d")  # a list of many numbers would show in the measured memory
     least, seconds, frequency = control.runs, control.min_seconds, control.frequency
     begin = now = clock.now()
     while (len(times) < least or now < begin + seconds) and now <= begin + control.max_seconds:

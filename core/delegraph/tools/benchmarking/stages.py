@@ -59,7 +59,7 @@ class Stages:
         seconds = self.clock.now() - self._begin
         now = self.read()
         highest = max((s.peak or 0 for s in self.done), default=self.before.peak or 0)
-        # What cannot be reset says something of this stage only where it is higher than before.
+        # A peak that cannot be reset belongs to this stage only if it rose.
         is_own = self._has_peaks or (now.peak or 0) > highest
         self.done.append(Stage(name, seconds, now.current, now.peak if is_own else None))
         self._next()

@@ -33,7 +33,7 @@ SAME_WITHIN = 0.05
 WILD = 0.1
 """Variation between blocks, as a share, above which no verdict is given."""
 
-_QUARTILES_OF_NORMAL = 1.349  # how far apart they are, in standard deviations
+_QUARTILES_OF_NORMAL = 1.349  # their distance, in standard deviations
 _MOST_BLOCKS = 10_000
 
 

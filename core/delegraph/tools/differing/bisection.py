@@ -180,7 +180,7 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
         fails: returns whether other nodes fail together.
     """
     needed: list[Node] = []
-    before = list(nodes)  # with those needed, these fail, at any time
+    before = list(nodes)  # invariant: these fail together with the needed nodes
     while before and not (needed and fails(needed)):
         right, wrong = 0, len(before)
         while wrong - right > 1:

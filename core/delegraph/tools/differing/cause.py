@@ -155,7 +155,7 @@ def cause_of(
             tolerance=rounding,
             progress=progress,
         )
-    except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
+    except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
         return Cause("unknown", why_unknown=in_words(error))
     return _judged(found.layers)
 

@@ -45,9 +45,9 @@ def cut_model(
     """
     if any(subgraph for subgraph, _ in nodes):
         raise DelegraphError("nodes of subgraphs that others call cannot be cut out")
-    plain = replace(own_kernels(setup), use_default_delegates=False)  # else preserving warns
+    plain = replace(own_kernels(setup), use_default_delegates=False)  # otherwise preserving warns
     with plain.interpreter(experimental_preserve_all_tensors=True) as interpreter:
-        assert isinstance(interpreter, Interpreter)  # own kernels are of this runtime
+        assert isinstance(interpreter, Interpreter)  # own_kernels selects this runtime
         call = model_call(interpreter)
         call.prepare(values)
         call.invoke()

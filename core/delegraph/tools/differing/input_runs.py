@@ -91,7 +91,7 @@ class InputRuns:
             yield
         except RuntimeError as error:
             wide = [e["name"] for e in self._details if np.dtype(e["dtype"]) in _WIDE]
-            is_missing = "unresolved" in str(error)  # a kernel, in the words of either runtime
+            is_missing = "unresolved" in str(error)  # both runtimes use this word
             if wide and self._request.distribution == "inference_diff" and not is_missing:
                 error.args = (
                     f"{error}; random integers are of the whole range of their type here, as "

@@ -49,7 +49,7 @@ class Unit:
         self.note = note
         self._side: Side | None = None
         self._delegate: str | None = None
-        self._tensors: tuple[int, ...] = ()  # of the unit, by their index in the whole model
+        self._tensors: tuple[int, ...] = ()  # indices in the whole model of the unit's tensors
 
     def open(
         self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
@@ -74,7 +74,7 @@ class Unit:
         path.write_bytes(content)
         try:
             self._side = Side(stack, replace(setup, model=str(path)), UNIT)
-        except (RuntimeError, ValueError) as error:  # ours, and the official interpreter's
+        except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
             self._give_up(f"it does not run alone: {in_words(error)}")
 
     def require(self, delegate: str) -> None:
@@ -150,7 +150,7 @@ def units_of(
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
     """
-    # What names nodes, or judges partitions, is for the whole model.
+    # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(
         setup,
         rules=None,

@@ -184,7 +184,7 @@ def diff_layers(
     """
     reference = own_kernels(setup) if reference is None else reference
     with ExitStack() as stack:
-        # Windows deletes no file that is mapped, and its interpreter may be in a cycle still.
+        # Windows deletes no mapped file, and an interpreter in a cycle may still map it.
         temporary = TemporaryDirectory(prefix="delegraph-diff-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(temporary))
         test = Watched("test", setup, signature)
@@ -237,7 +237,7 @@ class _Comparison:
         self._drift: _Found = {}
         self._same: _Found = {}
         self._details: dict[int, tuple[Any, Any]] = {}
-        self._notes: dict[int, str] = {}  # why nodes did not run alone
+        self._notes: dict[int, str] = {}  # reasons why nodes did not run alone
         self._units: list[Unit] = units_of(
             stack,
             folder,

@@ -117,14 +117,14 @@ def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray
     if same or dtype.kind == "S":
         return values
     if not (_stands_for_numbers(source) and _stands_for_numbers(target)):
-        if values.dtype == dtype:  # plain integers, whatever the other says of a scale
+        if values.dtype == dtype:  # plain integers, even if the other has a scale
             return values
         raise ArgumentError(
             f"{source['name']!r} is {values.dtype.name} and {target['name']!r} {dtype.name}: one "
             "cannot be given the other's values"
         )
     real = real_values(values, source)
-    assert real is not None  # _stands_for_numbers
+    assert real is not None  # _stands_for_numbers has checked it
     if has_nan(dtype):
         return real.astype(dtype)
     if np.isnan(real).any():

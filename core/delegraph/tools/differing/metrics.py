@@ -337,7 +337,7 @@ class Spread:
     def of(cls, values: Sequence[float]) -> Spread:
         """Compute the spread of at least one value."""
         array = np.asarray(values, np.float64)
-        with np.errstate(all="ignore"):  # infinities have no spread: NaN
+        with np.errstate(all="ignore"):  # the deviation of infinities is NaN
             return cls(*(float(f(array)) for f in (np.mean, np.std, np.min, np.max)))
 
 

@@ -94,7 +94,7 @@ class ProbeWork:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._open = ExitStack()  # closes what is tested
+        self._open = ExitStack()  # closes the tested side
         self._test: Side | None = None
         self._reference: Side | None = None
         self._inputs: InputRuns | None = None
@@ -107,7 +107,7 @@ class ProbeWork:
         try:
             placement = interpreter.placement
             taken = tuple(
-                replace(node, rejections={})  # which hold objects of delegates
+                replace(node, rejections={})  # rejections may hold objects of delegates
                 for node in placement.nodes
                 if node.delegate is not None
             )
@@ -211,7 +211,7 @@ class ProbeWork:
 
     def _side(self) -> Side:
         if self._reference is None:
-            stack, job = ExitStack(), self._job  # the end of the process closes it
+            stack, job = ExitStack(), self._job  # closed by the end of the process
             self._reference = Side(stack, job.reference, job.signature, is_reference=True)
         return self._reference
 

@@ -207,7 +207,7 @@ class Reproducer:
     ) -> Reproduction:
         names = run.names
         if len({*names} - {"", "file"}) < len(names):
-            names = tuple(map(str, range(len(names))))  # which inputs can be called by, too
+            names = tuple(map(str, range(len(names))))  # an input may also be named by its position
         inputs = self._save(f"{stem}.npz", dict(zip(names, run.values, strict=True)))
         arrays = {f"expected/{name}": array for name, array in run.expected}
         arrays |= {f"found/{name}": array for name, array in found}

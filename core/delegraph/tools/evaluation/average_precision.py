@@ -204,7 +204,7 @@ class Tally:
         levels = np.diff(level, prepend=0)
         levels[hits.is_first] = level[hits.is_first]
         precision = right / np.maximum(counted, 1)
-        apart = 2.0 * (hits.kind[-1] - hits.kind)  # keeps classes from each other
+        apart = 2.0 * (hits.kind[-1] - hits.kind)  # keeps classes apart from each other
         best = np.maximum.accumulate((precision + apart)[::-1])[::-1] - apart
         return np.bincount(hits.kind, best * levels, minlength=len(objects)) / RECALLS
 

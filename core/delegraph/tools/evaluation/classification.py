@@ -139,7 +139,7 @@ def evaluate_classification(
     words = metadata_labels(known[0].model) if labels is None else tuple(labels)
     _require_known_truths(pictures, words)
     if any(not picture.is_raw for picture in pictures):
-        require_pillow("reading pictures")  # or each of them would be bad
+        require_pillow("reading pictures")  # otherwise each picture would be bad
     task = ClassificationTask(words, how)
     answers = run_task(
         known, pictures, task, journal=journal, warmup_runs=warmup_runs, progress=progress

@@ -159,7 +159,7 @@ def _text(entry: Entry, key: str, place: str) -> str:
 def _is_number(value: object) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
-    return abs(value) < _MOST  # nor NaN or an infinity, which Python's JSON knows
+    return abs(value) < _MOST  # also excludes NaN and infinities, which Python's JSON accepts
 
 
 def _found(value: object) -> str:

@@ -39,18 +39,18 @@ class CocoDefinition:
         ignored if it lies in a crowd.
         """
         pixels = truth.pixels
-        assert pixels is not None  # who has none is refused before
+        assert pixels is not None  # pictures without pixels were rejected before
         right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
         ignored = np.zeros_like(right)
         same = found.classes[:, None] == truth.classes[None]
         shares = np.where(same, overlaps(in_pixels(found, pixels), pixels), 0.0)
         free = np.repeat(~pixels.crowds[None], len(THRESHOLDS), axis=0)
-        able = (shares >= THRESHOLDS[0]).any(axis=1)  # the others can be nothing but wrong
+        able = (shares >= THRESHOLDS[0]).any(axis=1)  # all other detections are wrong
         order = np.argsort(-found.scores, kind="stable")
         ignored[:, _beyond(found.classes, order)] = True
         for i in order[able[order] & ~ignored[0, order]]:
             left = np.where(free, shares[i], 0.0)
-            best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)  # of equal ones the last
+            best = left.shape[1] - 1 - left[:, ::-1].argmax(axis=1)  # the last of equal ones
             right[:, i] = left.max(axis=1) >= THRESHOLDS
             free[right[:, i], best[right[:, i]]] = False
             in_crowd = shares[i][pixels.crowds].max(initial=0.0) >= THRESHOLDS

@@ -106,13 +106,13 @@ def require_coco(truth: GroundTruth) -> None:
 
 
 def _size(picture: TruePicture) -> dict[str, Any]:
-    assert picture.pixels is not None  # require_coco saw to it
+    assert picture.pixels is not None  # require_coco has checked it
     return {"id": picture.id, "width": picture.pixels.width, "height": picture.pixels.height}
 
 
 def _objects(picture: TruePicture) -> Iterator[dict[str, Any]]:
     pixels = picture.pixels
-    assert pixels is not None  # require_coco saw to it
+    assert pixels is not None  # require_coco has checked it
     rows = zip(
         picture.classes.tolist(),
         pixels.boxes.tolist(),
@@ -131,7 +131,7 @@ def _objects(picture: TruePicture) -> Iterator[dict[str, Any]]:
 
 
 def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]]:
-    assert picture.pixels is not None  # require_coco saw to it
+    assert picture.pixels is not None  # require_coco has checked it
     boxes = in_pixels(found, picture.pixels).tolist()
     rows = zip(found.classes.tolist(), found.scores.tolist(), boxes, strict=True)
     for kind, score, box in rows:

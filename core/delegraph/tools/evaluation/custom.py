@@ -89,7 +89,7 @@ class MetricTask:
             ArgumentError: the metric failed.
         """
         names = [self._names(position, entry)[0] for position, (entry, _) in enumerate(outputs)]
-        if len(set(names)) < len(names):  # so that none hides another
+        if len(set(names)) < len(names):  # so that no name hides another
             names = [str(position) for position in range(len(names))]
         real = {
             name: _real(array, entry) for name, (entry, array) in zip(names, outputs, strict=True)

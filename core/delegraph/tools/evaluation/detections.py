@@ -23,7 +23,7 @@ PARTS = ("boxes", "classes", "scores", "count")
 
 
 def _boxes(rows: object) -> NDArray[np.float32]:
-    return np.array(rows, np.float32).reshape(-1, 4)  # none have a shape as well
+    return np.array(rows, np.float32).reshape(-1, 4)  # so that no rows also have the shape [0, 4]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

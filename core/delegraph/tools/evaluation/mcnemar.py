@@ -51,7 +51,7 @@ def drop_interval(lost: int, gained: int, count: int) -> Interval:
     low, high = _lower_end(lost, gained, count), -_lower_end(gained, lost, count)
     if mcnemar_p_value(lost, gained) < 1 - CONFIDENCE:
         return Interval(low, high)
-    return Interval(min(low, 0.0), max(high, 0.0))  # the grid of quantiles may miss 0 by a hair
+    return Interval(min(low, 0.0), max(high, 0.0))  # quantiles on a grid may just miss 0
 
 
 def _lower_end(lost: int, gained: int, count: int) -> float:

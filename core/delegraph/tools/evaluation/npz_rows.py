@@ -65,7 +65,7 @@ def _arrays(path: str, stamp: object) -> Arrays:
 
 def _stamp(path: str) -> object:
     """Return a value that changes when the file changes."""
-    with contextlib.suppress(OSError):  # reading it says why
+    with contextlib.suppress(OSError):  # reading the file reports the error
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino
     return None

@@ -93,7 +93,7 @@ class _Host:
     def run(self, values: Sequence[NDArray[Any]]) -> tuple[Outputs, float]:
         """Return the outputs for *values*, and the seconds of ``invoke``."""
         self._allocate([array.shape for array in values])
-        self._interpreter.reset_all_variables()  # a sample's answer is the same in any order
+        self._interpreter.reset_all_variables()  # a sample's answer must not depend on the order
         for entry, array in zip(self.inputs, values, strict=True):
             self._interpreter.set_tensor(entry["index"], array)
         begin = time.perf_counter()

@@ -41,7 +41,7 @@ class TfliteDefinition:
         same = found.classes[:, None] == truth.classes[None]
         shares = np.where(same, overlaps(found.boxes, truth.boxes), np.float32(0))
         free = np.ones((len(THRESHOLDS), len(truth.classes)), np.bool_)
-        able = (shares >= THRESHOLDS[0]).any(axis=1)  # the others cannot be right
+        able = (shares >= THRESHOLDS[0]).any(axis=1)  # all other detections are wrong
         order = np.argsort(-found.scores, kind="stable")
         for i in order[able[order]]:
             left = np.where(free, shares[i], np.float32(0))

@@ -81,7 +81,7 @@ def _arrows(found: Iterator[Flow], ids: dict[int, int]) -> Iterator[dict[str, An
     for number, flow in enumerate(found, 1):
         arrow = {"name": flow.tensor, "cat": "value", "id": number, "pid": _PROCESS}
         args = {"bytes": flow.bytes}
-        # An arrow begins inside of its slice: the end of a slice is not a part of it.
+        # An arrow must begin before the end of its slice, which is not a part of the slice.
         begin = max(flow.source.start, flow.source.end - 1)
         source = {"ph": "s", "ts": begin / 1000, "tid": ids[id(flow.source)], "args": args}
         target = {"ph": "f", "bp": "e", "ts": flow.target.start / 1000}

@@ -100,7 +100,7 @@ class NodeData:
         return any(not isinstance(value, str) for value in self.values.values())
 
     def _style(self) -> dict[str, Any]:
-        if not self._has_numbers():  # or each number would be counted as a word
+        if not self._has_numbers():  # otherwise numbers count as words
             return {
                 "showExpandedSummaryOnGroupNode": True,
                 "showLabelCountColumnsInChildrenStatsTable": True,

@@ -187,7 +187,7 @@ def _runs(model: TimedModel, control: RunControl, progress: Progress) -> list[Ru
             runs.append(_run(model, profile))
             return runs[-1].duration / 1e9
 
-        # The warm-up is profiled as well: what delegates make for a profile is made then.
+        # The warm-up is profiled too, so that delegates do their one-time work for profiles in it.
         warm_up = replace(control.warm_up, runs=max(1, control.warmup_runs))
         run_times(run, warm_up, model.clock, lambda done: progress("warming up", done, 1.0))
         most = max(1, MOST_EVENTS // max(1, len(runs[-1].events)))

@@ -76,7 +76,7 @@ def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
     [['a', 'b'], ['c']]
     """
     found: list[list[Slice]] = []
-    stacks: list[list[int]] = []  # where the slices end that are open in each group
+    stacks: list[list[int]] = []  # for each group, the ends of its open slices
     for one in sorted(slices, key=lambda slice: (slice.start, -slice.end)):
         place = next((i for i, ends in enumerate(stacks) if _nests(one, ends)), len(found))
         if place == len(found):

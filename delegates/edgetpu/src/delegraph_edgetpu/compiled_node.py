@@ -172,7 +172,7 @@ class CompiledNode:
             limits=Limits(
                 memory=None if limit.is_default else limit.bytes,
                 cancellation=getattr(context, "cancellation", None),
-            ),  # no kernel's context has to
+            ),  # kernels' contexts may lack it
         )
         interpreter.allocate_tensors()
         if interpreter.subgraph().has_dynamic_tensors:

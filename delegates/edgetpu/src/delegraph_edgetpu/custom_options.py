@@ -99,7 +99,7 @@ def _string(value: Any, what: str) -> bytes:
     try:
         announced = len(flexbuffers.String(value._Indirect(), value._byte_width))
         content = bytes(value.AsStringBytes)
-    except Exception as error:  # as above
+    except Exception as error:  # see above
         raise ExecutableError(f"key '{_EXECUTABLE}' of {what} is damaged: {error!r}") from error
     if len(content) != announced:
         raise ExecutableError(

@@ -65,7 +65,7 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         return f"simulated device {self._device.name}{by}"
 
     def flags(self) -> DelegateFlags:
-        # Shapes may become known late, as long as they are those that were compiled.
+        # Shapes may become known late, but must be those of the compilation.
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:

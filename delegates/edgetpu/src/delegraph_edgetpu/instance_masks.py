@@ -32,7 +32,7 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
         return masks
     guesses = _guesses(long_offsets) * np.float32(stride)
     distances = np.zeros((len(keypoints), height * width), np.float32)
-    for keypoint in range(len(KEYPOINTS)):  # one after the other, as rounding depends on it
+    for keypoint in range(len(KEYPOINTS)):  # one after the other, because rounding depends on it
         dy = keypoints[:, keypoint, 0, None] - guesses[0, keypoint]
         dx = keypoints[:, keypoint, 1, None] - guesses[1, keypoint]
         distances += dy * dy + dx * dx

@@ -229,7 +229,7 @@ def _packs_no_batch(call: Call) -> Reason | None:
 def _splits_no_batch(call: Call) -> Reason | None:
     axis, tensor = call.values(0), call.input(1)
     if axis is None or tensor is None or len(call.operator.outputs) == 1:
-        return None  # one part of one is no split
+        return None  # a single part is no split
     return _no_batch(call, "splits", int(axis.reshape(-1)[0]), len(tensor.shape))
 
 
@@ -344,7 +344,7 @@ RULES: dict[str, OperatorRule] = {
     "CONCATENATION": OperatorRule(checks=(_no_activation, _padding_concatenation)),
     "CONV_2D": _CONVOLUTION,
     "DEPTHWISE_CONV_2D": _CONVOLUTION,
-    "DEQUANTIZE": _PLAIN,  # never maps: its output is floating-point, which the log names
+    "DEQUANTIZE": _PLAIN,  # it never maps: its output is floating-point, as the log says
     "EXPAND_DIMS": OperatorRule((1,), 13),
     "FULLY_CONNECTED": OperatorRule(
         (1, 2), checks=(_plain_weights, _flat_output, _clamping_activation)

@@ -97,7 +97,7 @@ class PipelinedModelRunner:
             threading.Thread(target=self._line.work, args=(i,), name=f"segment-{i}", daemon=True)
             for i in range(count)
         ]
-        self._stop = weakref.finalize(self, self._line.stop)  # the threads know the line alone
+        self._stop = weakref.finalize(self, self._line.stop)  # threads refer only to the line
         for thread in self._threads:
             thread.start()
 

@@ -41,7 +41,7 @@ class PipelineSimulation:
         self._is_ended = False
         self._is_stopped = False
         self._error: PipelineError | None = None
-        self._idle_to = -1  # stations up to this one have nothing to do any more
+        self._idle_to = -1  # stations up to this one have finished
         self.busy_seconds = [0.0] * len(stations)
         self.finished = 0
         self.started_at = 0.0
@@ -93,7 +93,7 @@ class PipelineSimulation:
             if self._is_stopped:
                 raise _stopped()
             if isinstance(queue[0], _End):
-                return None  # it stays, for who asks again
+                return None  # the end mark stays for later calls
             if isinstance(queue[0], PipelineError):
                 raise queue[0].with_traceback(None)
             self._changed.notify_all()

@@ -124,7 +124,7 @@ class Grid:
         rows = np.stack([low[0], low[0], high[0], high[0]]) * self._width
         corners = rows + np.stack([low[1], high[1], low[1], high[1]])
         index = corners[:, None] * self._channels + channels
-        # What is not a number has no place; "clip" keeps it from reading elsewhere.
+        # NaN has no place; "clip" keeps it from reading out of range.
         top_left, top_right, bottom_left, bottom_right = self._values.take(index, mode="clip")
         y, x = places - floor
         top = (1 - x) * top_left + x * top_right
@@ -311,7 +311,7 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
     channels = np.tile(np.arange(len(KEYPOINTS)), len(poses))
     logits = heatmaps.at(places, channels[None]).reshape(poses.shape[:2])
     with np.errstate(all="ignore"):
-        # Computed in double precision, as an exponential of float32 is rounded correctly there.
+        # Computed in float64, whose exponential rounds correctly to float32.
         growth = np.exp(-logits.astype(np.float64)).astype(np.float32)
     one = np.float32(1)
     shares: Floats = one / (one + growth)

@@ -127,7 +127,7 @@ def _segment(
     outputs = tuple(subgraph.outputs) if last else edge.outputs
     if first:
         inputs = list(subgraph.inputs)
-    elif last:  # outputs of the model that were made before pass through
+    elif last:  # outputs of the model that earlier parts computed pass through
         made = {t for node in nodes for t in subgraph.operators[node].outputs}
         computed = {t for t in subgraph.outputs if subgraph.tensors[t].data is None}
         inputs = sorted({*inputs, *(computed - made)})

@@ -28,8 +28,8 @@ _SCALARS = {
     "uint64": _Field.TYPE_UINT64,
 }
 
-# One line a field: number, name, type; "*" behind the type says that it is repeated, "map" that it
-# maps strings to the type. The fields of AttrValue exclude each other.
+# One line a field: number, name, type; "*" after the type means repeated, "map" a mapping from
+# strings to the type. The fields of AttrValue exclude each other.
 _MESSAGES = {
     "Dim": ["1 size int64", "2 name string"],
     "TensorShape": ["2 dim Dim*", "3 unknown_rank bool"],

@@ -31,7 +31,7 @@ def compile_safely(lowered: Lowered, platform: str) -> Compiled:
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" not in str(error):
             raise
-        return lowered.compile()  # a version without that library, or without the choice
+        return lowered.compile()  # this version lacks the library or the option
 
 
 @cache

@@ -59,8 +59,8 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
-            # Donated, so that XLA writes where the last results were. The host's own memory cannot
-            # be: XLA would copy it, as it frees what it is given.
+            # The memory is donated, so that XLA overwrites the last results. The host's own memory
+            # cannot be donated: XLA would copy it, because it frees donated memory.
             memory, self._memory = self._memory or self._new_memory(), []
             *results, is_wrong = self._run(self._arguments, memory)
         if is_wrong.size and np.asarray(is_wrong).any():
@@ -106,7 +106,7 @@ class JaxKernel(ExecutableKernel):
         self._calls = any(map(calls, nodes))
         if self._calls:
             for index in params.partition_model().called:
-                with suppress(DelegateError):  # LiteRT cannot; it never prepares them either
+                with suppress(DelegateError):  # LiteRT cannot, and never prepares them
                     context.mark_subgraph_as_delegation_skippable(index)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
@@ -166,6 +166,6 @@ def shared(data: NDArray[Any], device: jax.Device) -> Any:
         return data
     try:
         view = jax.dlpack.from_dlpack(data)
-    except (BufferError, TypeError, RuntimeError):  # types and alignments that either side lacks
+    except (BufferError, TypeError, RuntimeError):  # types or alignments that either library lacks
         return data
     return view if view.unsafe_buffer_pointer() == data.ctypes.data else data

@@ -44,7 +44,7 @@ class TracedGraphs:
 
     def _run(self, index: int, arguments: Sequence[Any]) -> tuple[list[Any], list[Doubt]]:
         graph = self._graphs[index]
-        # Arrays of NumPy: what is done with constants alone is done once, while tracing.
+        # NumPy arrays, so that operations on constants are computed once, while tracing.
         values: dict[int, Any] = {
             tensor.index: np.asarray(dense_values(tensor)) for tensor in graph.constants
         }

@@ -51,7 +51,7 @@ class OpenvinoProgram:
 
     def run(self) -> None:
         """Compute the outputs from the inputs, both in the bound arrays."""
-        self._request.infer(share_outputs=True)  # it would copy them
+        self._request.infer(share_outputs=True)  # otherwise it would copy them
 
     def close(self) -> None:
         """Release the compiled model."""

@@ -26,10 +26,10 @@ _WORD = (1 << 32) - 1
 _FEW = 10
 """Number of groups up to which Python's integers are faster than NumPy's arrays."""
 
-_SCRAMBLER = 0x02461E293EC8F720  # the key under which seeds are mixed
+_SCRAMBLER = 0x02461E293EC8F720  # key with which seeds are mixed
 SMALLEST_UNIFORM = 1e-7
 """Least uniform number; smaller ones are replaced by it, so that their logarithm is finite."""
-_RESERVED = 256  # words an output may use, where their number varies
+_RESERVED = 256  # number of words reserved for an output that may use a varying number
 _TRUNCATED_AT = 2.0  # standard deviations
 
 
@@ -181,7 +181,7 @@ def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     angles = (2 * np.pi * uniforms[1::2].astype(np.float64)).astype(type)
     points = np.zeros(len(angles), np.complex64 if type is np.float32 else np.complex128)
     points.imag = angles
-    points = np.exp(points)  # by the C library's sine and cosine, which np.sin does not call
+    points = np.exp(points)  # uses the C library's sine and cosine, unlike np.sin
     radius = np.sqrt(type(-2) * logarithms)
     values = np.empty(len(uniforms), type)
     values[0::2] = points.imag * radius

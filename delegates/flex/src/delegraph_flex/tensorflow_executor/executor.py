@@ -124,10 +124,10 @@ class TensorFlowExecutor(Executor):
         self, name: str, signature: FunctionSignature, state: InterpreterState
     ) -> Callable[..., Any]:
         """Return the function of eager tensors that runs the model's function *name*."""
-        # TensorFlow keeps this function for good; the interpreter must not be kept with it.
+        # TensorFlow keeps this function forever; it must not keep the interpreter too.
         reference = weakref.ref(state)
-        # Datasets may call from several threads, and a subgraph does one thing at a time; another
-        # may run meanwhile, since this one may be waiting for it.
+        # Datasets may call from several threads, but a subgraph runs once at a time. Another
+        # subgraph may run meanwhile, because this one may be waiting for it.
         lock = threading.RLock()
 
         def call(*values: Any) -> list[Any]:

@@ -77,7 +77,7 @@ def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, An
         return function(call.input(0), call.input(1))
 
 
-# As TFLite has them: of a NaN and a number, the second.
+# As in TFLite: of NaN and a number, the second operand.
 _enter_binary("MAXIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a > b, a, b))
 _enter_binary("MINIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a < b, a, b))
 _enter_binary("POW", FLOATS, jnp.power)

@@ -49,7 +49,7 @@ def quantized_rows(rows: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
 def _symmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
     largest = jnp.maximum(-low, high)
     some = jnp.where(largest == 0, np.float32(127), largest)
-    # XLA multiplies by 1/127 instead, which in float32 gives another number now and then.
+    # XLA multiplies by 1/127 instead, which in float32 sometimes gives another number.
     scales = (some.astype(np.float64) / 127).astype(np.float32)
     return scales, np.float32(127) / some, jnp.zeros(low.shape, np.int32)
 
@@ -69,7 +69,7 @@ def _asymmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
 def _scales(call: Call, channels: int) -> Any:
     """Return the scales of the weights, one for each output channel: ``[O], float32``."""
     quantization = call.tensor(1).quantization
-    assert quantization is not None  # the check has seen to it
+    assert quantization is not None  # the check has made sure of it
     return np.broadcast_to(quantization.scales.astype(np.float32), (channels,))
 
 

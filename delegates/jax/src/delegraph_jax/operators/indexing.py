@@ -20,7 +20,7 @@ def gather(call: Call) -> Any:
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
     call.require_positions(positions, x.shape[axis])
 
-    if not x.shape[axis]:  # any position is one too many
+    if not x.shape[axis]:  # any position is out of range
         return jnp.zeros(call.shape, x.dtype)
 
     def take(x: Any, positions: Any) -> Any:
@@ -36,7 +36,7 @@ def gather(call: Call) -> Any:
 def gather_nd(call: Call) -> Any:
     """Return the slices at the positions in the last axis of input 1."""
     x = call.input(0)
-    return jnp.asarray(x)[_places(call, call.input(1), x.shape)]  # constants are NumPy's
+    return jnp.asarray(x)[_places(call, call.input(1), x.shape)]  # constants are NumPy arrays
 
 
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ def batch_matmul(call: Call) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.array([np.float64(x_scale * w_scale) / np.float64(y_scale)])
     scaling = int64_scaling(factor) if x.dtype == np.int16 else fixed_point_scaling(factor, True)
-    # What leaves 32 bits wraps, as in the core.
+    # Sums beyond 32 bits wrap, as in the core.
     scaled = scaling.exact(sums[..., None])[..., 0].astype(np.int32).astype(np.int64)
     limits = np.iinfo(y.dtype)
     return (scaled + y_zero).clip(limits.min, limits.max)

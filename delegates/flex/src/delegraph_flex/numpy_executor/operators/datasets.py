@@ -102,7 +102,7 @@ def _rows(x: Array) -> Iterator[Array]:
 def map_dataset(node: FlexNode) -> Step:
     """Step that makes a dataset by calling a function with each element and the captured inputs."""
     function = function_of(node)
-    extra = 0 if node.op == "MapDataset" else 1  # the number of calls at a time, which is 1 here
+    extra = 0 if node.op == "MapDataset" else 1  # number of parallel calls, which is 1 here
 
     def run(source: Any, *captured: Any) -> Dataset:
         dataset_of(source)

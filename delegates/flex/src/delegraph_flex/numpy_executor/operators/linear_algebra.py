@@ -260,9 +260,9 @@ def banded_triangular_solve(node: FlexNode) -> Step:
         a = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
         for k in range(bands.shape[-2]):
             i = np.arange(size - k)
-            if lower:  # row k has the diagonal k below the main one, its beginning unused
+            if lower:  # row k has the diagonal k below the main one; its beginning is unused
                 a[..., i + k, i] = bands[..., k, k:]
-            else:  # the last row has the main diagonal, those above it end unused
+            else:  # the last row has the main diagonal; the ends of the rows above are unused
                 a[..., i, i + k] = bands[..., -1 - k, : size - k]
         return solve(a, b)
 

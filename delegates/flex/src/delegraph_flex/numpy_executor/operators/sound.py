@@ -24,7 +24,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-_LEAST = 1e-12  # what a silent band counts as before its logarithm is taken
+_LEAST = 1e-12  # least value of a band before its logarithm is computed
 _FULL_SCALE = 1 << 15
 _CHUNKS_BEFORE_FORMAT = (
     b"JUNK",

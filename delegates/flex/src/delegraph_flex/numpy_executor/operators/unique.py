@@ -43,7 +43,7 @@ def _parts(x: NDArray[Any]) -> Parts:
     _, firsts, where, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
-    order = firsts.argsort()  # NumPy gives them sorted
+    order = firsts.argsort()  # NumPy returns sorted values
     ranks = np.empty_like(order)
     ranks[order] = np.arange(order.size)
     return firsts[order], ranks[where.reshape(-1)], counts[order]
