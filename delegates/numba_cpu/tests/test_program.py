@@ -300,7 +300,7 @@ def test_rows_say_which_nodes_they_compute(lib: Library) -> None:
 def test_a_row_with_a_word_too_few_is_refused(lib: Library) -> None:
     memory = Memory(SIZE, 64)
     rows = [Row(COPY, 1, {"source": memory + 0, "target": memory + 0, "tiles": 1})]
-    with pytest.raises(KeyError, match="bytes"):
+    with pytest.raises(TypeError, match=r"missing or unknown words: \['bytes'\]"):
         Program(rows, lib, 1)
 
 
