@@ -196,3 +196,17 @@ def test_unions_have_a_table_for_every_tag(
 def test_every_options_table_belongs_to_an_operator() -> None:
     members = {*options.BUILTIN_OPTIONS.values(), *options.BUILTIN_OPTIONS_2.values()}
     assert set(options.OPTIONS_OF_OPERATOR.values()) == members
+
+
+def test_options_are_found_by_an_operators_number_too() -> None:
+    found = options.OPTIONS_OF_OPERATOR
+    add, custom = enums.BuiltinOperator.ADD, enums.BuiltinOperator.CUSTOM
+    assert found[add] is found.get(int(add)) is options.AddOptions  # type: ignore[call-overload]
+    assert (custom in found, 10**6 in found, "ADD" in found) == (False, False, False)
+    assert found.get(custom) is None
+
+
+@pytest.mark.parametrize("module", [enums, options])
+def test_a_name_that_is_not_there_is_an_error(module: Any) -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'NoSuchName'"):
+        _ = module.NoSuchName

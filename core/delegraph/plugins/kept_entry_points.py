@@ -114,9 +114,8 @@ def _descriptions(place: str) -> list[tuple[str, int]]:
 
 def _are_plain_finders() -> bool:
     """Whether distributions are found on ``sys.path`` alone."""
-    plain = {PathFinder, type(None)}
     return all(
-        finder in plain
+        finder is PathFinder
         or not hasattr(finder, "find_distributions")
         or type(finder).__module__.startswith("importlib_metadata")
         for finder in sys.meta_path

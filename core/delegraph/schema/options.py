@@ -164,7 +164,7 @@ class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
         return _table(_MODULES[name], name)
 
     def __contains__(self, operator: object) -> bool:
-        return isinstance(operator, BuiltinOperator) and _name_for(operator) is not None
+        return isinstance(operator, int) and _name_for(operator) is not None
 
     def __iter__(self) -> Iterator[BuiltinOperator]:
         return (operator for operator in BuiltinOperator if operator in self)
@@ -173,10 +173,13 @@ class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
         return sum(1 for _ in self)
 
 
-def _name_for(operator: BuiltinOperator) -> str | None:
-    """Name of an operator's options table; None for an operator without options."""
-    name = _SHARED_OR_NAMED_OTHERWISE.get(operator.name)
-    return name or _BY_OPERATOR.get(operator.name.replace("_", ""))
+def _name_for(operator: int) -> str | None:
+    """Name of an operator's options table; None for one without options, and for another number."""
+    known = BuiltinOperator._value2member_map_.get(operator)
+    if known is None:
+        return None
+    name = _SHARED_OR_NAMED_OTHERWISE.get(known.name)
+    return name or _BY_OPERATOR.get(known.name.replace("_", ""))
 
 
 OPTIONS_OF_OPERATOR = OptionsByOperator()
