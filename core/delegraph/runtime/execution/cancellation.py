@@ -40,7 +40,6 @@ class Cancellation:
         word: ``[1], int32``, the same memory for good; not zero: stop as soon as you can.
         reason: the same, where nanoseconds count: it is read before each node. A reader that finds
             the word set finds the reason set, or else the word is the reason.
-        watch: measures the time of a call; None without a time limit.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:

@@ -106,7 +106,6 @@ class IsolatedProcess:
     Attributes:
         child: the one that lives; None when there is none.
         facts: what the delegate says of itself, see ``served.py``; empty while it is not known.
-        timeout: seconds that a run may take; None for no limit.
 
     Raises:
         ArgumentError: this system cannot do it.
