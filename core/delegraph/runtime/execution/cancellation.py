@@ -46,7 +46,6 @@ class Cancellation:
             request.
         reason: the request as a plain attribute, which is faster to read before each node. If the
             word is set and this attribute is not, native code has set the word.
-        watch: measures the time of a call; None without a time limit.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:

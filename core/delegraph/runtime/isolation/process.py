@@ -108,7 +108,6 @@ class IsolatedProcess:
         child: the living child process; None if there is none.
         facts: name, flags and other facts of the delegate, see ``served.py``; empty before they are
             known.
-        timeout: seconds that an invoke may take; None for no limit.
 
     Raises:
         ArgumentError: this system has no isolated processes.
