@@ -100,7 +100,10 @@ REFUSED = {
     "OpenVINO gives a number for a division by zero": node(
         "FLOOR_DIV", [INT32, INT32], tensor([4], "INT32"), o.FloorDivOptions()
     ),
-    "OpenVINO does not check the indices of REVERSE_SEQUENCE": node(
+    "OpenVINO does not check the indices or shapes of BROADCAST_ARGS": node(
+        "BROADCAST_ARGS", [tensor([1], "INT32")] * 2, tensor([1], "INT32")
+    ),
+    "OpenVINO does not check the indices or shapes of REVERSE_SEQUENCE": node(
         "REVERSE_SEQUENCE",
         [tensor([2, 3]), tensor([2], "INT32")],
         tensor([2, 3]),

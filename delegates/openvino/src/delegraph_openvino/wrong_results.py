@@ -11,12 +11,12 @@ from delegraph import DelegateContext, Node, Registration, Rejection
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 
 UNCHECKED = (
-    "EMBEDDING_", "GATHER", "ONE_HOT", "REVERSE_SEQUENCE", "SCATTER_", "SEGMENT_", "SPARSE_",
-    "UNSORTED_",
+    "BROADCAST_ARGS", "EMBEDDING_", "GATHER", "ONE_HOT", "REVERSE_SEQUENCE", "SCATTER_", "SEGMENT_",
+    "SPARSE_", "UNSORTED_",
 )  # fmt: skip
-"""Beginnings of the names of operators whose indices OpenVINO does not check.
+"""Beginnings of the names of operators whose indices or shapes OpenVINO does not check.
 
-TFLite raises an error for an index out of range.
+TFLite raises an error for wrong ones.
 """
 
 NEAR_CONVOLUTIONS = "OpenVINO moves transpositions across it, as CONV_2D makes them, and goes wrong"
@@ -61,7 +61,7 @@ def check_numbers(
     if reason := _wrong_with(name, types, is_fused):
         return Rejection("numbers", reason)
     if name.startswith(UNCHECKED):
-        return Rejection("indices", f"OpenVINO does not check the indices of {name}")
+        return Rejection("indices", f"OpenVINO does not check the indices or shapes of {name}")
     if name == "RESIZE_NEAREST_NEIGHBOR" and (options.align_corners or options.half_pixel_centers):
         return Rejection("rounding", "OpenVINO rounds to another pixel")
     if name == "SPLIT" and inputs[0].shape:

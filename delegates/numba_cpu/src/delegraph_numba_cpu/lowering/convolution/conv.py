@@ -105,9 +105,9 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     zero = conv_hybrid.ACTIVATION_ZERO
     record = conv_int8.pack_windows_record(builder, x.shape[3], windows, zero=zero, flip=0)
     scales = conv_hybrid.weight_scales(weight)
-    is_asymmetric = bool((scales != scales[0]).any())
-    size = math.prod(x.shape[1:])
     outputs, groups = weight.shape[0], groups_of(call)
+    is_asymmetric = groups > 1 or bool((scales != scales[0]).any())
+    size = math.prod(x.shape[1:])
     depth, joined = groups * math.prod(weight.shape[1:]), None
     if groups > 1:
         values = dense_values(weight).reshape(outputs, -1, weight.shape[3])
