@@ -19,9 +19,11 @@ from delegraph.errors import DelegraphError
 from delegraph.testing import cases
 from delegraph_numba_cpu.bounds import Overrun
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.kept import store
-from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.kept.writing import written
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -148,6 +150,17 @@ def test_records_that_rows_write_are_written_first_and_alone() -> None:
         check_computed_records(rows[::-1], offsets)
     with pytest.raises(Overrun, match="other values lie where a record is"):
         check_computed_records(rows, dict.fromkeys(offsets, 0))
+
+
+def test_nothing_lies_in_the_scratch_memory_of_a_row() -> None:
+    row = Row(STRIP, 1, {"y": Address(y := Memory(64)), "scratch": Address(scratch := Memory(64))})
+    check_scratch(row, {id(y): 0, id(scratch): 64})
+    with pytest.raises(Overrun, match="'y' lies in the memory of 'scratch'"):
+        check_scratch(row, {id(y): 0, id(scratch): 63})
+    with pytest.raises(Overrun, match="'y' lies in the memory of 'scratch'"):
+        check_scratch(Row(STRIP, 1, row.words | {"y": Address(scratch)}), {id(scratch): 0})
+    with pytest.raises(Overrun, match="'scratch' is no working memory"):
+        check_scratch(row, {})
 
 
 def programs_of(content: bytes) -> list[Program]:

@@ -94,3 +94,28 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
             is_apart = place >= end or place + else_memory.size <= start
             if other != identity and not is_apart and begun <= last and over >= first:
                 raise Overrun("other values lie where a record is")
+
+
+def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
+    """Check that nothing else that a row accesses lies in its scratch memory.
+
+    Kernels keep addresses there, which they believe.
+
+    Args:
+        row: the row.
+        offsets: place of each block of working memory, by its ``id``.
+
+    Raises:
+        Overrun: something does.
+    """
+    words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
+    own = [(name, memory) for name, memory in words if name.endswith("scratch")]
+    for name, memory in own:
+        if id(memory) not in offsets:
+            raise Overrun(f"{row.block.kernel!r}: {name!r} is no working memory")
+        start = offsets[id(memory)]
+        for other, beside in words:
+            place = offsets.get(id(beside), -1)
+            is_apart = place < 0 or place >= start + memory.size or place + beside.size <= start
+            if other != name and (beside is memory or not is_apart):
+                raise Overrun(f"{row.block.kernel!r}: {other!r} lies in the memory of {name!r}")

@@ -20,7 +20,7 @@ from delegraph_numba_cpu.bounds.rules import FAMILIES
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant, report
 from delegraph_numba_cpu.kept import program_file as file
-from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers
+from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Layout, Program, name_of
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
@@ -132,6 +132,7 @@ class _Reader:
         check_computed_records(rows, self._offsets)
         for row in rows:
             check_numbers(row.block, row.words, row.tiles)
+            check_scratch(row, self._offsets)
             check_row(row, host.workers, level.vector_bytes)
         size = int(self._header["working"])
         host.working_memory.require(size)
