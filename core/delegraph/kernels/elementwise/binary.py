@@ -230,7 +230,7 @@ def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
     NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
     dimensions.
     """
-    if x.shape == y.shape or not x.is_constant:
+    if x.shape == y.shape or not x.is_constant or x.data is None:
         return x
     if x.data.size == 1:
         return _Constant(x.data.reshape(()))
