@@ -78,10 +78,7 @@ class DelegateOptions:
 
 @dataclass(frozen=True, slots=True)
 class DelegateParams:
-    """The partition that one delegate node computes: its nodes, inputs and outputs.
-
-    Source:
-        TfLiteDelegateParams, tflite/core/c/common.h.
+    """The partition that one delegate node computes. Source: TfLiteDelegateParams, common.h.
 
     Attributes:
         delegate: the delegate that took it; None in a preview.
@@ -139,12 +136,9 @@ class StopRequest(Protocol):
 
 
 class DelegateContext(OpContext, Protocol):
-    """A delegate's access to a subgraph.
+    """A delegate's access to a subgraph. Source: TfLiteContext, tflite/core/c/common.h.
 
     Each host (runtime, LiteRT bridge) implements this protocol.
-
-    Source:
-        TfLiteContext, tflite/core/c/common.h.
     """
 
     @property
@@ -169,11 +163,9 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the whole model file, in hexadecimal digits; computed when first asked for.
+        """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        For keys of what a delegate keeps: operators, options, quantization and all constants follow
-        from it, together with the index of the subgraph. Shapes do not. None in hosts that do not
-        know the file, and once a constant has got another value than the file's: then keep nothing.
+        Part of the key of what a delegate keeps. It is None, too, once a constant has been changed.
         """
 
     @property

@@ -90,7 +90,7 @@ class Start:
         """Read a copy and run it; return how that ended."""
         piece = GuardedMemory(file.padded(len(content), file.LINE), file.LINE)
         piece.array[: len(content)] = np.frombuffer(content, np.uint8)
-        params = self.kernel._params
+        params = self.kernel.params
         border = (*params.input_tensors, *params.output_tensors)
         host = Host(
             self.tensors,

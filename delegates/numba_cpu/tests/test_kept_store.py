@@ -276,7 +276,7 @@ def test_claims_from_a_file_are_those_that_were_given(
 ) -> None:
     first, _ = made(REJECTED, tmp_path)
     expected = first.placement.to_json()
-    monkeypatch.setattr(Watched, "_decided", None)  # is not asked
+    monkeypatch.setattr(Watched, "decided", None)  # is not asked
     again, _ = made(REJECTED, tmp_path)
     assert again.placement.to_json() == expected
 
@@ -310,7 +310,7 @@ def test_damaged_claims_are_none() -> None:
 
 def test_a_key_follows_from_the_shapes() -> None:
     interpreter, delegate = made(ADD, Path("missing"), Watched(UNKEPT))
-    params = delegate.kernels[0]._params
+    params = delegate.kernels[0].params
     x = interpreter.subgraph().tensors[0]
 
     def key() -> bytes:

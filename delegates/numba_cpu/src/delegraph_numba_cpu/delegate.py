@@ -94,12 +94,12 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         kept = self._claims.get(context)
         answer = None if kept is None else kept.known(node.index)
         if answer is None:
-            answer = self._decided(registration, node, context)
+            answer = self.decided(registration, node, context)
             if kept is not None:
                 kept.add(node.index, answer)
         return answer
 
-    def _decided(
+    def decided(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
         """Return whether there is a lowering for a node, or why not."""
@@ -140,6 +140,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     Attributes:
         kernel_library: the compiled kernels.
+        params: the partition; set by ``init``.
         program: what it runs; None before the first ``prepare``, and after one of a dry run.
     """
 
@@ -150,7 +151,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         self._timed: TimedProgram | None = None  # of the program, once a profile was taken
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        self._params = params
+        self.params = params
         self._partition: Partition | None = None  # once it is lowered
         self._packed: dict[object, Memory] = {}  # weights as kernels want them
         self._kept = KeptPrograms(params, self._delegate.keeps_programs(context))
@@ -197,7 +198,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
             self._packed,
             maker.working_memory,
         )
-        params = self._params
+        params = self.params
         for index in (*params.input_tensors, *params.output_tensors):
             builder.border(index)
         if self._partition is None:
