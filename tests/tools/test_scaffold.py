@@ -122,6 +122,7 @@ def test_what_templates_share_is_the_same(tmp_path: Path) -> None:
     assert texts["kernel"]["options.py"] == engine["options.py"]
 
 
+@pytest.mark.repetition(0)  # it takes long
 @pytest.mark.timeout(600)  # pip has much to install
 def test_installed_projects_pass_their_own_tests(tmp_path: Path) -> None:
     """Real pip, a fresh environment, the core beside them, and the conformance kit."""

@@ -25,6 +25,9 @@ RUNTIMES = ("ai-edge-litert", "tflite-runtime", "tensorflow")
 OPTIONAL = ("pillow", "scipy", "matplotlib", "ortools")
 """Names of the distributions that Delegraph's extras install."""
 
+_CACHE_VARIABLE = re.compile(r"DELEGRAPH_\w+_CACHE")
+"""Pattern of the environment variables that name a plugin's own cache folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Processor:
@@ -93,7 +96,7 @@ def machine_report() -> MachineReport:
         platform.platform(),
         f"{platform.python_version()}, {sys.executable}",
         versions(),
-        (_user_cache(),),
+        tuple(_caches()),
         {key: os.environ[key] for key in sorted(os.environ) if key.startswith("DELEGRAPH_")},
     )
 
@@ -160,6 +163,14 @@ def _processor_name() -> str:
         return platform.processor()
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1] if found else platform.processor()
+
+
+def _caches() -> Iterator[Cache]:
+    """Yield the cache folders of plugins that name one, then Delegraph's own."""
+    for key in sorted(os.environ):
+        if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
+            yield _cache(key, Path(os.environ[key]).absolute())
+    yield _user_cache()
 
 
 def _user_cache() -> Cache:

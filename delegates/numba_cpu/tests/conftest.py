@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         words = re.split("[-=]", item.callspec.id) if hasattr(item, "callspec") else []
         is_kit = item.path.stem == "test_conformance"
-        left = [*others, "prepare_is_idempotent"] if is_kit else others[:-1]
+        left = [*others, "prepare_is_idempotent", "resize_is_survived"] if is_kit else others[:-1]
         if item.path.parent == here and not set(left).isdisjoint(words):
             item.add_marker(pytest.mark.repetition(0))
 

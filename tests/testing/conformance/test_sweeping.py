@@ -24,6 +24,7 @@ def test_a_sound_delegate_passes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.repetition(0)  # it takes long
 def test_the_message_says_what_was_found_and_what_repeats_it(tmp_path: Path) -> None:
     faulty = Subject("mine", lambda: Faulty("ADD", fault=off_by(1)), ADD, folder=tmp_path)
     with pytest.raises(AssertionError) as caught:

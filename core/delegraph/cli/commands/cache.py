@@ -21,7 +21,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """Look at what delegates have compiled, make it ahead of time, or remove it.
+    """Look at, make or remove what delegates have compiled.
 
     The cache is in $DELEGRAPH_CACHE, or else in this user's folder for caches.
     """

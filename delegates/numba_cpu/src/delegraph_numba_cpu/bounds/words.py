@@ -30,6 +30,7 @@ NUMBERS = {
     "arg_min_max": {"outer"},
     "conv_f32": {"across", "down"},
     "conv_hybrid": {"steps"},
+    "conv_int16": {"taps"},
     "conv_int8": {"steps"},
     "depthwise_conv_f32": {"times"},
     "depthwise_conv_int8": {"times"},
