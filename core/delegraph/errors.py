@@ -197,8 +197,9 @@ class DelegateError(DelegraphError, RuntimeError):
 class DelegateProcessError(DelegateError):
     """The process of an isolated delegate has ended, was killed, or took too long and was ended.
 
-    The host is as well as before. The next use of the delegate starts its process again, up to a
-    number of times.
+    The interpreter's own process is unharmed. The next use of the delegate starts its process
+    again, at
+    most three times.
     """
 
 

@@ -144,7 +144,7 @@ def _compiling(
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the compiling delegates, after the delegates that set shapes of custom operators."""
+    """Apply the delegates that set shapes of custom operators, then the compiling delegates."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):

@@ -96,7 +96,8 @@ class PlacementDifference(JsonRecord):
         causes: changes of the model and of the list of delegates, one sentence each.
         nodes: nodes that moved to another delegate or to the kernels; empty if the model's nodes
             differ from the lock's.
-        partitions: delegates whose same nodes form another number of partitions, one sentence each.
+        partitions: one sentence for each delegate that has the same nodes in another number of
+            partitions.
     """
 
     json_properties: ClassVar = {"summary": "__str__"}

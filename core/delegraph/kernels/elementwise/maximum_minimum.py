@@ -25,7 +25,7 @@ _TYPES = _FLOATS | {
 
 @kernel("MAXIMUM", versions=(1, 4))
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MAXIMUM, broadcast, on floats and integers as stored.
+    """Return the function that computes MAXIMUM; quantized integers are compared as stored.
 
     Comparisons with NaN are false, so ``a > b ? a : b`` is b if either is NaN. Tensors without
     elements may have any type.

@@ -1,4 +1,4 @@
-"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER, shaped like the result."""
+"""Index vectors of STABLEHLO_GATHER and STABLEHLO_SCATTER, arranged in the output's shape."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class BlasThreads:
 
 
 def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
-    """Return the other open contexts that still exist."""
+    """Return all open contexts that still exist, except *context*."""
     found = [each() for each in _open]
     return [each for each in found if each is not None and each is not context]
 

@@ -69,7 +69,7 @@ class Calls:
             del self.turn["owner"]
 
     def check(self, name: str) -> None:
-        """Raise an error if another thread is computing; the computing thread itself may read.
+        """Raise an error if another thread's call runs; the thread of the call itself may go on.
 
         Raises:
             StateError: a call runs in another thread.

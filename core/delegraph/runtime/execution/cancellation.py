@@ -153,7 +153,7 @@ class _Watch:
         self._is_closed = threading.Event()
 
     def begin(self) -> None:
-        """Start the time of a call."""
+        """Start to measure the time of a call."""
         self._deadline = monotonic() + self.seconds
         thread = self._thread
         if thread is None or not thread.is_alive():  # not alive: in a child, after a fork

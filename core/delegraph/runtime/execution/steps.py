@@ -140,7 +140,7 @@ class StepRunner:
         return node, registration, tensor
 
     def known_outputs(self) -> set[int]:
-        """Return the outputs of known shape among the nodes prepared so far."""
+        """Return the indices of the prepared nodes' outputs whose shapes are known."""
         ready = self.nodes[: len(self.evals)]
         return {index for node, _ in ready for index in node.outputs} - self._open
 

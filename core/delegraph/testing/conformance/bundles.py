@@ -86,10 +86,10 @@ def may_be_part(trial: Trial) -> bool:
 
 @dataclass(frozen=True)
 class _Bundle:
-    """A model of independent parts.
+    """A model that joins the models of several trials, which share no tensors.
 
     Attributes:
-        parts: the trials.
+        parts: the trials, each with a model of its own.
         nodes: index of the first node of each part, and the number of all nodes.
         whole: trial of the whole model; None if Delegraph rejects it.
     """

@@ -24,9 +24,9 @@ class Result:
         check: what was checked, in words.
         outcome: ``passed``, ``failed`` or ``not applicable``.
         message: why the check failed or does not apply.
-        types: for checks of an operator's numbers, mapping from a type to its ``"right/compared"``
-            counts of models.
-        sample: description of a reduced effort; empty for the full effort.
+        types: mapping from a type to the counts of right and of compared models,
+            ``"right/compared"``; only for checks of an operator's numbers.
+        sample: how many models a shortened run has tried, in words; empty for a full run.
     """
 
     delegate: str

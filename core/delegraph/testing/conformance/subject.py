@@ -81,7 +81,7 @@ class Subject:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """Operators in any claim, sorted."""
+        """Names of the operators in any of the delegate's claims, sorted."""
         return tuple(sorted({op for claim in self.capabilities.claims for op in claim.operators}))
 
     @property

@@ -44,7 +44,7 @@ def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of enlarging and shrinking, with each choice for the corners."""
+    """Yield cases of resizing to larger and smaller images, with each option for the corners."""
     table = ResizeBilinearOptions if op == "RESIZE_BILINEAR" else ResizeNearestNeighborOptions
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:

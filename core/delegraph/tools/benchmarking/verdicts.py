@@ -101,7 +101,7 @@ class Verdict(JsonRecord):
         return f"{text}; differences below that are not believed"
 
     def is_slower_than(self, share: float) -> bool:
-        """Return whether the whole interval of the ratio lies above 1 + *share*."""
+        """Return whether the confidence interval of the times' ratio lies above 1 + *share*."""
         return self.word == "slower" and self.ratio.low > 1 + share
 
 

@@ -21,10 +21,10 @@ class Side:
     """Interpreter that computes on given values, with variables reset to zero.
 
     Args:
-        stack: closes the interpreter.
+        stack: exit stack that closes the interpreter at its end.
         setup: the set-up to run.
         signature: name of the signature to call; None means the whole model.
-        is_reference: whether this is the reference, which its errors then say.
+        is_reference: whether this side is the reference, so that error messages say so.
         arguments: further arguments of the interpreter.
 
     Attributes:

@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and shape are constant, and kernels at least a stride."""
+    """Reject a node unless weights and shape are constant and kernels cover their strides."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
