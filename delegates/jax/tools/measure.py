@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def measure(path: Path, rounds: int, folder: str) -> None:
-    """Print the times of one model by JAX, Delegraph's kernels and the official interpreter."""
+    """Print the times of one model by the delegate, by LiteRT and, if possible, by JAX alone."""
     delegate = JaxDelegate(JaxOptions())
     interpreter = Interpreter(str(path), experimental_delegates=[delegate], cache_dir=folder)
     litert = LiteRt(str(path))
