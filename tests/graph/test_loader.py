@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph import load_model, parse_model
+from delegraph.graph.loader import is_unchanged
 from delegraph.graph.model import Model
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
@@ -376,3 +378,20 @@ def test_damaged_file_is_named_in_the_error(tmp_path: Path) -> None:
 def test_a_number_of_no_activation_is_none(number: int) -> None:
     x, y = (fed(np.array([-3, 7], np.float32)) for _ in range(2))
     assert_agrees("ADD", [x, y], ["FLOAT32"], AddOptions(fused_activation_function=number))
+
+
+def test_a_mapped_file_that_is_written_in_place_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(one_op_model("ABS", [tensor((4,))], [tensor((4,))]))
+    first, second = load_model(path), load_model(path)
+    assert is_unchanged(first.content)
+    path.with_suffix(".new").write_bytes(path.read_bytes())
+    path.with_suffix(".new").replace(path)
+    assert is_unchanged(first.content), "the mapped file is another one"
+    third = load_model(path)
+    with path.open("r+b") as file:
+        file.write(path.read_bytes())
+    os.utime(path, (1, 1))
+    assert not is_unchanged(third.content)
+    path.unlink()
+    assert is_unchanged(second.content)

@@ -124,3 +124,17 @@ def test_the_second_process_does_not_look_at_every_distribution(tmp_path: Path) 
     first, second = run(), run()
     assert first[0] == second[0]
     assert (first[1], second[1]) == ("True", "False")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_working_folder_that_was_removed_only_keeps_nothing(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = site / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setattr(sys, "path", ["", str(site)])
+    gone.rmdir()
+    state = PathState()
+    state.keep(FOUND)
+    assert (state.text, state.kept()) == ("", None)

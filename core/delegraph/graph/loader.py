@@ -44,8 +44,7 @@ _OPERAND_BYTES = 200
 """Bytes that each input or output of an operator takes in memory until the model is prepared.
 
 An operand in a list that is not shared takes a 64th of that in the file, so operands cost time
-rather than
-memory.
+rather than memory.
 """
 
 
@@ -53,10 +52,28 @@ class MappedFile(mmap.mmap):
     """The memory of a mapped file.
 
     Attributes:
-        status: of the file when it was mapped.
+        path: absolute path of the file.
+        status: status of the file when it was mapped.
     """
 
+    path: str | bytes
     status: os.stat_result
+
+
+def is_unchanged(content: NDArray[np.uint8]) -> bool:
+    """Whether a model's content is still what was loaded; a mapped file may be written in place."""
+    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
+    if not isinstance(memory, MappedFile):
+        return True
+    before = memory.status
+    try:
+        now = os.stat(memory.path)
+    except OSError:
+        return True  # removed, which leaves the mapped memory as it is
+    if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
+        return True  # replaced, likewise
+    times = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return times == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
 
 
 def load_model(
@@ -79,6 +96,7 @@ def load_model(
                 raise MalformedModelError(f"{os.fspath(path)!r} is empty")
             mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
             mapped.status = os.fstat(file.fileno())
+            mapped.path = os.path.abspath(path)
     except OSError as error:
         reason = error.strerror or error
         if os.path.isdir(path):

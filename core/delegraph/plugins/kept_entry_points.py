@@ -52,10 +52,15 @@ class PathState:
     """
 
     def __init__(self) -> None:
-        seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
+        self.text = ""
+        try:
+            seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
+        except (OSError, TypeError):  # the working folder was removed, or a place is no text
+            return
         newest = max((when for _, found in seen for _, when in found), default=0)
         is_settled = newest < time.time_ns() - _SETTLED_NS
-        self.text = repr((_FORM, sys.version, seen)) if is_settled and _are_plain_finders() else ""
+        if is_settled and _are_plain_finders():
+            self.text = repr((_FORM, sys.version, seen))
 
     def kept(self) -> list[DeclaredPlugin] | None:
         """Return the entry points that were found in this state; None where none are kept."""

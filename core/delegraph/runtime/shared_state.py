@@ -91,7 +91,9 @@ class SharedState:
     @property
     def model_digest(self) -> str | None:
         """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
-        if self.has_other_constants:
+        from delegraph.graph.loader import is_unchanged
+
+        if self.has_other_constants or not is_unchanged(self.model.content):
             return None
         if not self._model_digest:
             from delegraph.delegation.content_digest import content_digest  # here: few ask

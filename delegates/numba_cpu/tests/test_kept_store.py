@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,36 @@ def test_a_resize_back_and_forth_decides_nothing_again(
     for rows in (3, 2, 1):
         resized(again, rows)
     assert len(lowered) == 3
+
+
+def test_a_program_for_other_shapes_keeps_no_memory_of_the_host(tmp_path: Path) -> None:
+    interpreter, _ = made(ADD, tmp_path)
+    resized(interpreter, 1)
+    array = weakref.ref(interpreter.subgraph().tensors[0].data)
+    resized(interpreter, 2)
+    assert array() is None
+
+
+def test_a_model_that_is_written_in_place_is_kept_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(ADD)
+    delegate = Watched()
+    cache = tmp_path / "cache"
+    interpreter = Interpreter(path, experimental_delegates=[delegate], cache_dir=cache)
+    os.utime(path, (1, 1))
+    interpreter.allocate_tensors()
+    assert files(cache) == []
+
+
+def test_another_installation_has_programs_of_its_own(tmp_path: Path) -> None:
+    package = tmp_path / "delegraph_numba_cpu"
+    assert keys.installation(package) is None
+    record = tmp_path / "delegraph_numba_cpu-1.0.dist-info" / "RECORD"
+    record.parent.mkdir()
+    record.write_text("first", encoding="utf-8")
+    before = keys.installation(package)
+    os.utime(record, (1, 1))
+    assert None is not before != keys.installation(package)
 
 
 def test_shapes_without_end_do_not_fill_the_disk(tmp_path: Path) -> None:

@@ -104,3 +104,29 @@ def test_a_class_ends_with_the_preparation_of_all_nodes() -> None:
         np.testing.assert_array_equal(
             interpreter.get_tensor(output["index"]), np.full((rows, 2), rows + 4, np.float32)
         )
+
+
+@pytest.mark.parametrize(("declared", "lengths"), [(4, (4, 1, 4)), (1, (1, 5, 2))])
+def test_nodes_after_a_dynamic_shape_are_prepared_for_each_shape(
+    declared: int, lengths: tuple[int, ...]
+) -> None:
+    names = [f"y{i}" for i in range(4)]
+    model = graph_model(
+        [("FILL", "dims v", "d"), *((("MUL", "d k", name)) for name in names)],
+        inputs="dims",
+        outputs=" ".join(names),
+        tensors={
+            "dims": tensor((1,), "INT32"),
+            "v": constant(np.float32(3)),
+            "k": constant(np.float32([2])),
+            "d": tensor((declared,)),
+            **{name: tensor((declared,)) for name in names},
+        },
+    )
+    interpreter = Interpreter(model_content=model, delegates=[])
+    interpreter.allocate_tensors()
+    for length in lengths:
+        interpreter.set_tensor(0, np.int32([length]))
+        interpreter.invoke()
+        for detail in interpreter.get_output_details():
+            assert interpreter.get_tensor(detail["index"]).tolist() == [6.0] * length

@@ -30,6 +30,10 @@ class NodeClasses:
         self._made.clear()
         self._kinds = _TensorKinds(self._tensors)
 
+    def look_again(self) -> None:
+        """Forget what tensors are like; called when nodes that have run may have changed shapes."""
+        self._kinds.clear()
+
     def prepared(
         self,
         node: Node,

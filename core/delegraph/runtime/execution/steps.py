@@ -7,14 +7,14 @@ prepared nodes get memory and run; then preparation continues. If node 1 leaves 
 
 The preparation for a shape is kept for the next run, and repeated only if the shape has changed.
 
-Source:
-    Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgraph.cc.
+Source: Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgraph.cc.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -146,18 +146,17 @@ class StepRunner:
 
     def _prepare_from(self, first: int) -> None:
         self._open = set()
-        classes, cancellation = self._classes, self._cancellation
+        prepare, cancellation = self._prepare_node, self._cancellation
+        if self._classes is not None:
+            self._classes.look_again()
+            prepare = partial(self._classes.prepared, prepare=self._prepare_node)
         with np.errstate(all="ignore"):  # as while invoking: scales may be anything
             for position in range(first, len(self.nodes)):
                 if cancellation.reason:
                     cancellation.raise_if_requested()
                 node, registration = self.nodes[position]
                 try:
-                    if classes is None:
-                        run = self._prepare_node(node, registration)
-                    else:
-                        run = classes.prepared(node, registration, self._prepare_node)
-                    self.evals.append(run)
+                    self.evals.append(prepare(node, registration))
                 except Exception as error:  # noqa: BLE001 - raised on as the node's
                     raise self._failure(position, "prepare", error) from cause_of(error)
                 if self._open:

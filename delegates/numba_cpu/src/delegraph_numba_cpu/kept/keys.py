@@ -8,6 +8,7 @@ this process computes with: the versions of the code, the level, the options.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -108,19 +109,27 @@ def version() -> str | None:
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return None
-    found = f"{delegraph.__version__}-{manifest.sources[:16]}"
-    if manifest.in_place or not _is_installed():
+    packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
+    installed = [installation(package) for package in packages]
+    if manifest.in_place or None in installed:
         from delegraph_numba_cpu.library.families import files_state  # which wheels do not need
 
-        found += f"-{files_state(_core(), Path(__file__).parents[1])[:16]}"  # may be edited
-    return found
+        state = files_state(*packages)  # sources that may be edited
+    else:
+        state = sha256(repr(installed).encode()).hexdigest()
+    return f"{manifest.sources[:16]}-{state[:32]}"
 
 
-def _core() -> Path:
-    return Path(delegraph.__file__).parent
+def installation(package: Path) -> tuple[str, int, int] | None:
+    """Return name, size and time of the list of files that an installation of a package wrote.
 
-
-def _is_installed() -> bool:
-    """Return whether the core came from a package of its version, not from a folder of sources."""
-    core = _core()
-    return core.with_name(f"delegraph-{delegraph.__version__}.dist-info").is_dir()
+    Another version, and another installation of the same version, writes another list. None for a
+    folder of sources.
+    """
+    for described in package.parent.glob("*.dist-info"):
+        name = described.name.partition("-")[0].lower()
+        if name == package.name:
+            with suppress(OSError):
+                status = (described / "RECORD").stat()
+                return described.name, status.st_size, status.st_mtime_ns
+    return None

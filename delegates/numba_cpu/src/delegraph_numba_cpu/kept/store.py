@@ -34,6 +34,9 @@ LEAST_NODES = 4
 MOST_FILES = 16
 """Files of a partition or a subgraph; shapes that change at each invoke must not fill the disk."""
 
+MOST_BYTES = 256 << 20
+"""Size of the largest program that is kept: larger ones would crowd out all else in the cache."""
+
 MOST_PROGRAMS = 4
 """Programs of a partition that are remembered in the process, the present one included."""
 
@@ -163,7 +166,12 @@ class KeptPrograms:
         from delegraph_numba_cpu.kept.writing import written  # here: once for each program
 
         self._written += 1
-        self._cache.keep(f"program {self._key.hex()}", written(program, self._key))
+        try:
+            content = written(program, self._key)
+        except MemoryError:
+            return
+        if len(content) <= MOST_BYTES:
+            self._cache.keep(f"program {self._key.hex()}", content)
 
     def _read(self, context: DelegateContext, maker: Maker, cache: BlobCache) -> Program | None:
         content = cache.map(f"program {self._key.hex()}")
@@ -185,6 +193,9 @@ class KeptPrograms:
             return None
 
     def _remember(self, program: Program) -> None:
+        for other in self._programs.values():
+            if other is not program:
+                other.release()
         self._programs[self._key] = program
         self._programs.move_to_end(self._key)
         if len(self._programs) > MOST_PROGRAMS:

@@ -113,6 +113,7 @@ class Program:
         self._working_memory.reserve(self.scratch_bytes)
         self._buffer: NDArray[np.uint8] | None = None  # of working memory, as far as words know
         self._bound: list[tuple[Tensor, Any]] | None = None  # and those of tensors; once bound
+        self._word: NDArray[np.int32] | None = None  # by which a run is stopped
 
     @property
     def can_fail(self) -> bool:
@@ -121,8 +122,14 @@ class Program:
 
     def heed(self, word: NDArray[np.int32]) -> None:
         """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
-        self._keep.append(word)
+        self._word = word
         self._table[layout.CANCELLATION] = word.ctypes.data
+
+    def release(self) -> None:
+        """Release the memory of the host that the program was bound to, while another one runs."""
+        self._bound = None
+        for memory, _ in self._moving.values():
+            memory.array = None
 
     def block(self, number: int) -> NDArray[np.int64]:
         """Return the words of a row, including changes by its kernel."""
