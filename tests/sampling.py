@@ -44,7 +44,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the options leave out."""
     sample, rest = config.getoption("sample"), config.getoption("rest")
-    if sample is None and rest is None:
+    is_check = config.getoption("delegate_stack", None) is not None  # a process of the kit's
+    if is_check or (sample is None and rest is None):
         return
     drawn = drawn_items(items, sample if rest is None else rest)
     is_kept = {item: (item in drawn) == (rest is None) for item in items}
