@@ -285,7 +285,7 @@ $(VENV)/created:
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
 	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor,"
-	@echo "which takes about a minute ..."
+	@echo "which takes one to two minutes ..."
 	@$(PIP) install --quiet $(EDITABLE)
 	@touch $@
 

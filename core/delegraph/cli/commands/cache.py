@@ -71,7 +71,8 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
     for name in delegates:
         if name not in kept:
             hint = did_you_mean(name, sorted(kept))
-            raise ArgumentError(f"nothing of {name!r} is kept{hint}; 'delegraph cache list' shows")
+            what = f"nothing of {name!r} is kept{hint}"
+            raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(delegates or None).values() for entry in group]
     for entry in entries:
         remove_entry(entry)
