@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class Logger:
     """The logger of a module, as ``logging.getLogger(name)`` returns it.
 
-    ``logging`` shows information to nobody before the program has imported and configured it, so
-    until then there is none to give.
+    Information is shown only after the program has imported ``logging`` and configured it, so until
+    then it is not logged.
 
     Args:
         name: the module's ``__name__``.

@@ -34,7 +34,7 @@ class LibrariesHook(BuildHookInterface[Any]):
     """What hatchling calls around the building of a wheel."""
 
     def dependencies(self) -> list[str]:
-        """Return what a build needs besides: compilers, and a linker where Linux has none.
+        """Return further requirements of a build: compilers, and a linker where Linux has none.
 
         Where PyPI has no wheels of the compilers, an installation goes without kernels.
         """

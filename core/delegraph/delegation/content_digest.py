@@ -1,8 +1,9 @@
 """SHA-256 of model files, remembered for files that have not changed.
 
 Hashing a large model takes longer than all else that a start with a warm cache does. So a digest is
-kept for a file's device, number, size and times. A change sets the time of change, which nobody can
-set back; a file that was changed in the last seconds is hashed each time, as its time may not tell.
+kept for a file's device, number, size and times. A change sets the time of change, which no program
+can set back. A file that was changed in the last seconds is hashed each time, as its time may not
+tell.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.graph.loader import mapped_file
 
 NAMESPACE = "model-digests"
 
@@ -32,8 +34,8 @@ def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
         content: ``[bytes], uint8``; the memory of a mapped file, or any other.
         cache_dir: the folder of the cache; None for the user's own.
     """
-    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
-    status = getattr(memory, "status", None)
+    file = mapped_file(content)
+    status = None if file is None else file.status
     if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:
         return hashlib.sha256(content.data).hexdigest()
     changed = status.st_mtime_ns, status.st_ctime_ns

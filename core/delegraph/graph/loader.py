@@ -60,14 +60,20 @@ class MappedFile(mmap.mmap):
     status: os.stat_result
 
 
+def mapped_file(content: NDArray[np.uint8]) -> MappedFile | None:
+    """Return the mapped file that holds a model's content; None for other memory."""
+    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
+    return memory if isinstance(memory, MappedFile) else None
+
+
 def is_unchanged(content: NDArray[np.uint8]) -> bool:
     """Whether a model's content is still what was loaded; a mapped file may be written in place."""
-    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
-    if not isinstance(memory, MappedFile):
+    file = mapped_file(content)
+    if file is None:
         return True
-    before = memory.status
+    before = file.status
     try:
-        now = os.stat(memory.path)
+        now = os.stat(file.path)
     except OSError:
         return True  # removed, which leaves the mapped memory as it is
     if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):

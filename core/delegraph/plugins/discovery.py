@@ -159,7 +159,7 @@ def _import_and_ask(plugin: Plugin) -> Plugin:
 
 
 def _loaded(value: str) -> Any:
-    """Return what an entry point refers to: ``package.module``, or ``package.module:attribute``."""
+    """Return the object of an entry point, ``package.module`` or ``package.module:attribute``."""
     name, _, attribute = value.partition("[")[0].partition(":")
     found: Any = import_module(name.strip())
     for part in filter(None, attribute.strip().split(".")):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from delegraph.graph.loader import is_unchanged
 from delegraph.graph.model import CONTROL_EDGES
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.arguments import folder_of
@@ -91,8 +92,6 @@ class SharedState:
     @property
     def model_digest(self) -> str | None:
         """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
-        from delegraph.graph.loader import is_unchanged
-
         if self.has_other_constants or not is_unchanged(self.model.content):
             return None
         if not self._model_digest:

@@ -12,12 +12,12 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class WarmedModel(JsonRecord):
-    """What the cache has of one model after it was prepared.
+    """Files of the cache that one model has made or used.
 
     Attributes:
-        model: its file.
+        model: path of the model.
         new_files: files that were written for it.
-        new_bytes: their size.
+        new_bytes: size of the new files in bytes.
         used_files: files that were there already, and were used.
         seconds: how long creating and allocating an interpreter took.
     """
@@ -33,7 +33,7 @@ def warm(setup: Setup) -> WarmedModel:
     """Create and allocate an interpreter, so that delegates keep what they decide and compile.
 
     Args:
-        setup: the model with its delegates and threads, on which it depends what is kept.
+        setup: the model with its delegates and number of threads, which decide what is kept.
 
     Raises:
         DelegraphError: the model cannot be loaded or allocated.

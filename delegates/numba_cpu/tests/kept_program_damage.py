@@ -2,7 +2,7 @@
 
 python delegates/numba_cpu/tests/kept_program_damage.py [--copies N] [--first N] [--seconds S]
 
-Each copy is read and run in a child process, in memory between pages that nobody may touch. Exit
+Each copy is read and run in a child process, in memory between protected pages. Exit
 code 1 where one ended the process or took too long; it is named by its number, and
 ``--first NUMBER --copies 1`` repeats it.
 """

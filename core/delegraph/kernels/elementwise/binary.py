@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return what makes the evaluations of a class of nodes: all of them share what is set here."""
+    """Return the function that makes the evaluation of each node of a class, for its tensors."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)

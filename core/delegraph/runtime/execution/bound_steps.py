@@ -44,7 +44,7 @@ def run_in_order(
 
 
 def cause_of(error: Exception) -> BaseException | None:
-    """Return what ``node_errors.cause_of`` does; that module is imported once a node has failed."""
+    """Call ``node_errors.cause_of``; that module is imported only once a node has failed."""
     from delegraph.runtime.execution import node_errors
 
     return node_errors.cause_of(error)

@@ -254,7 +254,7 @@ def check_handed_over(memory: Memory, array: Any) -> None:
 
 
 def name_of(tensor: Tensor) -> str:
-    """Return what messages call a tensor."""
+    """Return the name of a tensor for messages."""
     return f"tensor {tensor.index} {tensor.name!r}"
 
 
