@@ -27,25 +27,29 @@ SETTLED = 3.0
 """Seconds without a change after which times tell of the next one."""
 
 
-def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
+def content_digest(
+    content: NDArray[Any], cache_dir: Path | None = None, size: int | None = None
+) -> str:
     """Return the SHA-256 of a model's content, in hexadecimal digits.
 
     Args:
         content: ``[bytes], uint8``; the memory of a mapped file, or any other.
         cache_dir: the folder of the cache; None for the user's own.
+        size: how many bytes of the content count, from the first on; None for all.
     """
-    file = mapped_file(content)
+    file, hashed = mapped_file(content), content[:size].data
     status = None if file is None else file.status
     if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:
-        return hashlib.sha256(content.data).hexdigest()
+        return hashlib.sha256(hashed).hexdigest()
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
-        return hashlib.sha256(content.data).hexdigest()
+        return hashlib.sha256(hashed).hexdigest()
     key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed)))
+    key += "" if size is None else f" {size}"
     cache = BlobCache(NAMESPACE, "1", cache_dir)
     found = cache.read(key)
     if found is not None and len(found) == 64:
         return found.decode("ascii", "replace")
-    digest = hashlib.sha256(content.data).hexdigest()
+    digest = hashlib.sha256(hashed).hexdigest()
     cache.keep(key, digest.encode())
     return digest

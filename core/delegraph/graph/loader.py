@@ -23,6 +23,7 @@ import numpy as np
 from delegraph.collector import collector_paused
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
+from delegraph.graph.model_entries import EntryPlaces, find_entries
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
 from delegraph.schema import tables
@@ -140,7 +141,9 @@ def parse_model(
     data.flags.writeable = False
     with collector_paused():
         limit = ReadLimit(len(data), memory_limit)
-        return _model(_record(data, table_limit, limit), data, limit)
+        entries = find_entries(data)
+        model = data if entries is None else data[: entries.model_bytes]
+        return _model(_record(model, table_limit, limit), data, entries, limit)
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
@@ -156,7 +159,12 @@ def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimi
         raise MalformedModelError(f"{found}; {error}") from error
 
 
-def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -> Model:
+def _model(
+    record: tables.Model,
+    content: NDArray[np.uint8],
+    entries: EntryPlaces | None,
+    limit: ReadLimit,
+) -> Model:
     if record.version != SCHEMA_VERSION:
         raise MalformedModelError(
             f"Model provided is schema version {record.version} not equal to supported version "
@@ -181,6 +189,7 @@ def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -
         signatures=_signatures(record, subgraphs),
         metadata=_metadata(record),
         content=content,
+        entries=entries,
     )
 
 

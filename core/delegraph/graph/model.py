@@ -22,6 +22,7 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph.graph.model_entries import EntryPlaces
     from delegraph.schema.table import Table
 
 
@@ -192,6 +193,7 @@ class Model:
     Attributes:
         content: the mapped file, ``[bytes], uint8``; every constant is a view into it.
         metadata: entry name to raw bytes.
+        entries: what delegates keep in the file, after the model; None for nothing.
     """
 
     version: int
@@ -200,6 +202,7 @@ class Model:
     signatures: tuple[Signature, ...]
     metadata: Mapping[str, NDArray[np.uint8]]
     content: NDArray[np.uint8]
+    entries: EntryPlaces | None = None
 
     def __repr__(self) -> str:
         operators = sum(len(subgraph.operators) for subgraph in self.subgraphs)

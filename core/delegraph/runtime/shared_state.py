@@ -91,13 +91,15 @@ class SharedState:
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
+        """SHA-256 of the file, or of the model before its entries; None if constants differ."""
         if self.has_other_constants or not is_unchanged(self.model.content):
             return None
         if not self._model_digest:
             from delegraph.delegation.content_digest import content_digest  # here: few ask
 
-            self._model_digest = content_digest(self.model.content, self.cache_dir)
+            entries = self.model.entries
+            size = None if entries is None else entries.model_bytes
+            self._model_digest = content_digest(self.model.content, self.cache_dir, size)
         return self._model_digest
 
     @cached_property

@@ -83,7 +83,8 @@ class _Reader:
         address = self._content.__array_interface__["data"][0]
         self._require(address % file.LINE == 0, "it lies at an address that does not suit vectors")
         self._require(len(self._content) >= file.HEADER.itemsize, "it has no header")
-        self._header = header = self._content[: file.HEADER.itemsize].view(file.HEADER)[0]
+        # Copies: what was checked stays, whatever somebody writes to the file meanwhile.
+        self._header = header = self._content[: file.HEADER.itemsize].copy().view(file.HEADER)[0]
         self._require(bytes(header["magic"]) == file.MAGIC.rstrip(b"\0"), "it is another file")
         self._require(int(header["version"]) == file.VERSION, "it has another version")
         self._require(header["key"].tobytes() == key, "it is of another program")
@@ -101,7 +102,7 @@ class _Reader:
         for name, dtype, count in file.parts_of(self._header):
             end = place + dtype.itemsize * count
             self._require(end <= len(content), f"it ends in the {name}")
-            yield name, content[place:end].view(dtype)
+            yield name, content[place:end].copy().view(dtype)
             place = file.padded(end, 8)
         start = file.padded(place, file.PAGE)
         size = int(self._header["constants"])
