@@ -44,7 +44,9 @@ class ModelEntries:
     ) -> None:
         self._namespace = _checked("namespace", namespace)
         self._content, self._written = model.content, written
-        self._places = {} if model.entries is None else model.entries.places
+        places = {} if model.entries is None else model.entries.places
+        own = (name for name in places if name.startswith(f"{namespace}/"))
+        self._places = {name.rpartition("-")[0]: (name, *places[name]) for name in own}
         self.is_writing = written is not None
 
     def __bool__(self) -> bool:
@@ -54,8 +56,7 @@ class ModelEntries:
     @property
     def versions(self) -> frozenset[str]:
         """Versions of which there are entries of the delegate."""
-        names = (name.split("/") for name in self._places)
-        return frozenset(name[1] for name in names if name[0] == self._namespace and name[1:])
+        return frozenset(name.split("/")[1] for name in self._places if name.count("/") == 2)
 
     def map(self, version: str, key: str) -> memoryview | None:
         """Return the content for *key* as read-only memory, at a multiple of 64; None for none.
@@ -67,10 +68,9 @@ class ModelEntries:
             version: see :meth:`keep`.
             key: see :meth:`keep`.
         """
-        name = self._found(version, key)
-        if name is None:
+        _, content = self._found(version, key)
+        if content is None:
             return None
-        content = self._bytes(name)
         if content.__array_interface__["data"][0] % ALIGNMENT:
             from delegraph.memory import aligned_buffer  # here: for models in memory
 
@@ -88,9 +88,9 @@ class ModelEntries:
             version: see :meth:`keep`.
             key: see :meth:`keep`.
         """
-        name = self._found(version, key)
-        content = b"" if name is None else self._bytes(name).tobytes()
-        return content if name is not None and name.endswith(_digest(content)) else None
+        name, found = self._found(version, key)
+        content = None if found is None else found.tobytes()
+        return content if content is not None and name.endswith(_digest(content)) else None
 
     def keep(self, version: str, key: str, content: bytes) -> bool:
         """Put content into the file that is written, and return whether one is.
@@ -104,23 +104,21 @@ class ModelEntries:
         """
         if self._written is None:
             return False
-        self._written[f"{self._start(version, key)}{_digest(content)}"] = content
+        self._written[f"{self._start(version, key)}-{_digest(content)}"] = content
         return True
 
-    def _found(self, version: str, key: str) -> str | None:
-        """Name of the entry for *key*."""
-        start = "" if self.is_writing else self._start(version, key)
-        found = (name for name in self._places if start and name.startswith(start))
-        return next(found, None)
-
-    def _bytes(self, name: str) -> NDArray[np.uint8]:
-        place, length = self._places[name]
-        return self._content[place : place + length]
+    def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
+        """Name and bytes of the entry for *key*."""
+        start = self._start(version, key)
+        if self.is_writing or start not in self._places:
+            return "", None
+        name, place, length = self._places[start]
+        return name, self._content[place : place + length]
 
     def _start(self, version: str, key: str) -> str:
         """How the name of the entry for *key* begins; the digest of its content follows."""
         digest = _digest(key.encode())[:32]
-        return f"{self._namespace}/{_checked('version', version)}/{digest}-"
+        return f"{self._namespace}/{_checked('version', version)}/{digest}"
 
 
 def _digest(content: bytes) -> str:

@@ -39,7 +39,7 @@ class KeptEntries(JsonRecord):
         delegate: the delegate with its options, in the command line's syntax.
         provider: the plugin that offers it.
         threads: threads of the interpreter; None for its default on the machine that compiled.
-        entries: number of entries.
+        entries: number of entries, without those that it shares with the ones before.
         size: their bytes.
     """
 
@@ -132,8 +132,9 @@ def with_kept(
             session.calls.run("compile_model", _apply, session, delegate, new)
             interpreter.allocate_tensors()
             explanation = explain(interpreter)
-        size, plugin = sum(map(len, new.values())), str(keeper.offer.plugin)
-        found.append(KeptEntries(keeper.address, plugin, number, len(new), size))
+        added = [len(new[name]) for name in new.keys() - written.keys()]
+        size, plugin = sum(added), str(keeper.offer.plugin)
+        found.append(KeptEntries(keeper.address, plugin, number, len(added), size))
         written.update(new)
     entries = {**dict(_remaining(model, written)), **written}
     file = with_entries(content, entries) if entries else content

@@ -19,12 +19,11 @@ from delegraph.graph import parse_model
 from delegraph.tools import compile_model
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.kept import claims, keys, program_file, reading, store
-from delegraph_numba_cpu.kept.compiling import NamedKernels
+from delegraph_numba_cpu.kept import claims, keys, program_file, store
+from delegraph_numba_cpu.kept.compiling import ProgramCompiler
 from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program.working_memory import WorkingMemory
 from kept_program_damage import damaged
 from test_kept_programs import DIGITS, MODELS, answers
 
@@ -206,6 +205,22 @@ def test_forged_programs_touch_only_their_memory(compiled: bytes, tmp_path: Path
         assert Opened(file, tmp_path).answers[0].shape == (1, 10)
 
 
+def test_a_damaged_or_missing_constant_leaves_the_program_unused(
+    compiled: bytes, tmp_path: Path, lowered: list[object], expected: list[Any]
+) -> None:
+    entries, data = parse_model(compiled).entries, bytearray(compiled)
+    assert entries is not None
+    whole = [(at, size) for at, size in entries.places.values() if size % program_file.PAGE == 0]
+    constants = [p for p in whole if data[p[0] : p[0] + 7] != program_file.MAGIC[:7]]
+    assert constants
+    for at, size in constants:
+        data[at + size // 2] ^= 1
+    found = Opened(bytes(data), tmp_path)
+    assert "a constant that it shares is damaged" in found.delegate.note()
+    np.testing.assert_array_equal(found.answers, expected)
+    assert len(lowered) == 1
+
+
 def test_damaged_claims_are_made_again(
     compiled: bytes, tmp_path: Path, lowered: list[object], expected: list[Any]
 ) -> None:
@@ -288,36 +303,17 @@ def test_the_cache_finds_programs_of_the_same_model_without_entries(
 
 
 @pytest.mark.parametrize("level", sorted(LEVELS))
-def test_programs_of_every_level_pass_all_checks(level: str) -> None:
+def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> None:
     file = compile_model(MODEL, [f"numba_cpu:cpu={level}"], threads=[2]).content
-    model = parse_model(file)
-    assert model.entries is not None
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2, kept_programs=False))
-    interpreter = Interpreter(model_content=DIGITS, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    subgraph = interpreter.session.subgraphs[0]
-    params = next(subgraph.plan.steps())[0].options
-    (program,) = [
-        model.content[place : place + length].copy()
-        for place, length in model.entries.places.values()
-        if length > 4096
-    ]
-    aligned = WorkingMemory()
-    aligned.reserve(len(program))
-    content = aligned.buffer[: len(program)]
-    content[:] = program
-    header = program[: program_file.HEADER.itemsize].view(program_file.HEADER)[0]
-    host = reading.Host(
-        subgraph.tensors,
-        params.nodes_to_replace,
-        (*params.input_tensors, *params.output_tensors),
-        params.output_tensors,
-        2,
-        NamedKernels(LEVELS[level]),
-        WorkingMemory(),
+    delegate = ProgramCompiler(
+        NumbaCpuOptions(num_threads=2, cpu=level)
+    )  # whose kernels do not run
+    interpreter = Interpreter(
+        model_content=file, experimental_delegates=[delegate], cache_dir=tmp_path
     )
-    found = reading.read(content.data, header["key"].tobytes(), host)
-    assert {node for row in found.rows for node in row.nodes} <= set(params.nodes_to_replace)
+    interpreter.allocate_tensors()
+    assert delegate.note() == USED
+    assert not list(tmp_path.glob(f"{store.NAMESPACE}/**/*.blob"))
 
 
 def test_an_unknown_level_lists_those_there_are() -> None:

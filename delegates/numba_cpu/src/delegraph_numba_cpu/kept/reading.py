@@ -6,7 +6,7 @@ Nothing of a file is believed. All counts and places are checked before they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ class Host(NamedTuple):
         workers: how many threads may run the program.
         library: has the kernels.
         working_memory: shared with other programs.
+        shared: returns a constant that programs share by its sums, at a multiple of 64, or None.
     """
 
     tensors: Sequence[Tensor]
@@ -51,6 +52,7 @@ class Host(NamedTuple):
     workers: int
     library: Library
     working_memory: WorkingMemory
+    shared: Callable[[bytes], memoryview | None] = lambda _: None
 
 
 def read(content: memoryview, key: bytes, host: Host) -> Program:
@@ -166,6 +168,8 @@ class _Reader:
             return memory
         if kind == file.CONSTANT:
             return Memory(size) if is_record else self._constant(size, place)
+        if kind == file.SHARED:
+            return self._shared_constant(size, place)
         tensor = self._tensor(place)
         if kind == file.MODEL:
             self._require(tensor.is_constant and tensor.data.nbytes == size, "another constant")
@@ -186,6 +190,21 @@ class _Reader:
         )
         array = constants[place : place + size]
         return Memory(size, array.__array_interface__["data"][0], array=array)
+
+    def _shared_constant(self, size: int, number: int) -> Memory:
+        self._require(number < len(self._parts["shared"]), "a constant that it does not name")
+        sums = self._parts["shared"][number].tobytes()
+        content = self._host.shared(sums)
+        if content is None:
+            raise file.UnfitFile("a constant that it shares is missing")
+        array = np.frombuffer(content, np.uint8)
+        self._require(
+            size + SLACK <= len(array) and len(array) % file.PAGE == 0, "a constant of bad size"
+        )
+        self._require(file.sums_of(array) == sums, "a constant that it shares is damaged")
+        address = array.__array_interface__["data"][0]
+        self._require(address % file.LINE == 0, "a constant at an address that does not suit")
+        return Memory(size, address, array=array[:size])
 
     def _require_constants(self) -> None:
         """Check the size of large constants, as the builder does."""

@@ -70,6 +70,12 @@ class Places(NamedTuple):
         if content is not None:
             yield content, False
 
+    def shared_constant(self, sums: bytes) -> memoryview | None:
+        """Return a constant of the model file that programs share."""
+        if self.entries is None:
+            return None
+        return self.entries.map(keys.version_everywhere(), f"constant {sums.hex()}")
+
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
         """Yield the claims that are kept for a key, and whether in the model file."""
         if self.entries is not None:
@@ -218,12 +224,15 @@ class KeptPrograms:
         from delegraph_numba_cpu.kept.writing import written  # here: once for each program
 
         self._written += 1
+        shared: dict[bytes, bytes] | None = {} if self._places.cache is None else None
         try:
-            content = written(program, self._key)
+            content = written(program, self._key, shared)
         except MemoryError:
             return
         if len(content) <= MOST_BYTES:
             self._places.keep(f"program {self._key.hex()}", content)
+            for sums, constant in (shared or {}).items():
+                self._places.keep(f"constant {sums.hex()}", constant)
 
     def _read(self, context: DelegateContext, maker: Maker, places: Places) -> Program | None:
         if places.cache is None:
@@ -238,6 +247,7 @@ class KeptPrograms:
             maker.workers,
             maker.library,
             maker.working_memory,
+            places.shared_constant,
         )
         for content, is_from_model in places.programs(f"program {self._key.hex()}"):
             try:
