@@ -23,7 +23,6 @@ import numpy as np
 from delegraph.collector import collector_paused
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
-from delegraph.graph.model_entries import EntryPlaces, find_entries
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
 from delegraph.schema import tables
@@ -35,6 +34,8 @@ from delegraph.schema.table import Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph.graph.model_entries import EntryPlaces
 
 logger = Logger(__name__)
 
@@ -141,9 +142,17 @@ def parse_model(
     data.flags.writeable = False
     with collector_paused():
         limit = ReadLimit(len(data), memory_limit)
-        entries = find_entries(data)
+        entries = _entries(data)
         model = data if entries is None else data[: entries.model_bytes]
         return _model(_record(model, table_limit, limit), data, entries, limit)
+
+
+def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
+    if not content[-22:].tobytes().startswith(b"PK"):  # no zip follows the model
+        return None
+    from delegraph.graph.model_entries import find_entries
+
+    return find_entries(content)
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:

@@ -105,6 +105,8 @@ def _listed(files: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _data(content: NDArray[Any], place: int) -> int:
     """Return the first byte of the file whose header is at *place*."""
+    name: int
+    extra: int
     mark, name, extra = _HEADER.unpack(content[place : place + _HEADER.size].tobytes())
     if mark != b"PK\3\4":
         raise ValueError("a file of its list is not there")

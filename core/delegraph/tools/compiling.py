@@ -148,7 +148,8 @@ def compile_model(
             session.calls.run("compile_model", _apply, session, compiling)
         nodes = [list(_plan(subgraph)) for subgraph in session.subgraphs]
         partitions = tuple(n.partition for p in nodes for n in p if isinstance(n, CompiledNode))
-        content, explanation, kept = _content(session, nodes), explain(interpreter), ()
+        content, explanation = _content(session, nodes), explain(interpreter)
+        kept: tuple[KeptEntries, ...] = ()
         source = parse_model(content) if partitions else session.model
         if keeping:
             content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)

@@ -121,7 +121,8 @@ def with_kept(
     content = model.content[: AssociatedFiles(model.content).model_bytes].tobytes()
     written: dict[str, bytes] = {}
     found: list[KeptEntries] = []
-    turns = [(keeper, number) for keeper in keeping for number in threads or [None]]
+    numbers: Sequence[int | None] = threads or [None]
+    turns = [(keeper, number) for keeper in keeping for number in numbers]
     for turn, (keeper, number) in enumerate(turns):
         progress(f"compiling for {keeper.address}", turn, len(turns))
         new: dict[str, bytes] = {}

@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as LiteRt
 
-from delegraph import Interpreter, Rejection
-from delegraph.errors import DelegraphError, PluginOptionError
+from delegraph import Interpreter
+from delegraph.delegation import ModelEntries
+from delegraph.errors import PluginOptionError
 from delegraph.graph import parse_model
+from delegraph.graph.model_entries import with_entries
 from delegraph.tools import compile_model
+from delegraph_numba_cpu.ahead_of_time import ProgramCompiler
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.kept import claims, keys, program_file, store
-from delegraph_numba_cpu.kept.compiling import ProgramCompiler
 from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -234,19 +236,24 @@ def test_damaged_claims_are_made_again(
     assert not lowered
 
 
-def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    delegate = NumbaCpuDelegate(NumbaCpuOptions(num_threads=2))
-    interpreter = Interpreter(model_content=DIGITS, delegates=[])
-    context = interpreter.session.subgraphs[0].context
-    kept = store.KeptClaims(context, [True])
-    kept.are_from_model = True
-    delegate._claims[context] = kept
-    delegate.check_claims(context, [0])
-    monkeypatch.setattr(NumbaCpuDelegate, "decided", lambda *_: Rejection("op", "no"))
-    with pytest.raises(DelegraphError, match="compile the model again"):
-        delegate.check_claims(context, [0])
+def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error() -> None:
+    source = Interpreter(model_content=DIGITS, numerics="reference")
+    context = source.session.subgraphs[0].context
+    plan = context.get_execution_plan()
+    content = claims.written(dict.fromkeys(plan), plan)
+    assert content is not None
+    assert context.model_digest is not None
+    key = f"claims {keys.claims_key(context, context.model_digest, [True]).hex()}"
+    forged: dict[str, bytes] = {}
+    entries = ModelEntries(parse_model(DIGITS), store.NAMESPACE, forged)
+    entries.keep(keys.version_everywhere(), key, content)
+    interpreter = Interpreter(
+        model_content=with_entries(DIGITS, forged),
+        delegates=["numba_cpu"],
+        numerics="reference",
+    )
+    with pytest.raises(RuntimeError, match=r"numerics.*: compile the model again"):
+        interpreter.allocate_tensors()
 
 
 def test_programs_of_another_version_are_not_used(
@@ -326,10 +333,10 @@ def test_sources_and_an_installation_of_them_have_the_same_version(tmp_path: Pat
     package.mkdir()
     (package / "one.py").write_bytes(b"1\n")
     (package / "py.typed").write_bytes(b"")
-    before = list(keys._hashed(package))
+    before = list(keys.hashed_files(package))
     described = tmp_path / "delegraph_numba_cpu-1.0.dist-info"
     described.mkdir()
     lines = [f"{line},2" for line in before]
     lines += ["delegraph_numba_cpu/__pycache__/one.pyc,,", "delegraph_numba_cpu/py.typed,sha256=,0"]
     (described / "RECORD").write_text("\n".join(lines))
-    assert list(keys._recorded(package)) == before
+    assert list(keys.recorded_files(package)) == before

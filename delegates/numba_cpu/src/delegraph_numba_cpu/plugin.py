@@ -22,7 +22,7 @@ def _load() -> type[NumbaCpuDelegate]:
 
 
 def _load_compiling() -> type[NumbaCpuDelegate]:
-    from delegraph_numba_cpu.kept.compiling import ProgramCompiler
+    from delegraph_numba_cpu.ahead_of_time import ProgramCompiler
 
     return ProgramCompiler
 

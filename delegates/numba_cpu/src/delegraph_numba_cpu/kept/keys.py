@@ -129,13 +129,15 @@ def version_everywhere() -> str:
     """
     packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
     if all(map(installation, packages)):
-        return _digest_of(map(_recorded, packages))
+        return _digest_of(map(recorded_files, packages))
     from delegraph.delegation import BlobCache
     from delegraph_numba_cpu.library.families import files_state
 
     cache = BlobCache("numba_cpu-sources", "2")
     state = files_state(*packages)
-    return cache.read_or_make(state, lambda: _digest_of(map(_hashed, packages)).encode()).decode()
+    return cache.read_or_make(
+        state, lambda: _digest_of(map(hashed_files, packages)).encode()
+    ).decode()
 
 
 def _digest_of(packages: Iterable[Iterable[str]]) -> str:
@@ -143,8 +145,8 @@ def _digest_of(packages: Iterable[Iterable[str]]) -> str:
     return sha256("\n".join(lines).encode()).hexdigest()[:32]
 
 
-def _recorded(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of an installed package, as pip has noted them."""
+def recorded_files(package: Path) -> Iterable[str]:
+    """Yield path and digest of each Python file of an installed package, as pip noted them."""
     described = installation(package)
     assert described is not None
     text = (package.parent / described[0] / "RECORD").read_text("utf-8")
@@ -154,7 +156,7 @@ def _recorded(package: Path) -> Iterable[str]:
             yield f"{path},{digest}"
 
 
-def _hashed(package: Path) -> Iterable[str]:
+def hashed_files(package: Path) -> Iterable[str]:
     """Yield the same of a package's files as they are."""
     for path in package.rglob("*.py"):
         digest = urlsafe_b64encode(sha256(path.read_bytes()).digest()).decode().rstrip("=")
