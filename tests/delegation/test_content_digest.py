@@ -71,3 +71,11 @@ def test_content_that_is_no_file_is_hashed_each_time(tmp_path: Path) -> None:
     content = np.arange(10, dtype=np.uint8)
     assert content_digest(content, tmp_path) == hashlib.sha256(content.data).hexdigest()
     assert kept(tmp_path) == 0
+
+
+def test_the_digest_of_a_part_is_another_and_remembered_as_well(tmp_path: Path) -> None:
+    content = load_model(MODEL).content
+    for _ in range(2):
+        for size in (None, len(content), 1000):
+            expected = hashlib.sha256(content[:size].data).hexdigest()
+            assert content_digest(content, tmp_path, size) == expected

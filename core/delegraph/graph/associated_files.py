@@ -61,7 +61,8 @@ class AssociatedFiles:
         content: the model's file, ``[bytes], uint8``.
 
     Attributes:
-        sizes: bytes of each file, by name; empty when no zip follows the model.
+        sizes: bytes of each file, by name; empty when no zip follows the model. What delegates keep
+            there is not among them: :mod:`delegraph.graph.model_entries`.
         model_bytes: length of the model, which the zip follows.
 
     Raises:
@@ -71,10 +72,11 @@ class AssociatedFiles:
     def __init__(self, content: NDArray[np.uint8]) -> None:
         start, self._zip = _open(content)
         self._left = MAX_READ
-        entries = [] if self._zip is None else self._zip.infolist()
+        listed = [] if self._zip is None else self._zip.infolist()
+        entries = [entry for entry in listed if not entry.filename.startswith(PREFIX)]
         self._entries = {entry.filename: entry for entry in entries}
         self.sizes: Mapping[str, int] = {e.filename: e.file_size for e in entries}
-        places = (start + entry.header_offset for entry in entries)
+        places = (start + entry.header_offset for entry in listed)
         self.model_bytes = min(places, default=len(content))
 
     def read(self, name: str) -> bytes:
@@ -114,8 +116,6 @@ class AssociatedFiles:
 def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
     """Return the bytes of *model* followed by the associated files of *source*.
 
-    Entries of delegates are left out: they are for the model of *source*.
-
     Args:
         model: bytes of a model without associated files; it may have entries.
         source: bytes of a model that may have some, ``[bytes], uint8``.
@@ -124,12 +124,11 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
         MalformedModelError: the zip of *source* is damaged or too large.
     """
     files = AssociatedFiles(source)
-    names = [name for name in files.sizes if not name.startswith(PREFIX)]
-    if not names:
+    if not files.sizes:
         return model
     stream = io.BytesIO(model)
     with zipfile.ZipFile(stream, "a") as archive:
-        for name in names:
+        for name in files.sizes:
             archive.writestr(zipfile.ZipInfo(name), files.read(name))  # no time: same bytes again
     return stream.getvalue()
 

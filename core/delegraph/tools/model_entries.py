@@ -37,7 +37,7 @@ class KeptEntries(JsonRecord):
 
     Attributes:
         delegate: the delegate with its options, in the command line's syntax.
-        provider: the plugin that offers it.
+        provider: the distribution that provides it, with its version.
         threads: threads of the interpreter; None for its default on the machine that compiled.
         entries: number of entries, without those that it shares with the ones before.
         size: their bytes.
@@ -134,8 +134,9 @@ def with_kept(
             interpreter.allocate_tensors()
             explanation = explain(interpreter)
         added = [len(new[name]) for name in new.keys() - written.keys()]
-        size, plugin = sum(added), str(keeper.offer.plugin)
-        found.append(KeptEntries(keeper.address, plugin, number, len(added), size))
+        plugin = keeper.offer.plugin
+        provider = f"{plugin.distribution} {plugin.version}".strip()
+        found.append(KeptEntries(keeper.address, provider, number, len(added), sum(added)))
         written.update(new)
     entries = {**dict(_remaining(model, written)), **written}
     file = with_entries(content, entries) if entries else content

@@ -147,6 +147,8 @@ def test_what_a_delegate_keeps_is_listed_by_level_and_threads(
     answer = delegraph(*words, "--json").json
     assert [each["threads"] for each in answer["kept"]] == [1, 4, 1, 4]
     assert answer["bytes"] == out.stat().st_size
+    assert delegraph("inspect", out, "--json").json["kept"] == {"keeping": 12}
+    assert "Kept by delegates, after the model" in delegraph("inspect", out).lines
     refused = delegraph("compile", model, "-d", "keeping", "-o", out, "--threads", "0")
     assert refused.code == 2
     assert "0 is not in the range" in refused.err

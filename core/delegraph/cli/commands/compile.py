@@ -32,7 +32,7 @@ def _listed(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 
 def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     kind = click.IntRange(min=1)
-    return tuple(kind.convert(each, parameter, ctx) for each in _listed(ctx, parameter, text))
+    return tuple(int(kind(each, parameter, ctx)) for each in _listed(ctx, parameter, text))
 
 
 @click.command("compile")
