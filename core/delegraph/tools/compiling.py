@@ -59,16 +59,16 @@ class CompiledModel:
     Attributes:
         content: bytes of the model file.
         partitions: the compiled partitions, in execution order.
-        kept: what delegates keep in the file beside the nodes, by level and number of threads.
         explanation: which delegate has each node, and why delegates rejected nodes.
         seconds: duration of the compilation, in seconds.
+        kept: what delegates keep in the file beside the nodes, by level and number of threads.
     """
 
     content: bytes = field(repr=False)
     partitions: tuple[CompiledPartition, ...]
-    kept: tuple[KeptEntries, ...]
     explanation: Explanation = field(repr=False)
     seconds: float
+    kept: tuple[KeptEntries, ...] = ()
 
     def write(self, path: AnyPath) -> None:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
@@ -153,7 +153,7 @@ def compile_model(
         source = parse_model(content) if partitions else session.model
         if keeping:
             content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)
-    return CompiledModel(content, partitions, kept, explanation, time.perf_counter() - start)
+    return CompiledModel(content, partitions, explanation, time.perf_counter() - start, kept)
 
 
 def _chosen(

@@ -80,7 +80,7 @@ class Start:
     Attributes:
         name: the operator of its model.
         content: the file.
-        shared: constants that are not in the file, by their sums.
+        shared: constants that are not in the file, by name.
         tensors: of the subgraph.
         kernel: of the partition.
     """

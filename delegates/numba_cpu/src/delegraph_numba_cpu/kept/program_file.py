@@ -10,21 +10,19 @@ rows        :data:`ROW`: each kernel call, in order
 word kinds  int32 for each word: the memory that it points into, -1 for a number
 word values int64 for each word: the offset in that memory, or the number
 nodes       int32: indices of the nodes of all rows, row by row
-shared      sums, as of ``sums`` below, of each constant that lies elsewhere: see below
+shared      :data:`SHARED_CONSTANT`: each constant that lies elsewhere, see below
 constants   from a page on, each at a multiple of 64 bytes, with zeros after it
 =========== ==========================================================================
 
 The words of all rows come first, row by row, then those of all records, memory by memory. Each part
 but the last begins at a multiple of 8 bytes. ``digest`` is SHA-256 of all before the constants but
 itself. ``sums`` is SHA-256 of the sums of the constants' rows and columns, as 64-bit words in rows
-of a page: it finds damage at the speed of memory.
+of a page: it finds damage at the speed of memory. Neither keeps anybody from writing a file on
+purpose; what a program may do is checked by ``reading.py``.
 
 In a model file, programs of several levels and numbers of threads have most constants in common.
 Those of :data:`LEAST_SHARED` bytes and more lie in entries of their own there, whole pages each,
-which programs name by their sums.
-
-Neither keeps anybody from writing a file on
-purpose; what a program may do is checked by ``reading.py``.
+which programs name by their SHA-256.
 """
 
 from __future__ import annotations
@@ -73,12 +71,17 @@ CONSTANT, MODEL, BORDER, WORKING, REPORT, SHARED = range(6)
 constants that programs share.
 """
 
+SHARED_CONSTANT = np.dtype([("name", "V32"), ("sums", "V32")])
+
 MEMORY = np.dtype(
     [
         ("kind", "<i4"),
         ("block", "<i4"),  # instruction whose words its records have; -1 for no records
         ("size", "<i8"),
-        ("place", "<i8"),  # offset among constants or in working memory; index of a tensor or sum
+        (
+            "place",
+            "<i8",
+        ),  # offset among constants or in working memory; number of a tensor
         ("records", "<i8"),
     ]
 )
@@ -133,7 +136,7 @@ def parts_of(header: Any) -> list[tuple[str, Any, int]]:
         ("kinds", np.dtype("<i4"), int(header["words"])),
         ("values", np.dtype("<i8"), int(header["words"])),
         ("nodes", np.dtype("<i4"), int(header["nodes"])),
-        ("shared", np.dtype("V32"), int(header["shared"])),
+        ("shared", SHARED_CONSTANT, int(header["shared"])),
     ]
 
 

@@ -42,7 +42,7 @@ class Host(NamedTuple):
         workers: how many threads may run the program.
         library: has the kernels.
         working_memory: shared with other programs.
-        shared: returns a constant that programs share by its sums, at a multiple of 64, or None.
+        shared: returns a constant that programs share by its name, at a multiple of 64, or None.
     """
 
     tensors: Sequence[Tensor]
@@ -193,15 +193,17 @@ class _Reader:
 
     def _shared_constant(self, size: int, number: int) -> Memory:
         self._require(number < len(self._parts["shared"]), "a constant that it does not name")
-        sums = self._parts["shared"][number].tobytes()
-        content = self._host.shared(sums)
+        named = self._parts["shared"][number]
+        content = self._host.shared(named["name"].tobytes())
         if content is None:
             raise file.UnfitFile("a constant that it shares is missing")
         array = np.frombuffer(content, np.uint8)
         self._require(
             size + SLACK <= len(array) and len(array) % file.PAGE == 0, "a constant of bad size"
         )
-        self._require(file.sums_of(array) == sums, "a constant that it shares is damaged")
+        self._require(
+            file.sums_of(array) == named["sums"].tobytes(), "a constant that it shares is damaged"
+        )
         address = array.__array_interface__["data"][0]
         self._require(address % file.LINE == 0, "a constant at an address that does not suit")
         return Memory(size, address, array=array[:size])

@@ -70,11 +70,11 @@ class Places(NamedTuple):
         if content is not None:
             yield content, False
 
-    def shared_constant(self, sums: bytes) -> memoryview | None:
-        """Return a constant of the model file that programs share."""
+    def shared_constant(self, name: bytes) -> memoryview | None:
+        """Return a constant of the model file that programs share; None if it is missing."""
         if self.entries is None:
             return None
-        return self.entries.map(keys.version_everywhere(), f"constant {sums.hex()}")
+        return self.entries.map(keys.version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
         """Yield the claims that are kept for a key, and whether in the model file."""
@@ -231,8 +231,8 @@ class KeptPrograms:
             return
         if len(content) <= MOST_BYTES:
             self._places.keep(f"program {self._key.hex()}", content)
-            for sums, constant in (shared or {}).items():
-                self._places.keep(f"constant {sums.hex()}", constant)
+            for name, constant in (shared or {}).items():
+                self._places.keep(f"constant {name.hex()}", constant)
 
     def _read(self, context: DelegateContext, maker: Maker, places: Places) -> Program | None:
         if places.cache is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
     Args:
         program: the program, with all its constants.
         key: digest of all that it depends on, 32 bytes.
-        shared: gets large constants, which the file then has not, by their sums; None for a file
-            with all constants.
+        shared: gets large constants, which the file then has not, by their SHA-256; None for a
+            file with all constants.
     """
     return _Writer(program, shared).content(key)
 
@@ -33,7 +34,7 @@ class _Writer:
     def __init__(self, program: Program, shared: dict[bytes, bytes] | None) -> None:
         self._program = program
         self._shared = shared
-        self._sums: dict[bytes, int] = {}  # of shared constants, with their numbers
+        self._shared_constants: dict[bytes, bytes] = {}  # name to sums
         self._memories: dict[int, Memory] = {}
         self._blocks: dict[Instruction, int] = {}
         for row in program.rows:
@@ -75,7 +76,7 @@ class _Writer:
             np.array([memory for memory, _ in words], "<i4"),
             np.array([value for _, value in words], "<i8"),
             np.array([node for row in program.rows for node in row.nodes], "<i4"),
-            np.frombuffer(b"".join(self._sums), "V32"),
+            np.array(list(self._shared_constants.items()), file.SHARED_CONSTANT),
         ]
         constants = self._constants(memories)
         header = np.zeros(1, file.HEADER)
@@ -117,9 +118,10 @@ class _Writer:
         """Return the number of a constant among shared ones."""
         content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
-        sums = file.sums_of(content)
-        shared[sums] = content.tobytes()
-        return self._sums.setdefault(sums, len(self._sums))
+        name = sha256(content.data).digest()
+        shared[name] = content.tobytes()
+        self._shared_constants.setdefault(name, file.sums_of(content))
+        return list(self._shared_constants).index(name)
 
     def _constants(self, memories: list[Memory]) -> NDArray[np.uint8]:
         found = np.zeros(file.padded(self._constants_end, file.PAGE), np.uint8)
