@@ -52,7 +52,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
     """Return the windows of a convolution along height and width.
 
     Raises:
-        OperatorError: images turned out to be such that :func:`check_images` rejects them.
+        OperatorError: :func:`check_images` rejects the shapes, which are known only now.
     """
     found = check_images(call)
     if found is not None:

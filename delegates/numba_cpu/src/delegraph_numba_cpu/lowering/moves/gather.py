@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Return a rejection unless the node is a pure move to integer positions."""
+    """Return a rejection unless the node only moves elements, to integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found

@@ -22,12 +22,13 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 BYTES_A_TILE = 1 << 16
-"""A few microseconds of copying: parts smaller than that cost more than they gain."""
+"""Number of bytes of a tile, which take a few microseconds; smaller tiles cost more than they gain.
+"""
 
 TILES_A_WORKER = 4
 
 SQUARE_ROWS = 64
-"""Rows that are transposed together: a cache line of bytes."""
+"""Number of rows that are transposed together: a cache line of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +146,13 @@ def gather(
     Args:
         call: the node.
         builder: of the program.
-        places: for each position of a tuple, how many there are, and the bytes between them.
-        tuples: that each slice has, one for each run.
-        run: bytes of each.
-        slices: of the input that have the same tuples.
-        slabs: how many times *slices* follow one another, each time with other tuples.
-        slab: bytes from a slice to the next.
+        places: for each element of a tuple, the number of positions of its axis, and the bytes
+            between them.
+        tuples: number of tuples per slice, one for each run.
+        run: number of bytes of a run.
+        slices: number of slices of the input that share the same tuples.
+        slabs: number of groups of *slices*, each with other tuples.
+        slab: number of bytes between slices.
     """
     rows = slabs * slices * tuples
     if not rows:
@@ -220,8 +222,8 @@ def nest_of(
 ) -> tuple[list[Loop], int]:
     """Return the fewest loops over all elements, and the number of bytes moved at each step.
 
-    The target is walked in the order of its addresses. Where the innermost loop jumps in the
-    source, the loop round it is the one that does not, so that the kernel can transpose.
+    The loops follow the target in the order of its addresses. If the innermost loop jumps in the
+    source, the loop around it does not jump, so that the kernel can transpose.
 
     >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
     ([Loop(steps=24, source=4, target=4)], 4)
@@ -258,7 +260,7 @@ def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, ru
         builder: of the program.
         outer: ``[A]``.
         inner: ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``.
-        run: bytes of each.
+        run: number of bytes of a run.
     """
     rows = len(outer) * len(inner)
     if not rows or not run:

@@ -32,10 +32,10 @@ def lower_pad(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _pads(call: Call) -> list[tuple[int, int]]:
-    """Padding before and after the input along each axis.
+    """Return the padding before and after the input along each axis.
 
     Raises:
-        OperatorError: less than nothing, or it is not what the output has more than the input.
+        OperatorError: a padding is negative, or contradicts the output's shape.
     """
     flat = integers(call.input(1))
     pads = list(zip(flat[::2], flat[1::2], strict=True))
