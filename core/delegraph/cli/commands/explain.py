@@ -14,6 +14,7 @@ from delegraph.cli.answers.printing import (
     heading,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     progress,
     size,
@@ -218,16 +219,16 @@ def _require(request: ExplainRequest, placement: Placement) -> None:
 def _print(out: Console, model: str, explanation: Explanation) -> None:
     placement = explanation.placement
     out.print(model, style="bold")
-    out.print(f"  {placement}", soft_wrap=True)
+    print_paragraph(out, str(placement))
     if placement.crossings:
-        out.print(f"  {_crossings(placement)}")
+        print_paragraph(out, _crossings(placement))
     print_stages(out, explanation)
     if explanation.refusals:
         print_refusals(out, explanation)
     if placement.incidents:
         heading(out, "Incidents")
         for incident in placement.incidents:
-            out.print(f"  {incident}", soft_wrap=True)
+            print_paragraph(out, str(incident))
 
 
 def _crossings(placement: Placement) -> str:
