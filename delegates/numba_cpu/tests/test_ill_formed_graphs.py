@@ -121,6 +121,16 @@ def test_working_memory_obeys_the_limit() -> None:
         interpreter.allocate_tensors()
 
 
+def test_a_tensor_that_no_machine_holds_obeys_the_limit() -> None:
+    begin, end = (constant(np.full(4, n, np.int32)) for n in (0, 1))
+    nodes = [("STRIDED_SLICE", "x begin end end", "y", o.StridedSliceOptions())]
+    tensors = {"x": tensor((1, 2**29, 166, 8)), "begin": begin, "end": end, "y": tensor((1,) * 4)}
+    interpreter = interpreter_of(nodes, tensors)
+    assert owners(interpreter) == ["numba_cpu"]
+    with pytest.raises(NodeError, match=r"the plan needs \d+ bytes of \d+ allowed"):
+        interpreter.allocate_tensors()
+
+
 def test_weights_of_no_outputs_are_refused_in_words() -> None:
     tensors = {
         "x": tensor((1, 4), "INT8", scale=0.5),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
@@ -48,13 +49,13 @@ class Part:
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
         """Return the whole of a tensor."""
-        array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
+        array = _placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
         """Return a part of scratch memory with the given shape and dtype."""
-        array = np.empty(shape, dtype)
+        array = _placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
     def seen(self, array: NDArray[Any]) -> Part:
@@ -68,6 +69,13 @@ class Part:
     def start(self) -> Address:
         """Address of the first element."""
         return self.memory + (_address(self.array) - self.origin)
+
+
+def _placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array without memory of its own; its elements must not be accessed."""
+    element = np.empty((), dtype)
+    strides = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return as_strided(element, shape, strides)
 
 
 def _address(array: NDArray[Any]) -> int:

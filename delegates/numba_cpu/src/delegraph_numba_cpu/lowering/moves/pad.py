@@ -60,7 +60,7 @@ def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
         return
     depth = max((axis + 1 for axis, pad in enumerate(pads) if any(pad)), default=1)
     mode = "symmetric" if int(call.options.mode) == 1 else "reflect"
-    strides = np.empty(x.shape, x.dtype).strides
+    strides = Part.of(builder, x).array.strides
     places = [
         np.pad(np.arange(size), pad, mode=mode) * stride  # type: ignore[call-overload]  # a str
         for size, pad, stride in zip(x.shape[:depth], pads, strides, strict=False)

@@ -85,10 +85,9 @@ class Axes:
         kept = [i for i in range(rank) if i not in axes]
         part = Part.of(builder, x)
         view = part.array.transpose(*kept, *axes)
-        source = builder.scratch(x.bytes)
-        order = np.empty(view.shape, x.dtype)
-        move(builder, part.seen(view), Part(source, order, order.__array_interface__["data"][0]))
-        return cls(x, source, math.prod(shape[i] for i in kept), length, 1)
+        target = Part.scratch(builder, view.shape, x.dtype)
+        move(builder, part.seen(view), target)
+        return cls(x, target.memory, math.prod(shape[i] for i in kept), length, 1)
 
     @property
     def count(self) -> int:
