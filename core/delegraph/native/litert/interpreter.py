@@ -15,6 +15,7 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
+from delegraph.graph.external_buffers import is_file, self_contained
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.given_delegates import (
@@ -54,7 +55,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     delegates need another interpreter.
 
     Args:
-        model_path: path of a ``.tflite`` file.
+        model_path: path of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle, which is read.
         model_content: the bytes of a model. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order: names, objects, and official ones.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
@@ -65,7 +66,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
-        limits: not supported, because the official runtime has no limits.
+        limits: only ``weights_dir``, because the official runtime has no limits.
         failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
             of these that is installed.
@@ -110,7 +111,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         groups = groups_of(placement, limits, failures, arguments)
         require_official(groups)
         policy: FailurePolicy = groups["failures"]
-        self._model = model_of(model_path, model_content)
+        weights_dir = groups["limits"].weights_dir
+        self._model = model_of(model_path, model_content, weights_dir=weights_dir)
+        if model_path is not None and not is_file(self._model):
+            model_path, model_content = None, self_contained(self._model).tobytes()
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
         check_choice("op resolver type", resolver, list(OpResolverType.__members__))

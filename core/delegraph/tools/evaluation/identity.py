@@ -41,7 +41,7 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
         ArgumentError: a file cannot be read.
     """
     values = setup.to_json()
-    values["model"] = _file_digest(setup.model)
+    values["model"] = _model_digest(setup)
     written = [file_and_options(text) for text in setup.delegate_files]
     values["delegate_files"] = [[_file_digest(path), options] for path, options in written]
     compiled = [str(name).partition(":")[0] for name in setup.delegates or ()]
@@ -49,6 +49,13 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
     if isinstance(setup.rules, str | os.PathLike):
         values["rules"] = _file_digest(os.fspath(setup.rules))
     return values
+
+
+def _model_digest(setup: Setup) -> str:
+    """Return the digest of a file; for ``FILE#SECTION``, of the model in the bundle."""
+    if os.path.isfile(setup.model):
+        return _file_digest(setup.model)
+    return content_digest(setup.loaded_model().content.tobytes())
 
 
 def _file_digest(path: str) -> str:
