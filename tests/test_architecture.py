@@ -25,6 +25,7 @@ ROWS = [
     {"collector"},
     {"errors", "exports", "json_records", "log"},
     {"schema", "processes"},
+    {"bundles"},
     {"graph"},
     {"operators"},
     {"arithmetic"},

@@ -197,7 +197,7 @@ def inflated(
         raise MalformedModelError(f"{what} is damaged: {error}") from error
     if at < len(content) or not inflating.eof:
         raise MalformedModelError(f"{what} is cut off: {at} of {packed.size} bytes")
-    if packed.crc is not None and zlib.crc32(content) != packed.crc:
+    if packed.crc is not None and zlib.crc32(content.data) != packed.crc:
         raise MalformedModelError(f"{what} is damaged: its checksum is another")
     content.flags.writeable = False
     return content

@@ -81,7 +81,7 @@ def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
     """Return the header's flatbuffer, and the version of the format."""
     if len(content) < HEADER_BEGIN:
         raise MalformedModelError(f"a LiteRT-LM bundle of {len(content)} bytes has no header")
-    _, major, minor, patch, end = _HEAD.unpack_from(content)
+    _, major, minor, patch, end = _HEAD.unpack_from(content.data)
     version = f"{major}.{minor}.{patch}"
     if major != MAJOR_VERSION:
         raise MalformedModelError(
@@ -116,7 +116,7 @@ def _section(content: NDArray[np.uint8], index: int, record: SectionObject) -> S
     kind = _TYPES[record.data_type] if known else f"type {record.data_type}"
     packed = None
     if kind == _ZLIB_TOKENIZER and end - begin >= 8:
-        (size,) = struct.unpack_from("<Q", content, begin)
+        (size,) = struct.unpack_from("<Q", content.data, begin)
         packed, begin = Packed(size, zlib.MAX_WBITS), begin + 8
     elif kind in _LOOKED_INTO or not known:
         kind = kind_of(content[begin : min(end, begin + 8)].tobytes()) or kind

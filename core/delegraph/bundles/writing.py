@@ -80,7 +80,7 @@ def _write_litertlm(
 
 
 def _uint64(content: NDArray[np.uint8], at: int) -> int:
-    return int(struct.unpack_from("<Q", content, at)[0])
+    return int(struct.unpack_from("<Q", content.data, at)[0])
 
 
 def _write_zip(

@@ -93,7 +93,7 @@ def read_directory(content: NDArray[np.uint8]) -> tuple[list[zipfile.ZipInfo], i
         MalformedModelError: the archive is damaged, or has too many files.
     """
     try:
-        archive = zipfile.ZipFile(_Reading(content))  # type: ignore[arg-type]  # what of a file it uses
+        archive = zipfile.ZipFile(_Reading(content))
     except DAMAGE as error:
         raise MalformedModelError(f"the zip is damaged: {error}") from error
     entries = archive.infolist()
@@ -132,7 +132,7 @@ def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tupl
     if not 0 <= at <= end - LOCAL_HEADER.size:
         raise MalformedModelError(f"{what} begins at byte {at}, outside of the zip")
     signature, _, flags, method, _, _, _, _, _, name_bytes, more = LOCAL_HEADER.unpack_from(
-        content, at
+        content.data, at
     )
     name_at = at + LOCAL_HEADER.size
     begin = name_at + name_bytes + more

@@ -132,13 +132,6 @@ def _is_inside(path: str, folders: Iterable[str]) -> bool:
     return any(path.startswith(folder) for folder in real)
 
 
-def is_file(model: Model) -> bool:
-    """Whether a model is a whole file by itself, as the official runtimes read one."""
-    file = mapped_file(model.content)
-    is_whole = file is not None and file.status.st_size == len(model.content)
-    return is_whole and not model.external_buffers
-
-
 def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
     """Return the records of a model's file, with external buffers as constants of the file.
 
@@ -155,6 +148,25 @@ def self_contained(model: Model) -> NDArray[np.uint8]:
     if not model.external_buffers:
         return model.content
     return np.frombuffer(write_model(records_of(model)), np.uint8)
+
+
+def official_source(
+    model: Model, path: str | os.PathLike[str] | None, content: bytes | None
+) -> tuple[str | None, bytes | None]:
+    """Return the path or the bytes of a model for official runtimes, which read whole files only.
+
+    Args:
+        model: the loaded model.
+        path: where it was loaded from; None for bytes.
+        content: the bytes that were given; None for a path.
+    """
+    if path is None:
+        return None, content
+    file = mapped_file(model.content)
+    is_whole = file is not None and file.status.st_size == len(model.content)
+    if is_whole and not model.external_buffers:
+        return os.fspath(path), None
+    return None, self_contained(model).tobytes()
 
 
 def _with_constants(
