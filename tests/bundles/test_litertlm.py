@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import struct
 import time
@@ -149,14 +148,3 @@ def test_the_places_of_sections_are_where_the_file_has_them() -> None:
         for pair in offset_positions(content)
     ]
     assert found == [(s.begin, s.end) for s in read_litertlm(content).sections]
-
-
-@pytest.mark.parametrize("seed", range(300))
-def test_any_damage_ends_in_a_model_or_an_error(tmp_path: Path, seed: int) -> None:
-    content = bytearray(litertlm([(MODEL, b"1234TFL3" * 9, "a"), (HF_TOKENIZER, b"12345678", "")]))
-    random = np.random.default_rng(seed)
-    for place in random.integers(8, 500, 6).tolist():
-        content[place] = int(random.choice([0, 1, 0x7F, 0xFF, random.integers(256)]))
-    for section in ("", "#0", "#1", "#a"):
-        with contextlib.suppress(ModelError):
-            load_model(f"{file_of(tmp_path, bytes(content))}{section}")

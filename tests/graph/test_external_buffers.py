@@ -153,7 +153,7 @@ def test_no_link_leads_out_of_the_folder_without_the_users_word(
     elsewhere.mkdir()
     (model.parent / "weights.bin").rename(elsewhere / "weights.bin")
     (model.parent / "weights.bin").symlink_to(elsewhere / "weights.bin")
-    with pytest.raises(ExternalBufferError, match="outside of the model's folder; weights_dir"):
+    with pytest.raises(ExternalBufferError, match=r"outside of the model's folder; .*weights_dir="):
         load_model(model)
     granted = Limits(weights_dir=elsewhere)
     np.testing.assert_array_equal(answer(Interpreter(model, delegates=[], limits=granted)), RIGHT)

@@ -24,6 +24,7 @@ MODEL, ZIP, LITERTLM = "TFLiteModel", "zip", "LiteRT-LM"
 """Types of sections that have a meaning here: a model, and bundles in bundles."""
 
 _TOLD = 20
+_SHOWN_CHARACTERS = 80
 _CHUNK = 1 << 20
 _PREFIX = "tf_lite_"
 
@@ -90,7 +91,7 @@ class Section:
         return self.end - self.begin if self.packed is None else self.packed.size
 
     def __str__(self) -> str:
-        name = self.name or self.model_type
+        name = (self.name or self.model_type)[:_SHOWN_CHARACTERS]
         return f"{self.index} ({', '.join(filter(None, (name, self.type)))})"
 
 

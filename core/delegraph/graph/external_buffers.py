@@ -116,8 +116,8 @@ def file_beside(
         raise ExternalBufferError(f"{what}: there is no such file in {' or '.join(folders)}")
     if not _is_inside(path, folders):
         raise ExternalBufferError(
-            f"{what} leads to {path!r}, outside of the model's folder; weights_dir "
-            "(--weights-dir) allows another folder"
+            f"{what} leads to {path!r}, outside of the model's folder; "
+            "Interpreter(limits=Limits(weights_dir=...)) allows another folder"
         )
     if not os.path.isfile(path):
         raise ExternalBufferError(f"{what}: {path!r} is no file")

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from delegraph.errors import ArgumentError
+from delegraph.bundles.opening import split_address
+from delegraph.errors import ArgumentError, ModelError
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
 
@@ -52,10 +53,17 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
 
 
 def _model_digest(setup: Setup) -> str:
-    """Return the digest of a file; for ``FILE#SECTION``, of the model in the bundle."""
-    if os.path.isfile(setup.model):
-        return _file_digest(setup.model)
-    return content_digest(setup.loaded_model().content.tobytes())
+    """Return the digest of the model's bytes, and of its constants in other files.
+
+    Raises:
+        ArgumentError: the file cannot be read.
+    """
+    try:
+        model = setup.loaded_model()
+    except ModelError:  # which is told when it is run
+        return _file_digest(split_address(setup.model)[0])
+    outside = "".join(content_digest(part.tobytes()) for part in model.external_buffers.values())
+    return content_digest(model.content.tobytes()) + outside
 
 
 def _file_digest(path: str) -> str:
