@@ -18,6 +18,10 @@ from delegraph.graph.loader import load_model, parse_model
 from delegraph.graph.model_files import mapped_file
 from delegraph.micro import runtime as micro
 from delegraph.native import LiteRtInterpreter
+from delegraph.schema import tables
+from delegraph.schema.enums import TensorType
+from delegraph.schema.reader import read_model
+from delegraph.schema.writer import write_model
 from delegraph.tools.offline_plan import with_offline_plan
 from support.bundles import FLOAT, MODEL, WEIGHTS, file_of, litertlm, zipped
 from support.external_buffers import FIRST_ID, with_external_buffers
@@ -73,7 +77,7 @@ def test_a_litertlm_file_has_them_in_the_section_of_the_same_model_type(tmp_path
     others = (WEIGHTS, b"x", "b"), (MODEL, FLOAT, "b")
     path = file_of(tmp_path, litertlm([(MODEL, CONTENT, "a"), *others, (WEIGHTS, DATA, "a")]))
     np.testing.assert_array_equal(answer(Interpreter(f"{path}#a", delegates=[])), RIGHT)
-    assert all(mapped_file(part) for part in load_model(f"{path}#a").external_buffers.values())
+    assert all(mapped_file(part) for part in load_model(f"{path}#a").external_buffers.files)
     path = file_of(tmp_path, litertlm([(MODEL, CONTENT, "a"), *others]))
     with pytest.raises(ExternalBufferError, match="no section TFLiteWeights of model type 'a'"):
         load_model(f"{path}#a")
@@ -169,7 +173,25 @@ def test_no_link_leads_out_of_the_folder_without_the_users_word(
 def test_links_inside_of_the_folder_are_followed(model: Path) -> None:
     (model.parent / "weights.bin").rename(model.parent / "w2")
     (model.parent / "weights.bin").symlink_to("w2")
-    assert load_model(model).external_buffers
+    assert load_model(model).external_buffers.files
+
+
+def test_buffers_do_not_describe_more_than_their_files_hold(tmp_path: Path) -> None:
+    record = read_model(np.frombuffer(FLOAT, np.uint8))
+    (graph,) = record.subgraphs or ()
+    tensors = tuple(
+        tables.Tensor(shape=(1000,), type=TensorType.UINT8, external_buffer=index + 1)
+        for index in range(20)
+    )
+    buffers = tuple(tables.ExternalBuffer(id=index + 1, length=1000) for index in range(20))
+    changed = record.replace(
+        subgraphs=(graph, graph.replace(tensors=tensors, operators=(), inputs=(), outputs=())),
+        external_buffers=buffers,
+        external_buffer_groups=(tables.ExternalBufferGroup(name="w"),),
+    )
+    file_of(tmp_path, bytes(1000), "w")
+    with pytest.raises(MalformedModelError, match="20000 bytes together, and their files 1000"):
+        load_model(file_of(tmp_path, write_model(changed), "model.tflite"))
 
 
 def test_bytes_alone_have_no_place() -> None:

@@ -37,9 +37,9 @@ def model_digest(model: Model, cache_dir: Path | None = None) -> str:
         cache_dir: the folder of the cache; None for the user's own.
     """
     digest = content_digest(model.content, cache_dir)
-    if not model.external_buffers:
+    if not model.external_buffers.files:
         return digest
-    parts = [content_digest(part, cache_dir) for part in model.external_buffers.values()]
+    parts = [content_digest(file, cache_dir) for file in model.external_buffers.files]
     return hashlib.sha256("".join([digest, *parts]).encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from delegraph.errors import ExternalBufferError, MalformedModelError
-from delegraph.graph.model import Model
+from delegraph.graph.model import ExternalBuffers, Model
 from delegraph.graph.model_files import map_file, mapped_file
 from delegraph.schema import tables
 from delegraph.schema.reader import read_model
@@ -30,11 +30,12 @@ Weights = Callable[[str], "NDArray[np.uint8]"]
 PACKINGS = (None, "", "unpacked")
 """Known values of ``ExternalBuffer.packing``: the bytes are those that the tensor needs."""
 
+MOST_TIMES = 4
+"""How often the bytes of files may be described by several buffers: written models have copies."""
 
-def load_external_buffers(
-    record: tables.Model, weights: Weights | None
-) -> dict[int, NDArray[np.uint8]]:
-    """Return the bytes of the external buffers that tensors have, by id.
+
+def load_external_buffers(record: tables.Model, weights: Weights | None) -> ExternalBuffers:
+    """Return the bytes of the external buffers that tensors have.
 
     Args:
         record: the model.
@@ -42,7 +43,8 @@ def load_external_buffers(
 
     Raises:
         ExternalBufferError: a group's file is missing or not allowed, too short, or packed.
-        MalformedModelError: two buffers have one id, or a buffer has no group.
+        MalformedModelError: two buffers have one id, a buffer has no group, or buffers lie over
+            each other so often that they have more bytes than their files.
     """
     buffers: dict[int, tables.ExternalBuffer] = {}
     for buffer in record.external_buffers or ():
@@ -60,7 +62,12 @@ def load_external_buffers(
                 f"external buffer {key} is in group {buffer.group}; there are {len(groups)}"
             )
         found[key] = _slice(buffer, groups[buffer.group], files, weights)
-    return found
+    described, held = sum(map(len, found.values())), sum(map(len, files.values()))
+    if described > MOST_TIMES * held:
+        raise MalformedModelError(
+            f"external buffers have {described} bytes together, and their files {held}"
+        )
+    return ExternalBuffers(found, tuple(files.values()))
 
 
 def _slice(
@@ -139,13 +146,13 @@ def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
         model: the loaded model.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
     """
-    record = read_model(model.content, table_limit)
-    return _with_constants(record, model.external_buffers) if model.external_buffers else record
+    record, outside = read_model(model.content, table_limit), model.external_buffers
+    return _with_constants(record, outside.contents) if outside.files else record
 
 
 def self_contained(model: Model) -> NDArray[np.uint8]:
     """Return a model's file as bytes: unchanged, or with its external buffers inside."""
-    if not model.external_buffers:
+    if not model.external_buffers.files:
         return model.content
     return np.frombuffer(write_model(records_of(model)), np.uint8)
 
@@ -164,7 +171,7 @@ def official_source(
         return None, content
     file = mapped_file(model.content)
     is_whole = file is not None and file.status.st_size == len(model.content)
-    if is_whole and not model.external_buffers:
+    if is_whole and not model.external_buffers.files:
         return os.fspath(path), None
     return None, self_contained(model).tobytes()
 

@@ -26,7 +26,14 @@ from delegraph.errors import (
     MalformedModelError,
     SectionError,
 )
-from delegraph.graph.model import Model, OperatorSpec, Signature, SubgraphSpec, TensorSpec
+from delegraph.graph.model import (
+    ExternalBuffers,
+    Model,
+    OperatorSpec,
+    Signature,
+    SubgraphSpec,
+    TensorSpec,
+)
 from delegraph.graph.model_files import mapped_address
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
@@ -137,7 +144,7 @@ def _parsed(
     with collector_paused():
         limit = ReadLimit(len(content), memory_limit)
         record = _record(content, table_limit, limit)
-        external: Mapping[int, NDArray[np.uint8]] = {}
+        external = ExternalBuffers()
         if record.external_buffers:
             from delegraph.graph.external_buffers import load_external_buffers  # here: few have any
 
@@ -162,7 +169,7 @@ def _model(
     record: tables.Model,
     content: NDArray[np.uint8],
     limit: ReadLimit,
-    external: Mapping[int, NDArray[np.uint8]],
+    external: ExternalBuffers,
 ) -> Model:
     if record.version != SCHEMA_VERSION:
         raise MalformedModelError(
@@ -178,7 +185,7 @@ def _model(
     limit.take_objects(len(record.subgraphs), _SUBGRAPH_BYTES, "subgraphs")
     limit.take_objects(len(record.signature_defs or ()), _SIGNATURE_BYTES, "signatures")
     subgraphs = tuple(
-        _subgraph(index, subgraph, record.buffers, external, codes, copies)
+        _subgraph(index, subgraph, record.buffers, external.contents, codes, copies)
         for index, subgraph in enumerate(record.subgraphs)
     )
     return Model(

@@ -186,6 +186,19 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ExternalBuffers:
+    """Constants that a model keeps in other files.
+
+    Attributes:
+        contents: raw bytes by the id that tensors have, ``[bytes], uint8``; views of *files*.
+        files: the files, or sections of a bundle, ``[bytes], uint8``; empty for most models.
+    """
+
+    contents: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    files: tuple[NDArray[np.uint8], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
 
@@ -193,7 +206,7 @@ class Model:
         content: the mapped file, ``[bytes], uint8``; constants are views into it, but for those of
             external buffers.
         metadata: entry name to raw bytes.
-        external_buffers: bytes of the constants in other files, by the id that tensors have.
+        external_buffers: constants in other files.
     """
 
     version: int
@@ -202,12 +215,12 @@ class Model:
     signatures: tuple[Signature, ...]
     metadata: Mapping[str, NDArray[np.uint8]]
     content: NDArray[np.uint8]
-    external_buffers: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    external_buffers: ExternalBuffers = field(default_factory=ExternalBuffers)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the file and of the constants in other files."""
-        return len(self.content) + sum(map(len, self.external_buffers.values()))
+        """Bytes of the file and of the files with other constants."""
+        return len(self.content) + sum(map(len, self.external_buffers.files))
 
     def __repr__(self) -> str:
         operators = sum(len(subgraph.operators) for subgraph in self.subgraphs)

@@ -92,7 +92,7 @@ class SharedState:
     @property
     def model_digest(self) -> str | None:
         """SHA-256 of the model in hexadecimal digits; None if constants differ from its files."""
-        files = self.model.content, *self.model.external_buffers.values()
+        files = self.model.content, *self.model.external_buffers.files
         if self.has_other_constants or not all(map(is_unchanged, files)):
             return None
         if not self._model_digest:

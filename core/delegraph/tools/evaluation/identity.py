@@ -62,7 +62,7 @@ def _model_digest(setup: Setup) -> str:
         model = setup.loaded_model()
     except ModelError:  # which is told when it is run
         return _file_digest(split_address(setup.model)[0])
-    outside = "".join(content_digest(part.tobytes()) for part in model.external_buffers.values())
+    outside = "".join(content_digest(file.tobytes()) for file in model.external_buffers.files)
     return content_digest(model.content.tobytes()) + outside
 
 
