@@ -166,7 +166,7 @@ def test_a_folder_of_weights_is_granted(delegraph: Command, tmp_path: Path) -> N
     file_of(folder, data, "weights.bin")
     ran = delegraph("run", model)
     assert (ran.code, "there is no such file" in ran.err) == (1, True)
-    for words in (["run"], ["explain", "-d", "add_sub"], ["benchmark"], ["memory"]):
+    for words in (["inspect"], ["run"], ["explain", "-d", "add_sub"], ["memory"]):
         assert delegraph(words[0], model, *words[1:], "--weights-dir", folder).code == 0
     out = tmp_path / "planned.tflite"
     words = ("--planner", "greedy_by_size", "--write-offline", out, "--weights-dir", folder)

@@ -23,6 +23,7 @@ from delegraph.cli.options.arguments import (
     json_option,
     model_argument,
     table_limit_option,
+    weights_dir_option,
 )
 
 if TYPE_CHECKING:
@@ -41,9 +42,10 @@ if TYPE_CHECKING:
 @click.command("inspect")
 @model_argument
 @table_limit_option
+@weights_dir_option
 @json_option
 @diagnosis_options
-def command(model: str, table_limit: int | None, as_json: bool) -> None:
+def command(model: str, table_limit: int | None, weights_dir: str | None, as_json: bool) -> None:
     """Show what a model file holds.
 
     Shows inputs and outputs, operators, constants, signatures and metadata, with the author's
@@ -60,7 +62,7 @@ def command(model: str, table_limit: int | None, as_json: bool) -> None:
         _show_bundle(model, bundle, as_json)
         return
     with progress(f"reading {model}"):
-        summary = summarize_model(load_model(model, table_limit))
+        summary = summarize_model(load_model(model, table_limit, weights_dir=weights_dir))
     if as_json:
         print_json({"model": model, **summary.to_json()})
     else:

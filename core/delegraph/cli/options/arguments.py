@@ -178,21 +178,25 @@ def limit_options(command: Command) -> Command:
         help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
     )(command)
     command = click.option(
-        "--weights-dir",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        help="Folder from which constants of the model may be read, besides the model's own.",
-    )(command)
-    command = click.option(
         "--depth-limit",
         type=click.IntRange(0),
         help="Calls of subgraphs within each other that the model may make. Default: 50.",
-    )(table_limit_option(command))
+    )(table_limit_option(weights_dir_option(command)))
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="What applying the delegates, allocating and running may take each; then exit with 4.",
+    )(command)
+
+
+def weights_dir_option(command: Command) -> Command:
+    """Add ``--weights-dir``: the folder that the user grants for constants in other files."""
+    return click.option(
+        "--weights-dir",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="DIR",
+        help="Folder from which constants of the model may be read, besides the model's own.",
     )(command)
 
 
