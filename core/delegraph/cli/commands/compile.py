@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    metavar="OUT.tflite",
+    metavar="OUT",
     callback=require_folder,
-    help="Write the compiled model to this file.",
+    help="Write the compiled model to this file; for a model in a bundle, the whole bundle unless "
+    "the name ends in .tflite.",
 )
 @rule_options
 @limit_options
@@ -48,7 +49,7 @@ def command(
 
     Each partition that a delegate claims in MODEL becomes one custom operator with the data that
     the delegate compiled. All other nodes stay unchanged. When the written file is loaded, its
-    delegates are applied without being named.
+    delegates are applied without being named. A bundle keeps its other sections.
     """
     if not delegates:
         raise click.UsageError("give at least one --delegate", click.get_current_context())

@@ -170,7 +170,6 @@ def _explain_litert(request: ExplainRequest) -> int:
     """Explain the placement of nodes in the official interpreter; return the exit code."""
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
-    from delegraph.graph.loader import load_model
     from delegraph.tools.explanation import explain_placement, unresolved_in
 
     for option in ("lock", "check"):
@@ -190,7 +189,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
-        explanation = explain_placement(placement, load_model(request.setup.model))
+        explanation = explain_placement(placement, request.setup.loaded_model())
     if request.as_json:
         print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
