@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from delegraph.delegation.compiled_partition import CompiledPartition
 from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
 from delegraph.errors import ArgumentError, PluginError
 from delegraph.graph.associated_files import with_associated_files
+from delegraph.graph.external_buffers import records_of
 from delegraph.graph.loader import parse_model
 from delegraph.graph.model import CONTROL_EDGES, Model
+from delegraph.graph.model_files import bundles_of
 from delegraph.json_records import to_json
 from delegraph.plugins.address import DelegateAddress
 from delegraph.plugins.options import make_options
@@ -36,7 +38,6 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables
 from delegraph.schema.custom_nodes import with_plans
 from delegraph.schema.pruning import pruned
-from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.tools.compiling_delegate import (
     CompiledNode,
@@ -46,7 +47,10 @@ from delegraph.tools.compiling_delegate import (
 from delegraph.tools.explanation import Explanation, explain
 from delegraph.tools.model_entries import Keeper, KeptEntries, keepers, with_kept
 from delegraph.tools.progress import Progress, untold
-from delegraph.tools.whole_file import write_whole
+from delegraph.tools.whole_file import whole_file, write_whole
+
+if TYPE_CHECKING:
+    from delegraph.bundles.opening import Chain
 
 Plans = Sequence[Sequence[int | CompiledNode]]
 """Execution plan of each subgraph: indices of its own operators, and compiled partitions."""
@@ -62,6 +66,8 @@ class CompiledModel:
         explanation: which delegate has each node, and why delegates rejected nodes.
         seconds: duration of the compilation, in seconds.
         kept: what delegates keep in the file beside the nodes, by level and number of threads.
+        bundles: the bundles that hold the model, each with the section that leads on; empty for a
+            model that is a file.
     """
 
     content: bytes = field(repr=False)
@@ -69,16 +75,28 @@ class CompiledModel:
     explanation: Explanation = field(repr=False)
     seconds: float
     kept: tuple[KeptEntries, ...] = ()
+    bundles: Chain = field(default=(), repr=False)
 
     def write(self, path: AnyPath) -> None:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
 
+        A model of a bundle is written with its bundle, and all other sections are as before; a path
+        that ends in ``.tflite`` gets the model alone.
+
         Raises:
             ArgumentError: the file cannot be written.
+            ModelError: the bundle has a damaged section, or the model stands after another one.
         """
         target = os.fsdecode(path)
         try:
-            write_whole(target, self.content)
+            if not self.bundles or target.lower().endswith(".tflite"):
+                write_whole(target, self.content)
+                return
+            from delegraph.bundles.writing import write_bundle
+
+            model = np.frombuffer(self.content, np.uint8)
+            with whole_file(target) as partial, open(partial, "w+b") as file:
+                write_bundle(file, self.bundles, model)
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{target!r} cannot be written: {reason}") from error
@@ -114,7 +132,8 @@ def compile_model(
     added to the file, and used where it fits.
 
     Args:
-        model: path or bytes of a ``.tflite`` file; it may be compiled already.
+        model: path or bytes of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it may be
+            compiled already.
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
         cpu: levels of processors, values of the option ``cpu`` of delegates that keep what they
@@ -150,10 +169,15 @@ def compile_model(
         partitions = tuple(n.partition for p in nodes for n in p if isinstance(n, CompiledNode))
         content, explanation = _content(session, nodes), explain(interpreter)
         kept: tuple[KeptEntries, ...] = ()
-        source = parse_model(content) if partitions else session.model
         if keeping:
+            source = session.model
+            if partitions:
+                source = parse_model(content)
+            elif source.external_buffers.files:
+                source = parse_model(write_model(records_of(source)))
             content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)
-    return CompiledModel(content, partitions, explanation, time.perf_counter() - start, kept)
+        seconds, bundles = time.perf_counter() - start, _bundles(model, session)
+    return CompiledModel(content, partitions, explanation, seconds, kept, bundles)
 
 
 def _chosen(
@@ -213,12 +237,18 @@ def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
             yield from (inner.index for inner, _ in subgraph.plan.model_nodes(node))
 
 
+def _bundles(model: AnyPath | bytes, session: Session) -> Chain:
+    """Return the bundles that hold the model; there are none for bytes."""
+    is_bytes = isinstance(model, bytes)
+    return () if is_bytes else bundles_of(os.fsdecode(model), session.options.limits.memory)
+
+
 def _content(session: Session, plans: Plans) -> bytes:
     """Return the bytes of the model file in which each subgraph executes its plan."""
     content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
         return content.tobytes()
-    record = read_model(content)
+    record = records_of(session.model)
     record = _with_control_edges(_with_shapes(record, plans), session.model, plans)
     custom = [[s if isinstance(s, int) else s.custom_node() for s in plan] for plan in plans]
     return with_associated_files(write_model(pruned(with_plans(record, custom))), content)

@@ -112,7 +112,7 @@ class ModelSummary(JsonRecord):
     Attributes:
         version: schema version.
         description: description in the file, usually of the converter that made it.
-        bytes: size of the file.
+        bytes: size of the file, and of constants in other files.
         constant_bytes: bytes of constant tensors, each buffer counted once.
         constants: number of constant tensors.
         subgraphs: summaries of all subgraphs.
@@ -146,7 +146,7 @@ def summarize_model(model: Model) -> ModelSummary:
     return ModelSummary(
         model.version,
         model.description,
-        len(model.content),
+        model.bytes,
         sum(buffers.values()),
         len(constants),
         tuple(map(_subgraph, model.subgraphs)),

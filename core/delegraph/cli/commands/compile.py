@@ -42,9 +42,10 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     "-o",
     "--output",
     required=True,
-    metavar="OUT.tflite",
+    metavar="OUT",
     callback=require_folder,
-    help="Write the compiled model to this file.",
+    help="Write the compiled model to this file; for a model in a bundle, the whole bundle unless "
+    "the name ends in .tflite.",
 )
 @click.option(
     "--cpu",
@@ -76,7 +77,7 @@ def command(
 
     Each partition that a delegate claims in MODEL becomes one custom operator with the data that
     the delegate compiled. All other nodes stay unchanged. When the written file is loaded, its
-    delegates are applied without being named.
+    delegates are applied without being named. A bundle keeps its other sections.
 
     For numba_cpu all nodes stay unchanged, so the written file runs in every runtime. What
     numba_cpu decides for the model comes into the file beside the nodes, for --cpu and --threads.

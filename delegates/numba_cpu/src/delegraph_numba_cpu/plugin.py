@@ -28,7 +28,7 @@ def _load_compiling() -> type[NumbaCpuDelegate]:
 
 
 def is_ready() -> bool:
-    """Return whether the kernels came along that are used unless ``cpu=`` names others."""
+    """Return whether the kernels of the level that ``auto`` stands for are prebuilt."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import prebuilt_file
