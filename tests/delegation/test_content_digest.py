@@ -90,3 +90,11 @@ def test_sections_of_a_bundle_are_remembered_apart(
     monkeypatch.setattr(module, "hashlib", None)  # is not computed
     for section in ("a", "b"):
         assert content_digest(load_model(f"{path}#{section}").content, cache)
+
+
+def test_the_digest_of_a_part_is_another_and_remembered_as_well(tmp_path: Path) -> None:
+    content = load_model(MODEL).content
+    for _ in range(2):
+        for size in (None, len(content), 1000):
+            expected = hashlib.sha256(content[:size].data).hexdigest()
+            assert content_digest(content[:size], tmp_path) == expected

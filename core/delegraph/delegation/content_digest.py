@@ -30,13 +30,14 @@ SETTLED = 3.0
 
 
 def model_digest(model: Model, cache_dir: Path | None = None) -> str:
-    """Return the SHA-256 of a model's content, and of its constants in other files.
+    """Return the SHA-256 of a model without its entries, and of its constants in other files.
 
     Args:
         model: the model.
         cache_dir: the folder of the cache; None for the user's own.
     """
-    digest = content_digest(model.content, cache_dir)
+    size = None if model.entries is None else model.entries.model_bytes
+    digest = content_digest(model.content[:size], cache_dir)
     if not model.external_buffers.files:
         return digest
     parts = [content_digest(file, cache_dir) for file in model.external_buffers.files]
@@ -58,7 +59,7 @@ def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
         return hashlib.sha256(content.data).hexdigest()
     place: tuple[int, ...] = ()
-    if content.nbytes != status.st_size:  # a section of a bundle
+    if content.nbytes != status.st_size:  # a section of a bundle, or a model without entries
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
         place = begin, content.nbytes
     key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed, *place)))

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from delegraph.graph.external_buffers import Weights
+    from delegraph.graph.model_entries import EntryPlaces
 
 logger = Logger(__name__)
 
@@ -143,13 +144,23 @@ def _parsed(
 ) -> Model:
     with collector_paused():
         limit = ReadLimit(len(content), memory_limit)
-        record = _record(content, table_limit, limit)
+        entries = _entries(content)
+        model = content if entries is None else content[: entries.model_bytes]
+        record = _record(model, table_limit, limit)
         external = ExternalBuffers()
         if record.external_buffers:
             from delegraph.graph.external_buffers import load_external_buffers  # here: few have any
 
             external = load_external_buffers(record, weights)
-        return _model(record, content, limit, external)
+        return _model(record, content, entries, limit, external)
+
+
+def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
+    if not content[-22:].tobytes().startswith(b"PK"):  # no zip follows the model
+        return None
+    from delegraph.graph.model_entries import find_entries
+
+    return find_entries(content)
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
@@ -168,6 +179,7 @@ def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimi
 def _model(
     record: tables.Model,
     content: NDArray[np.uint8],
+    entries: EntryPlaces | None,
     limit: ReadLimit,
     external: ExternalBuffers,
 ) -> Model:
@@ -196,6 +208,7 @@ def _model(
         metadata=_metadata(record),
         content=content,
         external_buffers=external,
+        entries=entries,
     )
 
 

@@ -22,6 +22,7 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph.graph.model_entries import EntryPlaces
     from delegraph.schema.table import Table
 
 
@@ -207,6 +208,7 @@ class Model:
             external buffers.
         metadata: entry name to raw bytes.
         external_buffers: constants in other files.
+        entries: what delegates keep in the file, after the model; None for nothing.
     """
 
     version: int
@@ -216,6 +218,7 @@ class Model:
     metadata: Mapping[str, NDArray[np.uint8]]
     content: NDArray[np.uint8]
     external_buffers: ExternalBuffers = field(default_factory=ExternalBuffers)
+    entries: EntryPlaces | None = None
 
     @property
     def bytes(self) -> int:

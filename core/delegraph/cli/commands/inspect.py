@@ -135,6 +135,10 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
             [(name, size(count)) for name, count in summary.metadata.items()],
             right=("size",),
         )
+    if summary.kept:
+        heading(out, "Kept by delegates, after the model")
+        kept = [(name, size(count)) for name, count in summary.kept.items()]
+        print_table(out, ("name", "size"), kept, right=("size",))
     if summary.author_metadata is not None:
         print_author_metadata(out, summary.author_metadata)
 
