@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import PlacementPolicy, custom_op
-from delegraph.compiled_model import CompiledModel, TensorBuffer
+from delegraph import Interpreter, PlacementPolicy, custom_op
+from delegraph.compiled_model import CompiledModel, Environment, TensorBuffer
 from delegraph.compiled_model.host_memory import HostMemory, overlapping
+from delegraph.compiled_model.loaded_model import LoadedModel
 from delegraph.errors import CompiledModelError, NodeError, PlacementError
 from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.enums import TensorType
@@ -26,21 +27,19 @@ def made(content: bytes, **arguments: Any) -> CompiledModel:
     return CompiledModel.from_buffer(content, **arguments)
 
 
-def tensors_of(model: CompiledModel) -> tuple[Any, Any]:
-    subgraph = model._loaded.signatures[0].subgraph
-    return subgraph.inputs[0], subgraph.outputs[0]
-
-
 # -- memory --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delegates", [[], [ByName("ADD")]], ids=["kernels", "delegate"])
 def test_a_run_reads_and_writes_the_memory_of_its_buffers(delegates: Any) -> None:
-    model = made(adding(), delegates=delegates)
+    loaded = LoadedModel(Interpreter(model_content=adding(), delegates=delegates))
+    model = CompiledModel(loaded, Environment.create())
     inputs, outputs = buffers(model, ONES, ONES)
+    subgraph = loaded.signatures[0].subgraph
     for _ in range(2):
         model.run_by_index(0, inputs, outputs)
-        for tensor_, buffer in zip(tensors_of(model), (inputs[0], outputs[0]), strict=True):
+        tensors = (*subgraph.inputs, *subgraph.outputs)
+        for tensor_, buffer in zip(tensors, (*inputs, *outputs), strict=True):
             assert np.shares_memory(tensor_.data, buffer.capsule.data)
             assert tensor_.data.ctypes.data % 64 == 0
 
@@ -114,14 +113,16 @@ def test_a_subgraph_that_nodes_call_writes_to_no_buffer() -> None:
 
 
 def test_a_dropped_model_goes_at_once() -> None:
-    model = made(negating())
-    session = weakref.ref(model._loaded.interpreter.session)
+    interpreter = Interpreter(model_content=negating())
+    model = CompiledModel(LoadedModel(interpreter), Environment.create())
+    found = weakref.ref(interpreter)
+    del interpreter
     kept = buffers(model, ONES)
     model.run_by_index(0, *kept)
     gc.disable()
     try:
         del model
-        assert session() is None
+        assert found() is None
     finally:
         gc.enable()
     assert kept[1][0].read(1, np.float32).item() == -1

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from delegraph.compiled_model import CpuKernelMode, CpuOptions, HardwareAccelerator, Options
+from delegraph.compiled_model.options import resolved_options
 from delegraph.errors import PlacementError
 from support.by_name import ByName
 from support.compiled_models import ONES, adding, buffers, negating
@@ -153,21 +155,28 @@ def test_options_of_other_hardware_are_checked(
 # -- Delegraph alone ---------------------------------------------------------------------------
 
 
-def test_without_options_there_is_one_thread(ours: Any) -> None:
-    def threads(**given: Any) -> int:
-        session = made(ours, **given)._model.interpreter.session
-        found: int = session.options.recommended_num_threads
-        return found
+def test_without_options_there_is_one_thread() -> None:
+    def threads(options: Options) -> Any:
+        return options.interpreter_arguments()["num_threads"]
 
-    assert threads() == 1
-    assert threads(options=ours.Options()) == -1
-    assert threads(options=ours.Options(cpu_options=ours.CpuOptions(num_threads=2))) == 2
+    assert threads(resolved_options(None, None)) == 1
+    assert threads(resolved_options(None, HardwareAccelerator.CPU)) == 1
+    assert threads(Options()) is None
+    assert threads(Options(cpu_options=CpuOptions(num_threads=2))) == 2
 
 
-def test_reference_kernels_round_as_the_official_ones(ours: Any) -> None:
-    cpu = ours.CpuOptions(kernel_mode=ours.CpuKernelMode.REFERENCE)
-    model = made(ours, options=ours.Options(cpu_options=cpu))
-    assert model._model.interpreter.numerics == "reference"
+@pytest.mark.parametrize(
+    ("mode", "resolver"),
+    [
+        (None, "AUTO"),
+        (CpuKernelMode.DELEGATE, "AUTO"),
+        (CpuKernelMode.REFERENCE, "BUILTIN_REF"),
+        (CpuKernelMode.BUILTIN, "BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+    ],
+)
+def test_a_kernel_mode_is_an_op_resolver_type(mode: CpuKernelMode | None, resolver: str) -> None:
+    arguments = Options(cpu_options=CpuOptions(kernel_mode=mode)).interpreter_arguments()
+    assert arguments["experimental_op_resolver_type"].name == resolver
 
 
 def test_without_the_cpu_delegates_must_have_every_node(ours: Any) -> None:

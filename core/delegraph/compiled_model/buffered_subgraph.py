@@ -239,9 +239,9 @@ class BufferedSubgraph:
         self._bound_outputs = outputs
 
     def _point(self, tensor: Tensor, memory: HostMemory) -> NDArray[Any]:
-        array, own = memory.view(tensor), tensor.data
+        array = memory.view(tensor)
+        self._pointed.append((tensor, array, tensor.data))  # first: an interrupt may come between
         tensor.data = array
-        self._pointed.append((tensor, array, own))
         return array
 
     def _require_room(
