@@ -192,6 +192,18 @@ def test_an_output_of_such_a_run_is_an_input_of_the_next_model() -> None:
         assert read.tolist() == (-found).tolist()
 
 
+def test_an_output_of_such_a_run_has_the_bytes_of_the_next_input() -> None:
+    x, y = tensor((4,), "BOOL", name="a"), tensor((1, 1), "INT64", name="b")
+    where = made(one_op_model("WHERE", [x], [y]))
+    (given,), (middle,) = buffers(where, np.array([1, 0, 0, 0], bool))
+    where.run_by_index(0, [given], [middle])
+    x, y = (tensor((1, 1), "COMPLEX128", name=name) for name in "ab")
+    wider = made(one_op_model("RESHAPE", [x, constant(np.array([1, 1], np.int32))], [y]))
+    _, results = buffers(wider)
+    with pytest.raises(RuntimeError, match=r"code=3(.|\n)*needs 16 bytes"):
+        wider.run_by_index(0, [middle], results)
+
+
 def test_tensors_without_elements_have_buffers() -> None:
     model = made(negating((0, 4)))
     model.run_by_index(0, *buffers(model, np.zeros((0, 4), np.float32)))

@@ -22,7 +22,6 @@ from delegraph.compiled_model.failures import (
 )
 from delegraph.compiled_model.host_memory import HostMemory, as_bytes, overlapping, type_name
 from delegraph.errors import ArgumentError, DelegateError, NodeError, OperatorError, ResizeError
-from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.tensor_access import read_tensor, require_resizable, signature_of
@@ -42,6 +41,7 @@ class BufferedSubgraph:
     Args:
         session: the session.
         subgraph: one of its subgraphs.
+        is_called: whether an operator of another subgraph calls it.
 
     Attributes:
         inputs: the input tensors, in the graph's order.
@@ -49,13 +49,13 @@ class BufferedSubgraph:
         last_inputs: the memory that each input had in the last run; None before the first run.
     """
 
-    def __init__(self, session: Session, subgraph: Subgraph) -> None:
+    def __init__(self, session: Session, subgraph: Subgraph, *, is_called: bool) -> None:
         self._session = session
         self._subgraph = subgraph
         self.inputs = [subgraph.tensors[index] for index in subgraph.inputs if index >= 0]
         self.outputs = [subgraph.tensors[index] for index in subgraph.outputs if index >= 0]
         self.last_inputs: list[HostMemory | None] = [None] * len(self.inputs)
-        self._is_called = _is_called(session, subgraph.spec.index)
+        self._is_called = is_called
         self._has_failed = False  # to fit its buffers: details fail from then on, as LiteRT's do
         # What the next run with equal buffers need not find out again:
         self._bound_inputs: list[Any] | None = None
@@ -255,14 +255,12 @@ class BufferedSubgraph:
         for tensor, memory in outputs:
             if not memory.data.flags.writeable:
                 raise run_failure(f"the buffer of output {tensor.name!r} is read-only memory")
-            if not self._subgraph.has_dynamic_tensors:
+            if not (self._subgraph.has_dynamic_tensors or memory.follows_runs):
                 self._require_bytes(tensor, memory)
 
     def _require_bytes(self, tensor: Tensor, memory: HostMemory) -> None:
         is_object = tensor.type in OBJECT_TYPES
         if is_object == (memory.objects is not None) and len(memory.data) >= tensor.bytes:
-            return
-        if memory.follows_runs:
             return
         self._has_failed = True
         what = "strings" if is_object else f"{tensor.bytes} bytes"
@@ -332,12 +330,3 @@ def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:
     if any(known not in (-1, dim) for known, dim in zip(declared, shape, strict=True)):
         return "New shape is not compatible with current shape."
     return ""
-
-
-def _is_called(session: Session, index: int) -> bool:
-    """Whether an operator of another subgraph calls a subgraph."""
-    return len(session.subgraphs) > 1 and any(
-        index in called_subgraphs(operator.options)
-        for subgraph in session.subgraphs
-        for operator in subgraph.operators
-    )

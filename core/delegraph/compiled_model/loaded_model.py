@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from delegraph.compiled_model.buffered_subgraph import BufferedSubgraph
 from delegraph.compiled_model.failures import Status, checked_c_int, checked_text, failure
 from delegraph.compiled_model.host_memory import type_name
+from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.model import Signature
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.interpreter import Interpreter
+    from delegraph.runtime.session import Session
 
 PLACEHOLDER = "<placeholder signature>"
 """Key of the only signature of a model that declares none."""
@@ -54,12 +56,15 @@ class LoadedModel:
         self.lock = RLock()
         session = interpreter.session
         self.calls = session.calls
+        called = _called(session)
         made: dict[int, BufferedSubgraph] = {}
         self.signatures: list[NamedSubgraph] = []
         for spec in session.model.signatures or [Signature(PLACEHOLDER, {}, {}, 0)]:
             index = spec.subgraph_index
             if index not in made:
-                made[index] = BufferedSubgraph(session, session.subgraph(index))
+                made[index] = BufferedSubgraph(
+                    session, session.subgraph(index), is_called=index in called
+                )
             subgraph = made[index]
             names = _names(subgraph.inputs, spec.inputs), _names(subgraph.outputs, spec.outputs)
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
@@ -156,6 +161,18 @@ def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
         }
         for name, tensor in zip(names, tensors, strict=True)
     }
+
+
+def _called(session: Session) -> frozenset[int]:
+    """Return the subgraphs that operators call."""
+    if len(session.subgraphs) == 1:
+        return frozenset()
+    return frozenset(
+        index
+        for subgraph in session.subgraphs
+        for operator in subgraph.operators
+        for index in called_subgraphs(operator.options)
+    )
 
 
 def _names(tensors: Sequence[Tensor], declared: Mapping[str, int]) -> tuple[str, ...]:
