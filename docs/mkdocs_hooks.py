@@ -47,6 +47,7 @@ PACKAGES = (
     "schema",
     "memory",
     "micro",
+    "compiled_model",
     "native",
     "tools",
     "scale",

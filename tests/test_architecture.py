@@ -33,7 +33,7 @@ ROWS = [
     {"delegation"},
     {"plugins"},
     {"runtime"},
-    {"native", "micro"},
+    {"native", "micro", "compiled_model"},
     {"tools"},
     {"testing", "scale"},
     {"cli"},

@@ -41,6 +41,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 
 PACKAGES = {
     "arithmetic",
+    "compiled_model",
     "delegation",
     "errors",
     "graph",

@@ -29,6 +29,7 @@ DelegraphError
     - DelegateProcessError    the process in which it runs was lost, or took too long
     - PartitionRejected       raised by a kernel that does not want its partition
     - PlacementError          nodes are not where the rules or ``require`` want them
+  + CompiledModelError        (RuntimeError) a call of ``delegraph.compiled_model`` that cannot be
   + PredictionError           (RuntimeError) the model failed on a row of a batch
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
   + PluginError               an installed plugin is at fault, or the one asked for is missing
@@ -170,6 +171,18 @@ class PredictionError(DelegraphError, RuntimeError):
     def __init__(self, message: str, *, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
+
+
+class CompiledModelError(DelegraphError, RuntimeError):
+    """A call of :mod:`delegraph.compiled_model` that the official class refuses as well.
+
+    Attributes:
+        code: status code of LiteRT, which the message has too; None where it has none.
+    """
+
+    def __init__(self, message: str, *, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class PartitionError(DelegraphError, ValueError):

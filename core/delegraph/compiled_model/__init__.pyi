@@ -1,0 +1,11 @@
+from .environment import Environment as Environment
+from .environment import EnvironmentOptions as EnvironmentOptions
+from .model import CompiledModel as CompiledModel
+from .options import CpuKernelMode as CpuKernelMode
+from .options import CpuOptions as CpuOptions
+from .options import GpuOptions as GpuOptions
+from .options import HardwareAccelerator as HardwareAccelerator
+from .options import Options as Options
+from .tensor_buffer import TensorBuffer as TensorBuffer
+from .vendor_options import IntelOpenVinoOptions as IntelOpenVinoOptions
+from .vendor_options import QualcommOptions as QualcommOptions

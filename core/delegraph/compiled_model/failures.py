@@ -1,0 +1,57 @@
+"""Errors of ``CompiledModel`` with the status codes and first words of the official class."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from delegraph.errors import ArgumentTypeError, CompiledModelError
+from delegraph.runtime.arguments import as_index, require_c_int
+
+
+class Status(IntEnum):
+    """Status codes of errors. Source: LiteRtStatus, litert/c/litert_common.h."""
+
+    INVALID_ARGUMENT = 1
+    RUNTIME_FAILURE = 3
+    NOT_FOUND = 6
+    INDEX_OUT_OF_RANGE = 1000
+
+
+def failure(status: Status, message: str, cause: str = "") -> CompiledModelError:
+    """Return the error of a call, with the cause on a line of its own."""
+    text = f"CompiledModel error: code={int(status)}, message={message}"
+    return CompiledModelError(f"{text}\n└ {cause}" if cause else text, code=int(status))
+
+
+def run_failure(cause: str) -> CompiledModelError:
+    """Return the error of a run."""
+    return failure(Status.RUNTIME_FAILURE, "Failed to invoke the compiled model", cause)
+
+
+def allocation_failure(cause: str = "") -> CompiledModelError:
+    """Return the error of a call that needs allocated tensors."""
+    return failure(Status.RUNTIME_FAILURE, "Failed to allocate tensors", cause)
+
+
+def checked_text(what: str, value: object) -> str:
+    """Return *value* as text; bytes count as UTF-8.
+
+    Raises:
+        ArgumentTypeError: neither text nor bytes.
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{what} is text, not {value!r}")
+    return value
+
+
+def checked_c_int(what: str, value: object) -> int:
+    """Return *value* as an int that a C ``int`` holds.
+
+    Raises:
+        ArgumentTypeError: no integer, or a larger one.
+    """
+    number = as_index(what, value)
+    require_c_int(what, number)
+    return number

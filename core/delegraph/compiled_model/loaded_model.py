@@ -1,0 +1,180 @@
+"""A model behind ``CompiledModel``: its interpreter, and its signatures by index and by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from delegraph.compiled_model.buffered_subgraph import BufferedSubgraph
+from delegraph.compiled_model.failures import Status, checked_c_int, checked_text, failure
+from delegraph.compiled_model.host_memory import type_name
+from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.model import Signature
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.interpreter import Interpreter
+    from delegraph.runtime.session import Session
+
+PLACEHOLDER = "<placeholder signature>"
+"""Key of the only signature of a model that declares none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedSubgraph:
+    """A signature: a subgraph with names for its inputs and outputs, in the graph's order."""
+
+    key: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    subgraph: BufferedSubgraph
+
+    def names(self) -> dict[str, list[str]]:
+        """Return the names as lists."""
+        return {"inputs": list(self.inputs), "outputs": list(self.outputs)}
+
+
+class LoadedModel:
+    """An interpreter and its signatures. Calls from several threads wait for each other.
+
+    Args:
+        interpreter: the interpreter, which nothing else may use.
+
+    Attributes:
+        interpreter: the interpreter.
+        signatures: the signatures, in the model's order.
+        lock: lock that each call of the session takes, and waits for.
+        calls: lock of the interpreter, which refuses a second call.
+    """
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self.lock = RLock()
+        session = interpreter.session
+        self.calls = session.calls
+        called = _called(session)
+        made: dict[int, BufferedSubgraph] = {}
+        self.signatures: list[NamedSubgraph] = []
+        for spec in session.model.signatures or [Signature(PLACEHOLDER, {}, {}, 0)]:
+            index = spec.subgraph_index
+            if index not in made:
+                made[index] = BufferedSubgraph(
+                    session, session.subgraph(index), is_called=index in called
+                )
+            subgraph = made[index]
+            names = _names(subgraph.inputs, spec.inputs), _names(subgraph.outputs, spec.outputs)
+            self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
+
+    def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
+        """Return the result of *work* once no other thread's call runs.
+
+        Raises:
+            StateError: a kernel of the running call makes another call.
+        """
+        with self.lock:
+            return self.calls.run(name, work, *args)
+
+    def close(self) -> None:
+        """Wait for the running call, then free delegates and memory."""
+        with self.lock:
+            self.interpreter.close()
+
+    def at(self, index: Any, message: str = "") -> NamedSubgraph:
+        """Return the signature with an index.
+
+        Args:
+            index: the index.
+            message: first line of the error.
+
+        Raises:
+            ArgumentTypeError: no int.
+            CompiledModelError: no such signature.
+        """
+        signatures = self.signatures
+        position = index if type(index) is int else checked_c_int("a signature index", index)
+        if not 0 <= position < len(signatures):
+            checked_c_int("a signature index", position)
+            cause = f"Signature index is out of range of signature keys: {position}"
+            cause = f"{cause}, and there are {len(signatures)}"
+            raise failure(Status.INDEX_OUT_OF_RANGE, *filter(None, (message, cause)))
+        return signatures[position]
+
+    def index_of(self, key: str) -> int:
+        """Return the index of a signature; -1 for an unknown key."""
+        return next((i for i, s in enumerate(self.signatures) if s.key == key), -1)
+
+    def named(self, key: Any) -> NamedSubgraph:
+        """Return the signature with a key; the first one for an empty key.
+
+        Raises:
+            ArgumentTypeError: no text.
+            CompiledModelError: no such signature.
+        """
+        text = checked_text("a signature key", key)
+        index = self.index_of(text) if text else 0
+        if index < 0:
+            known = ", ".join(repr(s.key) for s in self.signatures)
+            raise failure(Status.NOT_FOUND, f"Signature not found: {text}; there are: {known}")
+        return self.signatures[index]
+
+
+def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
+    """Return *index* as the place of an input or output.
+
+    Raises:
+        ArgumentTypeError: no int.
+        CompiledModelError: there are fewer.
+    """
+    position = checked_c_int(f"an {kind.lower()} index", index)
+    if not 0 <= position < len(tensors):
+        cause = f"{kind} index out of range: {position}, and there are {len(tensors)}"
+        raise failure(Status.INDEX_OUT_OF_RANGE, cause)
+    return position
+
+
+def position_of(kind: str, names: Sequence[str], name: Any) -> int:
+    """Return the place of the input or output with a name.
+
+    Raises:
+        ArgumentTypeError: no text.
+        CompiledModelError: none has it.
+    """
+    text = checked_text(f"an {kind.lower()} name", name)
+    if text not in names:
+        known = ", ".join(map(repr, names))
+        raise failure(Status.NOT_FOUND, f"{kind} tensor not found: {text}; there are: {known}")
+    return names.index(text)
+
+
+def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
+    """Return name, index, dtype and present shape of tensors, by the names of a signature."""
+    return {
+        name: {
+            "name": tensor.name,
+            "index": tensor.index,
+            "dtype": type_name(tensor.type),
+            "shape": list(tensor.shape),
+        }
+        for name, tensor in zip(names, tensors, strict=True)
+    }
+
+
+def _called(session: Session) -> frozenset[int]:
+    """Return the subgraphs that operators call."""
+    if len(session.subgraphs) == 1:
+        return frozenset()
+    return frozenset(
+        index
+        for subgraph in session.subgraphs
+        for operator in subgraph.operators
+        for index in called_subgraphs(operator.options)
+    )
+
+
+def _names(tensors: Sequence[Tensor], declared: Mapping[str, int]) -> tuple[str, ...]:
+    by_tensor = {index: name for name, index in declared.items()}
+    return tuple(by_tensor.get(tensor.index, tensor.name) for tensor in tensors)

@@ -1,0 +1,390 @@
+"""``CompiledModel``: a model that runs on tensor buffers, a drop-in for the official class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from delegraph.compiled_model.environment import Environment
+from delegraph.compiled_model.failures import Status, checked_text, failure
+from delegraph.compiled_model.host_memory import HostMemory
+from delegraph.compiled_model.loaded_model import LoadedModel, details, position_at, position_of
+from delegraph.compiled_model.loading import loaded
+from delegraph.compiled_model.options import HardwareAccelerator, Options, resolved_options
+from delegraph.compiled_model.tensor_buffer import TensorBuffer
+from delegraph.errors import (
+    ArgumentAttributeError,
+    ArgumentError,
+    CompiledModelError,
+)
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
+
+    from delegraph.compiled_model.loaded_model import NamedSubgraph
+    from delegraph.delegation.incident import Incident
+    from delegraph.delegation.placement import Placement
+    from delegraph.operators.tensor import Tensor
+
+_HOST_MEMORY = 1
+"""Number of the buffer type that models take. Source: LiteRtTensorBufferType."""
+
+
+class CompiledModel:
+    """A model whose inputs and outputs are tensor buffers; delegates may compute parts of it.
+
+    Methods, results and error types are those of ``ai_edge_litert.compiled_model.CompiledModel``.
+    Calls from several threads wait for each other; models run at the same time. Make models by
+    :meth:`from_file` and :meth:`from_buffer`.
+
+    Beyond the official class it runs models with strings and with outputs whose size the run
+    decides, and raises an error wherever the official class would end the process or write outside
+    a buffer.
+
+    Args:
+        c_model_ptr: the loaded model.
+        environment: its environment.
+
+    Source:
+        CompiledModel, ai_edge_litert/compiled_model.py.
+    """
+
+    def __init__(self, c_model_ptr: LoadedModel, environment: Environment) -> None:
+        self._model: LoadedModel | None = c_model_ptr
+        self._environment = environment
+
+    # -- life ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_file(
+        cls,
+        model_path: str,
+        hardware_accel: HardwareAccelerator | None = None,
+        environment: Environment | None = None,
+        options: Options | None = None,
+        **additions: Any,
+    ) -> Self:
+        """Return the model in a file, which is mapped.
+
+        Args:
+            model_path: path of a ``.tflite`` file.
+            hardware_accel: kinds of hardware; the default is the CPU with one thread.
+            environment: an environment to share; None for a new one.
+            options: options of the model. Either this or ``hardware_accel``.
+            additions: keyword-only arguments of :class:`delegraph.Interpreter`: ``delegates``,
+                ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
+
+        Raises:
+            ArgumentError: (ValueError) both options and an accelerator, or a closed environment.
+            ArgumentTypeError: (TypeError) an argument of another type.
+            CompiledModelError: (RuntimeError) no such file, no model, or no such accelerator.
+            PluginError: a delegate asked for by name is missing or broken.
+            DelegateError: (RuntimeError) a delegate failed.
+            PlacementError: (RuntimeError) nodes are not where ``placement`` or the accelerator
+                wants them.
+        """
+        return cls._made(environment, options, hardware_accel, additions, model_path=model_path)
+
+    @classmethod
+    def from_buffer(
+        cls,
+        model_data: bytes,
+        hardware_accel: HardwareAccelerator | None = None,
+        environment: Environment | None = None,
+        options: Options | None = None,
+        **additions: Any,
+    ) -> Self:
+        """Return the model in bytes, which are kept; see :meth:`from_file`."""
+        return cls._made(environment, options, hardware_accel, additions, model_content=model_data)
+
+    @classmethod
+    def _made(
+        cls,
+        environment: Environment | None,
+        options: Options | None,
+        accelerator: HardwareAccelerator | None,
+        additions: Mapping[str, Any],
+        **source: Any,
+    ) -> Self:
+        environment = environment or Environment.create()
+        chosen = resolved_options(options, accelerator)
+        environment.capsule  # noqa: B018 - which raises when it is closed
+        return cls(LoadedModel(loaded(source, chosen, additions)), environment)
+
+    def close(self) -> None:
+        """Release the model; buffers stay valid. Twice does no harm."""
+        model, self._model = self._model, None
+        if model is not None:
+            model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
+        self.close()
+
+    @property
+    def environment(self) -> Environment:
+        """The environment that the model was made in."""
+        return self._environment
+
+    @property
+    def _loaded(self) -> LoadedModel:
+        if self._model is None:
+            raise ArgumentAttributeError(
+                "'NoneType' object has no attribute 'signatures': the CompiledModel is closed"
+            )
+        return self._model
+
+    # -- signatures ----------------------------------------------------------------------------
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        """Return ``{key: {"inputs": names, "outputs": names}}``, names in the graph's order.
+
+        A model without signatures has one, ``<placeholder signature>``, with the tensors' names.
+        """
+        return {signature.key: signature.names() for signature in self._loaded.signatures}
+
+    def get_signature_by_index(self, index: int) -> dict[str, Any]:
+        """Return ``{"key": key, "inputs": names, "outputs": names}`` of a signature.
+
+        Raises:
+            CompiledModelError: no such signature.
+        """
+        signature = self._loaded.at(index)
+        return {"key": signature.key, **signature.names()}
+
+    def get_num_signatures(self) -> int:
+        """Return the number of signatures, at least 1."""
+        return len(self._loaded.signatures)
+
+    def get_signature_index(self, key: str) -> int:
+        """Return the index of a signature; -1 for an unknown key."""
+        text = checked_text("a signature key", key)
+        return self._loaded.index_of(text) if text else 0
+
+    def get_input_tensor_details(self, signature_key: str) -> dict[str, Any]:
+        """Return ``{name: {"name", "index", "dtype", "shape"}}`` of the inputs; shapes of now.
+
+        Raises:
+            CompiledModelError: an unknown key.
+        """
+        signature = self._loaded.named(signature_key)
+        return details(signature.inputs, signature.subgraph.inputs)
+
+    def get_output_tensor_details(self, signature_key: str) -> dict[str, Any]:
+        """Return ``{name: {"name", "index", "dtype", "shape"}}`` of the outputs; this allocates.
+
+        Raises:
+            CompiledModelError: an unknown key, or a node that cannot be prepared.
+        """
+        model = self._loaded
+        signature = model.named(signature_key)
+        model.call("get_output_tensor_details", signature.subgraph.allocate)
+        return details(signature.outputs, signature.subgraph.outputs)
+
+    def get_input_buffer_requirements(
+        self, input_index: int, signature_index: int = 0
+    ) -> dict[str, Any]:
+        """Return ``{"buffer_size": bytes, "supported_types": [1]}``; 1 is host memory.
+
+        Raises:
+            CompiledModelError: no such input or signature.
+        """
+        tensors = self._loaded.at(signature_index).subgraph.inputs
+        return _requirements(tensors[position_at("Input", tensors, input_index)])
+
+    def get_output_buffer_requirements(
+        self, output_index: int, signature_index: int = 0
+    ) -> dict[str, Any]:
+        """Return ``{"buffer_size": bytes, "supported_types": [1]}``; 1 is host memory.
+
+        Raises:
+            CompiledModelError: no such output or signature.
+        """
+        model = self._loaded
+        subgraph = model.at(signature_index).subgraph
+        position = position_at("Output", subgraph.outputs, output_index)
+        model.call("get_output_buffer_requirements", subgraph.allocate_if_possible)
+        return _requirements(subgraph.outputs[position])
+
+    def is_fully_accelerated(self) -> bool:
+        """Return whether delegates compute every node."""
+        subgraphs = self._loaded.interpreter.session.subgraphs
+        nodes = [node for subgraph in subgraphs for node, _ in subgraph.plan.steps()]
+        return all(node.delegate is not None for node in nodes)
+
+    @property
+    def placement(self) -> Placement:
+        """Delegate and partition of each node, with the reasons of delegates that rejected it."""
+        return self._loaded.interpreter.placement
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Failures of delegates that ``failures`` did not raise as errors."""
+        return self._loaded.interpreter.incidents
+
+    # -- buffers -------------------------------------------------------------------------------
+
+    def create_input_buffer_by_name(self, signature_key: str, input_name: str) -> TensorBuffer:
+        """Return a new buffer for an input, filled with zeros.
+
+        Raises:
+            CompiledModelError: an unknown key or name.
+        """
+        signature = self._loaded.named(signature_key)
+        position = position_of("Input", signature.inputs, input_name)
+        return self._buffer(signature.subgraph.input_memory(position))
+
+    def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> TensorBuffer:
+        """Return a new buffer for an output, filled with zeros.
+
+        Raises:
+            CompiledModelError: an unknown key or name.
+        """
+        model = self._loaded
+        signature = model.named(signature_key)
+        position = position_of("Output", signature.outputs, output_name)
+        memory = model.call("create_output_buffer", signature.subgraph.output_memory, position)
+        return self._buffer(memory)
+
+    def create_input_buffers(self, signature_index: int) -> list[TensorBuffer]:
+        """Return a new buffer for each input, filled with zeros.
+
+        Raises:
+            CompiledModelError: no such signature.
+        """
+        subgraph = self._loaded.at(signature_index).subgraph
+        return [self._buffer(subgraph.input_memory(i)) for i in range(len(subgraph.inputs))]
+
+    def create_output_buffers(self, signature_index: int) -> list[TensorBuffer]:
+        """Return a new buffer for each output, filled with zeros.
+
+        Raises:
+            CompiledModelError: no such signature.
+        """
+        model = self._loaded
+        subgraph = model.at(signature_index).subgraph
+        make, count = subgraph.output_memory, len(subgraph.outputs)
+        return [self._buffer(model.call("create_output_buffers", make, i)) for i in range(count)]
+
+    def _buffer(self, memory: HostMemory) -> TensorBuffer:
+        return TensorBuffer(memory, self._environment)
+
+    # -- shapes --------------------------------------------------------------------------------
+
+    def resize_input_tensor(
+        self,
+        input_index: int,
+        dims: Sequence[int],
+        signature_index: int = 0,
+        strict: bool = True,
+    ) -> None:
+        """Give an input another shape; runs need buffers of that shape from then on.
+
+        Args:
+            input_index: the input's place in the signature.
+            dims: the new dimensions, all greater than 0.
+            signature_index: the signature.
+            strict: allow the present shape, and changes of open dimensions, only.
+
+        Raises:
+            CompiledModelError: no such input or signature, or a shape that the input cannot have.
+        """
+        dims = list(dims)
+        model = self._loaded
+        subgraph = model.at(signature_index).subgraph
+        position = position_at("Input", subgraph.inputs, input_index)
+        model.call("resize_input_tensor", lambda: subgraph.resize(position, dims, strict=strict))
+
+    def resize_input_tensor_by_name(
+        self,
+        signature_key: str,
+        input_name: str,
+        dims: Sequence[int],
+        strict: bool = True,
+    ) -> None:
+        """Give an input another shape; see :meth:`resize_input_tensor`.
+
+        Raises:
+            ArgumentError: an unknown key or name.
+            CompiledModelError: a shape that the input cannot have.
+        """
+        model = self._loaded
+        index = model.index_of(checked_text("a signature key", signature_key))
+        if index < 0:
+            raise ArgumentError(f"Unknown signature: {signature_key}")
+        names = model.signatures[index].inputs
+        if input_name not in names:
+            raise ArgumentError(f"Unknown input '{input_name}' for signature '{signature_key}'")
+        self.resize_input_tensor(names.index(input_name), dims, index, strict)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run_by_name(
+        self,
+        signature_key: str,
+        input_map: Mapping[str, TensorBuffer],
+        output_map: Mapping[str, TensorBuffer],
+    ) -> None:
+        """Run a signature on named buffers.
+
+        Args:
+            signature_key: the signature.
+            input_map: buffers of inputs; other names are ignored, and an input without a buffer
+                keeps the one of the last run.
+            output_map: buffers of all outputs; other names are ignored.
+
+        Raises:
+            ArgumentError: a destroyed buffer.
+            ArgumentAttributeError: something that is no buffer.
+            CompiledModelError: an unknown key, no buffer for an output, a buffer that does not fit,
+                or a node that failed.
+            DelegateError: a delegate failed.
+        """
+        inputs = {name: buffer.capsule for name, buffer in input_map.items()}
+        outputs = {name: buffer.capsule for name, buffer in output_map.items()}
+        model = self._loaded
+        signature = model.named(signature_key)
+        if not all(isinstance(name, str) for name in (*inputs, *outputs)):
+            raise CompiledModelError("input_map key not a string.")
+        missing = [name for name in signature.outputs if name not in outputs]
+        if missing:
+            what = "The given map is missing some output TensorBuffers"
+            raise failure(Status.NOT_FOUND, f"{what}: {', '.join(map(repr, missing))}")
+        results = [outputs[name] for name in signature.outputs]
+        model.call("run_by_name", _run_named, signature, inputs, results)
+
+    def run_by_index(
+        self,
+        signature_index: int,
+        input_buffers: Sequence[TensorBuffer],
+        output_buffers: Sequence[TensorBuffer],
+    ) -> None:
+        """Run a signature on buffers of all inputs and outputs, in the graph's order.
+
+        Raises:
+            ArgumentError: a destroyed buffer.
+            ArgumentAttributeError: something that is no buffer.
+            CompiledModelError: no such signature, another number of buffers, a buffer that does not
+                fit, or a node that failed.
+            DelegateError: a delegate failed.
+        """
+        inputs = [buffer.capsule for buffer in input_buffers]
+        outputs = [buffer.capsule for buffer in output_buffers]
+        model = self._model or self._loaded
+        subgraph = model.at(signature_index, "Failed to invoke the compiled model").subgraph
+        with model.lock:
+            model.calls.run("run_by_index", subgraph.run, inputs, outputs)
+
+
+def _run_named(
+    signature: NamedSubgraph, given: Mapping[str, HostMemory], outputs: list[HostMemory]
+) -> None:
+    subgraph = signature.subgraph
+    pairs = zip(signature.inputs, subgraph.last_inputs, strict=True)
+    subgraph.run([given.get(name, last) for name, last in pairs], outputs)
+
+
+def _requirements(tensor: Tensor) -> dict[str, Any]:
+    return {"buffer_size": tensor.bytes, "supported_types": [_HOST_MEMORY]}

@@ -1,0 +1,145 @@
+"""``TensorBuffer``: memory that holds an input or output of compiled models."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from delegraph.compiled_model.host_memory import (
+    HostMemory,
+    shared_memory,
+    supported_dtype,
+    type_name,
+)
+from delegraph.errors import ArgumentError, CompiledModelError
+
+if TYPE_CHECKING:
+    from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; never run on 3.10
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from delegraph.compiled_model.environment import Environment
+
+
+class TensorBuffer:
+    """Memory with an element type and a shape, which compiled models read and write in place.
+
+    ``CompiledModel`` makes buffers for its inputs and outputs. Buffers stay valid when the model is
+    closed, and may be given to other models.
+
+    Buffers are written and read as float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int32,
+    int8, uint8 or bool; values of other types as their bytes, in uint8. Bytes are copied, and no
+    value is converted. Beyond the official class, buffers of string tensors take and give arrays of
+    ``str`` or ``bytes``. Buffers of outputs whose size the run decides take it on with each run.
+
+    Args:
+        capsule: the ``capsule`` of another buffer, whose memory this one shares.
+        environment: kept for as long as the buffer is.
+
+    Source:
+        TensorBuffer, ai_edge_litert/tensor_buffer.py.
+    """
+
+    def __init__(self, capsule: Any, environment: Environment | None = None) -> None:
+        self._capsule = capsule
+        self._environment = environment
+
+    @classmethod
+    def create_from_host_memory(cls, data_array: NDArray[Any]) -> Self:
+        """Return a buffer that shares the memory of an array, with the shape ``[elements]``.
+
+        An array whose address is no multiple of 64 is copied.
+
+        Raises:
+            ArgumentError: no array, gaps between its elements, or another dtype.
+        """
+        array = _checked_array(data_array)
+        supported_dtype(array.dtype)
+        if not array.flags.c_contiguous:
+            raise ArgumentError(
+                "data_array must be C-contiguous for zero-copy host-memory binding; "
+                "np.ascontiguousarray makes a copy that is"
+            )
+        return cls(shared_memory(array))
+
+    def write(self, data_array: NDArray[Any]) -> None:
+        """Copy the bytes of an array, of any shape, to the start of the buffer.
+
+        Raises:
+            ArgumentError: no array, or another dtype.
+            CompiledModelError: more bytes than the buffer has, read-only memory, or a destroyed
+                buffer.
+        """
+        memory = self._capsule
+        if type(memory) is HostMemory and memory.put_again(data_array):
+            return
+        array = _checked_array(data_array)
+        if _holds_strings(memory) and array.dtype.kind in "SUO":
+            memory.put_strings(array)
+            return
+        supported_dtype(array.dtype)
+        self._memory("WriteTensorBuffer").put(np.ascontiguousarray(array))
+
+    def read(self, num_elements: Any, output_dtype: DTypeLike) -> NDArray[Any]:
+        """Return the first elements of the buffer in a new array.
+
+        Args:
+            num_elements: number of elements, or the shape of the result.
+            output_dtype: dtype of the result.
+
+        Raises:
+            ArgumentError: another dtype.
+            CompiledModelError: more bytes than the buffer has, or a destroyed buffer.
+        """
+        memory = self._capsule
+        if type(memory) is HostMemory:
+            found = memory.get_again(num_elements, output_dtype)
+            if found is not None:
+                return found
+        if _holds_strings(memory) and output_dtype in (object, np.object_, bytes, np.bytes_):
+            strings: NDArray[Any] = memory.get_strings(num_elements).astype(output_dtype)
+            return strings
+        supported_dtype(output_dtype)
+        return self._memory("ReadTensorToBuffer").get(num_elements, output_dtype)
+
+    def get_tensor_details(self) -> dict[str, Any]:
+        """Return ``{"dtype": text, "shape": list of int}``.
+
+        Raises:
+            CompiledModelError: a destroyed buffer.
+        """
+        memory = self._memory("GetTensorDetails")
+        return {"dtype": type_name(memory.type), "shape": list(memory.shape)}
+
+    def destroy(self) -> None:
+        """Let go of the memory; every later use but ``destroy`` raises."""
+        self._capsule = None
+        self._environment = None
+
+    @property
+    def capsule(self) -> Any:
+        """The memory, which ``TensorBuffer(capsule)`` shares.
+
+        Raises:
+            ArgumentError: the buffer is destroyed.
+        """
+        if self._capsule is None:
+            raise ArgumentError("TensorBuffer has been destroyed")
+        return self._capsule
+
+    def _memory(self, call: str) -> HostMemory:
+        if not isinstance(self._capsule, HostMemory):
+            raise CompiledModelError(f"{call}: invalid capsule: the buffer is destroyed")
+        return self._capsule
+
+
+def _holds_strings(memory: Any) -> bool:
+    return isinstance(memory, HostMemory) and memory.objects is not None
+
+
+def _checked_array(value: Any) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray):
+        kind = type(value).__name__
+        raise ArgumentError(f"data_array must be a NumPy array, not {kind}")
+    return np.asarray(value)
