@@ -95,11 +95,12 @@ def litert_delegate(
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))
     return LiteRtDelegate(
-        chosen, _loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
+        chosen, loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
     )
 
 
-def _loaded(model: AnyModel) -> Model:
+def loaded(model: AnyModel) -> Model:
+    """Return the model that a path or bytes hold; a loaded one is returned as it is."""
     if isinstance(model, Model):
         return model
     is_bytes = isinstance(model, bytes | bytearray | memoryview)

@@ -1,0 +1,273 @@
+"""The official ``CompiledModel`` with delegates in Python."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import FunctionType
+from typing import Any
+
+from delegraph.delegation.incident import Incident
+from delegraph.delegation.placement import Placement
+from delegraph.errors import ArgumentError, ArgumentTypeError, StateError
+from delegraph.graph.loader import mapped_file
+from delegraph.graph.model import Model
+from delegraph.native.litert import guard
+from delegraph.native.litert.applied_delegates import AppliedDelegates
+from delegraph.native.litert.delegate import AnyModel, LiteRtDelegate, loaded
+from delegraph.native.litert.environment import Side, compiling
+from delegraph.native.litert.installed_runtimes import compiled_model_module
+from delegraph.native.litert.observer import Observer
+from delegraph.native.litert.placement import placement_of as placement_in
+from delegraph.native.litert.switch_interval import switching
+from delegraph.runtime.delegates.requested_delegates import ManyDelegates
+from delegraph.runtime.execution.profile import Profile
+from delegraph.runtime.options import (
+    FailurePolicy,
+    Limits,
+    PlacementPolicy,
+    groups_of,
+    require_official,
+)
+
+
+def compiled_model(
+    model: AnyModel,
+    delegates: ManyDelegates | Sequence[Any] | None = None,
+    hardware_accel: Any = None,
+    environment: Any = None,
+    options: Any = None,
+    *,
+    before: bool = True,
+    placement: PlacementPolicy | None = None,
+    limits: Limits | None = None,
+    failures: FailurePolicy | None = None,
+    switch_interval: float | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Return an official ``ai_edge_litert`` ``CompiledModel`` to which delegates are applied.
+
+    ::
+
+        with compiled_model("mobilenet.tflite", delegates=["numba_cpu"]) as model:
+            inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+            model.run_by_index(0, inputs, outputs)
+            print(model.placement)
+
+    The object is an instance of the official class with all its methods, and has ``placement``,
+    ``incidents`` and ``profile()`` as ``LiteRtInterpreter`` has. Calls raise a delegate's own
+    exception. One call runs at a time: the other threads wait for it, because tensors belong to the
+    model. Different models run side by side. ``close()`` or the end of a ``with`` block releases
+    the model and then the delegates; buffers may outlive it.
+
+    Args:
+        model: path of a ``.tflite`` file, its bytes, or a loaded model.
+        delegates: names, objects, official delegates, or a mapping from names to options, in the
+            order of application; None for those of the user's configuration.
+        hardware_accel: as in the official class. The delegates are applied whatever it is.
+        environment: as in the official class; models of other code in it get no delegate.
+        options: as in the official class.
+        before: whether the delegates are applied before the runtime's own accelerators, XNNPACK
+            among them.
+        placement: as in ``LiteRtInterpreter``.
+        limits: as in ``LiteRtInterpreter``.
+        failures: as in ``LiteRtInterpreter``.
+        switch_interval: as in ``LiteRtInterpreter``.
+        cache_dir: as in ``delegraph.Interpreter``.
+
+    Raises:
+        ArgumentError: (ValueError) arguments are wrong, or the file does not exist.
+        MalformedModelError: (ValueError) the model is damaged.
+        PluginError: a named delegate is missing or broken.
+        PlacementError: the placement does not satisfy ``placement``.
+        UnsupportedRuntimeError: (RuntimeError) there is no official ``CompiledModel``, or it has
+            unknown structs.
+        Exception: the exception of a delegate.
+    """
+    if switch_interval is not None and not switch_interval > 0:
+        raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
+    groups = groups_of(placement, limits, failures, {})
+    require_official(groups)
+    found = loaded(model)
+    guard.require_known_compiled_model()
+    module = compiled_model_module()
+    mode = getattr(getattr(options, "cpu_options", None), "kernel_mode", None)
+    applied = AppliedDelegates(
+        found,
+        None,
+        delegates,
+        groups["placement"],
+        groups["failures"],
+        "reference" if getattr(mode, "name", "") == "REFERENCE" else "builtin",
+        cache_dir,
+        takes_defaults=getattr(mode, "name", "DELEGATE") == "DELEGATE",
+    )
+    observer = Observer(found)
+    if environment is None:
+        environment = module.Environment.create()
+    official = _class(module.CompiledModel)
+    create, source = _source(official, model, found)
+
+    def compile_it() -> Any:
+        own = [functools.partial(_address, delegate) for delegate in applied.all]
+        last = functools.partial(_address, observer.delegate)
+        addresses: dict[Side, Sequence[Callable[[], int]]]
+        addresses = {"before": own, "after": [last]} if before else {"after": [*own, last]}
+        with compiling(environment, {"before": (), **addresses}):
+            return create(source, hardware_accel, environment, options)
+
+    made = applied.make(compile_it)
+    made._applied, made._observer, made._switch_interval = applied, observer, switch_interval
+    try:
+        applied.check(lambda: made.placement)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def placement_of(compiled_model: Any) -> Placement:
+    """Return the delegate and partition of each node of a model that ``compiled_model`` made.
+
+    The partitions of XNNPACK and other accelerators of the runtime are part of it.
+
+    Raises:
+        ArgumentTypeError: the model was made elsewhere.
+        StateError: the model is closed.
+    """
+    if not isinstance(compiled_model, DelegatedModel):
+        raise ArgumentTypeError(
+            f"placement_of takes what delegraph.native.litert.compiled_model() returns, not "
+            f"{compiled_model!r}"
+        )
+    return compiled_model.placement
+
+
+def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
+    """Return the official constructor for a model, and its first argument."""
+    if isinstance(model, bytes):
+        return official.from_buffer, model
+    file = mapped_file(found.content)
+    if isinstance(model, str | os.PathLike):
+        return official.from_file, os.fspath(model)
+    if file is not None:
+        return official.from_file, os.fsdecode(file.path)
+    return official.from_buffer, found.content.tobytes()
+
+
+def _address(delegate: Any) -> int:
+    if isinstance(delegate, LiteRtDelegate):
+        return delegate.address
+    return int(delegate._get_native_delegate_pointer())
+
+
+class DelegatedModel:
+    """What an official compiled model with delegates has beyond the official class."""
+
+    _model: Any
+    _applied: AppliedDelegates | None = None
+    _observer: Observer
+    _switch_interval: float | None = None
+    _is_running = False
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._lock = threading.RLock()
+
+    @property
+    def placement(self) -> Placement:
+        """Delegate and partition of each node, with the reasons of delegates that rejected it.
+
+        Raises:
+            StateError: the model is closed.
+        """
+        with self._alone("placement"):
+            applied = self._applied
+            if self._model is None or applied is None:
+                raise StateError("the compiled model is closed")
+            return placement_in(
+                applied.model, applied.own, self._observer, applied.by_default, applied.incidents
+            )
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Failures of delegates after which the model went on, as ``on_failure`` says."""
+        return () if self._applied is None else self._applied.incidents
+
+    @contextmanager
+    def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
+        """Record the nodes of Python delegates and their own events; see ``Profile``."""
+        if self._applied is None:
+            raise StateError("the compiled model is closed")
+        with self._applied.profile(whole_partitions=whole_partitions) as profile:
+            yield profile
+
+    def close(self) -> None:
+        """Release the model and then its delegates; twice is fine."""
+        with self._alone("close"):
+            super().close()  # type: ignore[misc]  # of the official class
+            applied, self._applied = self._applied, None
+            if applied is not None:
+                applied.close()
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[None]:
+        """Context of one call; other threads wait until it ends."""
+        with self._lock:
+            if self._is_running:
+                raise StateError(f"{name} was called by a kernel of the model that is running")
+            yield
+
+    def _switching(self) -> AbstractContextManager[None]:
+        seconds = self._switch_interval
+        return nullcontext() if seconds is None else switching(seconds)
+
+
+def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call an official method as the only call; raise the exception of a delegate."""
+    applied = model._applied
+    with model._alone(method.__name__), nullcontext() if applied is None else applied.raising():
+        return method(model, *arguments, **named)
+
+
+def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    with model._alone(method.__name__), model._switching():
+        model._is_running = True
+        try:
+            applied = model._applied
+            with nullcontext() if applied is None else applied.raising():
+                return method(model, *arguments, **named)
+        finally:
+            model._is_running = False
+
+
+def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    _call(model, method, *given, **named)
+    if model._applied is not None:
+        model._applied.check(lambda: model.placement)
+
+
+def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    name = method.__name__
+    call = _run if name.startswith("run") else _resize if name.startswith("resize") else _call
+
+    @functools.wraps(method)
+    def guarded(self: DelegatedModel, *arguments: Any, **named: Any) -> Any:
+        return call(self, method, *arguments, **named)
+
+    return guarded
+
+
+@functools.cache
+def _class(official: type) -> Any:
+    """Return a subclass of the official ``CompiledModel`` with delegates."""
+    methods = {
+        name: _guarded(found)
+        for name, found in vars(official).items()
+        if isinstance(found, FunctionType) and not name.startswith("_") and name != "close"
+    }
+    namespace = {"__doc__": official.__doc__, "__module__": official.__module__, **methods}
+    return type(official.__name__, (DelegatedModel, official), namespace)
