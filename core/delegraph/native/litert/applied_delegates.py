@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import DelegateError
 from delegraph.graph.model import Model
 from delegraph.native.litert import thunks
+from delegraph.native.litert.custom_op_delegate import custom_op_delegate
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.given_delegates import (
     experimental_delegates,
@@ -24,12 +25,14 @@ from delegraph.native.litert.given_delegates import (
     split_delegates,
 )
 from delegraph.native.litert.placement import require_allowed
-from delegraph.native.litert.unloaded import unloaded_error
+from delegraph.native.litert.unloaded import require_resolved, unloaded_error
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
 from delegraph.runtime.execution.profile import Profile
+from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.options import FailurePolicy, PlacementPolicy
 
 _Made = TypeVar("_Made")
@@ -52,6 +55,7 @@ class AppliedDelegates:
         failures: policy for failures.
         numerics: kernels of the runtime.
         cache_dir: folder for data that delegates compile.
+        custom_ops: custom operators in Python for this model, by name.
         takes_defaults: whether the configuration's delegates may be applied.
     """
 
@@ -65,6 +69,7 @@ class AppliedDelegates:
         numerics: Numerics,
         cache_dir: str | os.PathLike[str] | None,
         *,
+        custom_ops: Mapping[str, AnyCustomOp] | None,
         takes_defaults: bool,
     ) -> None:
         self.model = model
@@ -79,6 +84,8 @@ class AppliedDelegates:
             own = self.by_default = defaults.configured(isolation)
         if own or delegates is None:
             own = [*compiled_by(model, isolation), *own]
+        last = custom_op_delegate(model, OpResolver(custom_ops), custom_ops or {})
+        own += [] if last is None else [last]
         self.all: list[Any] = [
             delegate
             if hasattr(delegate, "_get_native_delegate_pointer")
@@ -90,6 +97,7 @@ class AppliedDelegates:
                 cache_dir,
                 failures.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
                 is_default=any(delegate is known for known in self.by_default),
+                custom_ops=custom_ops,
             )
             for delegate in own
         ]
@@ -176,11 +184,17 @@ class AppliedDelegates:
         )
 
     @contextmanager
-    def raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
+    def raising(
+        self,
+        unsaid: Callable[[], str] | None = None,
+        placement: Callable[[], Placement] | None = None,
+    ) -> Iterator[None]:
         """Context that raises the delegate's exception in place of the runtime's error report.
 
         Args:
             unsaid: returns the reason if the runtime reports a failure without a text.
+            placement: returns the placement, if the runtime's report does not name operators
+                without a kernel.
         """
         failure: RuntimeError | ValueError | None = None
         raised = None
@@ -204,6 +218,8 @@ class AppliedDelegates:
             raise raised
         if f"unresolved custom op: {CUSTOM_OP}" in news:
             raise unloaded_error(self.model, self.own) from failure
+        if placement is not None and "allocate tensors" in news:
+            require_resolved(self.model, self.own, placement())
         if not news and unsaid is not None:
             raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure

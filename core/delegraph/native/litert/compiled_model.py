@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FunctionType
 from typing import Any
@@ -23,6 +23,7 @@ from delegraph.native.litert.installed_runtimes import compiled_model_module
 from delegraph.native.litert.observer import Observer
 from delegraph.native.litert.placement import placement_of as placement_in
 from delegraph.native.litert.switch_interval import switching
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.options import (
@@ -42,6 +43,7 @@ def compiled_model(
     options: Any = None,
     *,
     before: bool = True,
+    custom_ops: Mapping[str, AnyCustomOp] | None = None,
     placement: PlacementPolicy | None = None,
     limits: Limits | None = None,
     failures: FailurePolicy | None = None,
@@ -72,6 +74,8 @@ def compiled_model(
         options: as in the official class.
         before: whether the delegates are applied before the runtime's own accelerators, XNNPACK
             among them.
+        custom_ops: custom operators in Python for this model, by name, as in
+            ``delegraph.Interpreter``. They are computed after all other delegates have been asked.
         placement: as in ``LiteRtInterpreter``.
         limits: as in ``LiteRtInterpreter``.
         failures: as in ``LiteRtInterpreter``.
@@ -103,8 +107,11 @@ def compiled_model(
         groups["failures"],
         "reference" if getattr(mode, "name", "") == "REFERENCE" else "builtin",
         cache_dir,
+        custom_ops=custom_ops,
         takes_defaults=getattr(mode, "name", "DELEGATE") == "DELEGATE",
     )
+    for delegate in applied.own:
+        delegate.needs_static_shapes = True
     observer = Observer(found)
     if environment is None:
         environment = module.Environment.create()
@@ -148,14 +155,10 @@ def placement_of(compiled_model: Any) -> Placement:
 
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
     """Return the official constructor for a model, and its first argument."""
-    if isinstance(model, bytes):
-        return official.from_buffer, model
     file = mapped_file(found.content)
-    if isinstance(model, str | os.PathLike):
-        return official.from_file, os.fspath(model)
-    if file is not None:
+    if file is not None and len(file) == found.content.size:  # it is no part of a file
         return official.from_file, os.fsdecode(file.path)
-    return official.from_buffer, found.content.tobytes()
+    return official.from_buffer, model if isinstance(model, bytes) else found.content.tobytes()
 
 
 def _address(delegate: Any) -> int:
@@ -185,12 +188,15 @@ class DelegatedModel:
             StateError: the model is closed.
         """
         with self._alone("placement"):
-            applied = self._applied
-            if self._model is None or applied is None:
-                raise StateError("the compiled model is closed")
-            return placement_in(
-                applied.model, applied.own, self._observer, applied.by_default, applied.incidents
-            )
+            return self._placement()
+
+    def _placement(self) -> Placement:
+        applied = self._applied
+        if applied is None:
+            raise StateError("the compiled model is closed")
+        return placement_in(
+            applied.model, applied.own, self._observer, applied.by_default, applied.incidents
+        )
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -221,6 +227,10 @@ class DelegatedModel:
                 raise StateError(f"{name} was called by a kernel of the model that is running")
             yield
 
+    def _raising(self) -> AbstractContextManager[None]:
+        applied = self._applied
+        return nullcontext() if applied is None else applied.raising(placement=self._placement)
+
     def _switching(self) -> AbstractContextManager[None]:
         seconds = self._switch_interval
         return nullcontext() if seconds is None else switching(seconds)
@@ -228,8 +238,7 @@ class DelegatedModel:
 
 def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Call an official method as the only call; raise the exception of a delegate."""
-    applied = model._applied
-    with model._alone(method.__name__), nullcontext() if applied is None else applied.raising():
+    with model._alone(method.__name__), model._raising():
         return method(model, *arguments, **named)
 
 
@@ -237,8 +246,7 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
     with model._alone(method.__name__), model._switching():
         model._is_running = True
         try:
-            applied = model._applied
-            with nullcontext() if applied is None else applied.raising():
+            with model._raising():
                 return method(model, *arguments, **named)
         finally:
             model._is_running = False

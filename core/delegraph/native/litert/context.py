@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -28,6 +28,7 @@ from delegraph.native.litert.node_check import check_subgraph
 from delegraph.native.litert.profile import ProfiledContext
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, WorkingMemory, require_resizable
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
@@ -42,9 +43,6 @@ from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.context import ModelContext
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    pass
 
 
 class LiteRtContext(ModelContext, ProfiledContext):
@@ -151,6 +149,11 @@ class LiteRtContext(ModelContext, ProfiledContext):
     def numerics(self) -> Numerics:
         """Official kernels, builtin or reference, that compute nodes without a delegate."""
         return self._host.numerics
+
+    @property
+    def custom_ops(self) -> Mapping[str, AnyCustomOp]:
+        """Custom operators in Python for this model only, by name."""
+        return self._host.custom_ops
 
     @property
     def cancellation(self) -> None:
@@ -301,7 +304,24 @@ class LiteRtContext(ModelContext, ProfiledContext):
             tensors.bind(tensor)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Declare that a tensor's shape is known only while invoking."""
+        """Declare that a tensor's shape is known only while invoking.
+
+        Where the runtime needs static shapes, the tensor gets the shape that the model declares.
+
+        Raises:
+            OperatorError: an output of the model has no such shape.
+        """
+        if self._host.needs_static_shapes and tensor.index < len(self.spec.tensors):
+            declared = self.spec.tensors[tensor.index]
+            if -1 not in declared.shape_signature:
+                self.resize_tensor(tensor, declared.shape)
+                return
+            if tensor.index in self.spec.outputs:
+                raise OperatorError(
+                    f"{tensor!r} is an output of the model, and its shape is known only while "
+                    "invoking; CompiledModel has to know it before, for example by the shape "
+                    "function of a custom operator"
+                )
         if not tensor.is_dynamic:
             native = self.native_tensors.native(tensor.index)
             native.allocation_type, native.data = AllocationType.DYNAMIC, None

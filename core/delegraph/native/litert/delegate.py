@@ -31,6 +31,7 @@ from delegraph.native.litert.failures import Failures, LiteRtOnFailure
 from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.specs import Isolate
@@ -151,6 +152,8 @@ class LiteRtDelegate:
             applied.
         profile: profile that records its nodes; None if none is taken.
         failures: its failure policy, and its failures so far.
+        custom_ops: mapping from a name to a custom operator in Python, for this model only.
+        needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
 
     Raises:
         ArgumentError: *on_failure* is neither ``"raise"`` nor ``"fallback"``.
@@ -166,6 +169,7 @@ class LiteRtDelegate:
         on_failure: LiteRtOnFailure | None = None,
         *,
         is_default: bool = False,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
     ) -> None:
         self.delegate = delegate
         self.model = model
@@ -179,7 +183,9 @@ class LiteRtDelegate:
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
-        self._resolver = OpResolver()
+        self.custom_ops = custom_ops or {}
+        self.needs_static_shapes = False
+        self._resolver = OpResolver(custom_ops)
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
         native = TfLiteDelegate.from_address(self.address)

@@ -155,6 +155,7 @@ def register_accelerator(
             f"register_accelerator takes litert_delegate(..., model=...), not {delegate!r}"
         )
     guard.require_known_compiled_model()
+    delegate.needs_static_shapes = True
     accelerator = RegisteredAccelerator(delegate)
     registry = _registries.setdefault(environment, _Registry())
     with registry.lock:

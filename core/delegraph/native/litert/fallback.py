@@ -154,6 +154,7 @@ class PartitionKernels:
             delegates=[],
             num_threads=context.num_threads,
             numerics=context.numerics,
+            custom_ops=context.custom_ops,
         )
         interpreter.allocate_tensors()
         own, tensors = interpreter.subgraph(), context.tensors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
 
@@ -16,6 +16,7 @@ from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.interpreter_nodes import InterpreterNodes
 from delegraph.native.litert.placement import placement_of
 from delegraph.native.litert.switch_interval import switching
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
 from delegraph.runtime.execution.invoke_async import Run
@@ -49,6 +50,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to
             options.
+        custom_ops: as in ``delegraph.Interpreter``. They are computed after all other delegates
+            have been asked, as the delegate ``custom_ops``.
         placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
@@ -84,6 +87,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         experimental_op_resolver_type: Any = OpResolverType.AUTO,
         *,
         delegates: ManyDelegates | None = None,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
         placement: PlacementPolicy | None = None,
         limits: Limits | None = None,
         failures: FailurePolicy | None = None,
@@ -109,6 +113,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             groups["failures"],
             numerics_of(OpResolverType[resolver]),
             cache_dir,
+            custom_ops=custom_ops,
             takes_defaults=default_delegates_are_wanted(OpResolverType[resolver]),
         )
         self._switch_interval = switch_interval
