@@ -220,7 +220,7 @@ class AppliedDelegates:
             raise unloaded_error(self.model, self.own) from failure
         if placement is not None and "allocate tensors" in news:
             require_resolved(self.model, self.own, placement())
-        if not news and unsaid is not None:
+        if unsaid is not None and (not news or "modify graph" in news):
             raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
 
