@@ -98,20 +98,22 @@ def compiled_model(
     found = loaded(model)
     guard.require_known_compiled_model()
     module = compiled_model_module()
-    mode = getattr(getattr(options, "cpu_options", None), "kernel_mode", None)
+    cpu = getattr(options, "cpu_options", None)
+    mode = getattr(getattr(cpu, "kernel_mode", None), "name", "DELEGATE")
     applied = AppliedDelegates(
         found,
         None,
         delegates,
         groups["placement"],
         groups["failures"],
-        "reference" if getattr(mode, "name", "") == "REFERENCE" else "builtin",
+        "reference" if mode == "REFERENCE" else "builtin",
         cache_dir,
         custom_ops=custom_ops,
-        takes_defaults=getattr(mode, "name", "DELEGATE") == "DELEGATE",
+        takes_defaults=mode == "DELEGATE",
     )
     for delegate in applied.own:
         delegate.needs_static_shapes = True
+        delegate.num_threads = _num_threads(options, cpu)
     observer = Observer(found)
     if environment is None:
         environment = module.Environment.create()
@@ -151,6 +153,16 @@ def placement_of(compiled_model: Any) -> Placement:
             f"{compiled_model!r}"
         )
     return compiled_model.placement
+
+
+def _num_threads(options: Any, cpu: Any) -> int:
+    """Return the number of threads that official options allow, which LiteRT 2.2 does not pass on.
+
+    The official default is one thread; in options, 0 leaves the number open.
+    """
+    if options is None:
+        return 1
+    return getattr(cpu, "num_threads", 0) or -1
 
 
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:

@@ -143,7 +143,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
     @property
     def recommended_num_threads(self) -> int:
         """Number of threads that the user allows; -1 if the user has set none."""
-        return self._native.recommended_num_threads
+        given = self._host.num_threads
+        return self._native.recommended_num_threads if given is None else given
 
     @property
     def numerics(self) -> Numerics:

@@ -153,6 +153,8 @@ class LiteRtDelegate:
         profile: profile that records its nodes; None if none is taken.
         failures: its failure policy, and its failures so far.
         custom_ops: mapping from a name to a custom operator in Python, for this model only.
+        num_threads: number of threads that the user allows, -1 for none said; None if the runtime
+            tells it.
         needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
 
     Raises:
@@ -185,6 +187,7 @@ class LiteRtDelegate:
         self._applying = _Applying()
         self.custom_ops = custom_ops or {}
         self.needs_static_shapes = False
+        self.num_threads: int | None = None
         self._resolver = OpResolver(custom_ops)
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))

@@ -55,6 +55,9 @@ class Host(ProfiledHost, Protocol):
     address: int
     """Address of the delegate's C struct."""
 
+    num_threads: int | None
+    """Number of threads that the user allows; None if the runtime tells it."""
+
     needs_static_shapes: bool
     """Whether the runtime needs the shapes of the model's outputs before it invokes."""
 
