@@ -16,16 +16,20 @@ from delegraph import (
     DelegateContext,
     DelegateFlags,
     FailurePolicy,
+    Limits,
     Node,
     PlacementPolicy,
     PlacementRule,
 )
+from delegraph.delegation import raise_if_requested
 from delegraph.errors import (
     ArgumentError,
     ArgumentTypeError,
+    CallCancelledError,
     DelegateError,
     PlacementError,
     StateError,
+    TimeLimitError,
     UnknownDelegateError,
 )
 from delegraph.graph import load_model
@@ -239,6 +243,53 @@ def test_rules_and_requirements_hold() -> None:
         compiled_model(
             sines(), [], placement=PlacementPolicy([PlacementRule("exclude", operators="SIN")])
         )
+
+
+class Waits(Does):
+    """Waits in its first node until the call is asked to stop."""
+
+    def __init__(self) -> None:
+        super().__init__(self.wait)
+        self.is_running = threading.Event()
+
+    def initialize(self, context: DelegateContext) -> None:
+        self.context = context
+
+    def wait(self) -> None:
+        self.is_running.set()
+        while True:
+            raise_if_requested(self.context)
+
+
+@pytest.mark.parametrize("policy", ["raise", "fallback"])
+def test_a_time_limit_stops_a_run(policy: Any) -> None:
+    delegate = Waits()
+    with compiled_model(
+        sines(), [delegate], limits=Limits(time=0.2), failures=FailurePolicy(policy)
+    ) as model:
+        with pytest.raises(TimeLimitError, match=r"time limit of 0\.2 s"):
+            run(model)
+        assert model.incidents == ()
+        delegate.function = lambda: None
+        np.testing.assert_allclose(run(model), wanted(X), rtol=1e-6)
+
+
+def test_another_thread_cancels_a_run_and_only_that() -> None:
+    delegate = Waits()
+    with compiled_model(sines(), [delegate]) as model:
+        model.cancel()
+
+        def cancel() -> None:
+            delegate.is_running.wait()
+            model.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with pytest.raises(CallCancelledError):
+            run(model)
+        thread.join()
+        delegate.function = lambda: None
+        np.testing.assert_allclose(run(model), wanted(X), rtol=1e-6)
 
 
 def test_a_profile_has_the_nodes_of_our_delegates() -> None:

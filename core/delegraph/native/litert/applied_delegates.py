@@ -31,9 +31,10 @@ from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
+from delegraph.runtime.execution.cancellation import Cancellation, NestedCancellation
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.op_resolver import OpResolver
-from delegraph.runtime.options import FailurePolicy, PlacementPolicy
+from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy
 
 _Made = TypeVar("_Made")
 
@@ -45,6 +46,7 @@ class AppliedDelegates:
         model: the model that the object runs.
         all: the delegates in the order of application; the official ones are among them.
         by_default: those that the user's configuration applies.
+        cancellation: stop request for the running call.
 
     Args:
         model: the model.
@@ -52,6 +54,7 @@ class AppliedDelegates:
         delegates: further delegates as users write them. If both are None, the configuration
             chooses.
         placement: policy for the placement.
+        limits: limits on time; other limits are not supported.
         failures: policy for failures.
         numerics: kernels of the runtime.
         cache_dir: folder for data that delegates compile.
@@ -65,6 +68,7 @@ class AppliedDelegates:
         experimental: Sequence[Any] | None,
         delegates: ManyDelegates | Sequence[Any] | None,
         placement: PlacementPolicy,
+        limits: Limits,
         failures: FailurePolicy,
         numerics: Numerics,
         cache_dir: str | os.PathLike[str] | None,
@@ -102,6 +106,12 @@ class AppliedDelegates:
             for delegate in own
         ]
         self._made = [d for d, given in zip(self.all, own, strict=True) if d is not given]
+        outer = limits.cancellation
+        self.cancellation = (
+            Cancellation(limits.time) if outer is None else NestedCancellation(outer)
+        )
+        for delegate in self._made:
+            delegate.cancellation = self.cancellation
         self._left_out: Sequence[LiteRtDelegate] = ()
         self._messages = _Messages()
 
@@ -168,6 +178,7 @@ class AppliedDelegates:
         """Release the delegates, after the official object has been released."""
         for delegate in self._made:
             delegate.forget_resources()
+        self.cancellation.close()
         self.all, self._made = [], []
 
     # -- errors --------------------------------------------------------------------------------
@@ -198,6 +209,9 @@ class AppliedDelegates:
         """
         failure: RuntimeError | ValueError | None = None
         raised = None
+        cancellation = self.cancellation
+        if cancellation.is_timed or cancellation.reason:
+            cancellation.begin()
         thunks.await_raised()
         try:
             yield
@@ -205,6 +219,8 @@ class AppliedDelegates:
             failure = reported
         finally:
             raised = thunks.take_raised()
+            if cancellation.is_timed or cancellation.reason:
+                cancellation.forget()
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):
                 raise raised

@@ -60,10 +60,10 @@ def compiled_model(
             print(model.placement)
 
     The object is an instance of the official class with all its methods, and has ``placement``,
-    ``incidents`` and ``profile()`` as ``LiteRtInterpreter`` has. Calls raise a delegate's own
-    exception. One call runs at a time: the other threads wait for it, because tensors belong to the
-    model. Different models run side by side. ``close()`` or the end of a ``with`` block releases
-    the model and then the delegates; buffers may outlive it.
+    ``incidents``, ``profile()`` and ``cancel()`` as ``LiteRtInterpreter`` has. Calls raise a
+    delegate's own exception. One call runs at a time, because tensors belong to the model: calls of
+    other threads wait. Different models run side by side. ``close()`` or the end of a ``with``
+    block releases the model and then the delegates; buffers may outlive it.
 
     Args:
         model: path of a ``.tflite`` file, its bytes, or a loaded model.
@@ -105,6 +105,7 @@ def compiled_model(
         None,
         delegates,
         groups["placement"],
+        groups["limits"],
         groups["failures"],
         "reference" if mode == "REFERENCE" else "builtin",
         cache_dir,
@@ -214,6 +215,14 @@ class DelegatedModel:
     def incidents(self) -> tuple[Incident, ...]:
         """Failures of delegates after which the model went on, as ``on_failure`` says."""
         return () if self._applied is None else self._applied.incidents
+
+    def cancel(self) -> None:
+        """Ask the running call to stop at the next node of a Python delegate; from any thread.
+
+        The call raises ``CallCancelledError``. Without a running call, nothing happens.
+        """
+        if self._applied is not None:
+            self._applied.cancellation.request()
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
@@ -157,8 +157,9 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.custom_ops
 
     @property
-    def cancellation(self) -> None:
-        """None, because the official interpreter does not tell delegates to stop."""
+    def cancellation(self) -> StopRequest | None:
+        """Stop request for the running call; None if calls cannot be stopped."""
+        return self._host.cancellation
 
     @property
     def memory_limit(self) -> MemoryLimit:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, StopRequest
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.rejections import Rejection
@@ -155,6 +155,7 @@ class LiteRtDelegate:
         custom_ops: mapping from a name to a custom operator in Python, for this model only.
         num_threads: number of threads that the user allows, -1 for none said; None if the runtime
             tells it.
+        cancellation: stop request for the running call; None if calls cannot be stopped.
         needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
 
     Raises:
@@ -188,6 +189,7 @@ class LiteRtDelegate:
         self.custom_ops = custom_ops or {}
         self.needs_static_shapes = False
         self.num_threads: int | None = None
+        self.cancellation: StopRequest | None = None
         self._resolver = OpResolver(custom_ops)
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))

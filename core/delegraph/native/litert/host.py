@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from delegraph.delegation.delegate import DelegateContext, DelegateParams
+from delegraph.delegation.delegate import DelegateContext, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegateError
 from delegraph.graph.model import Model, OperatorSpec
@@ -57,6 +57,9 @@ class Host(ProfiledHost, Protocol):
 
     num_threads: int | None
     """Number of threads that the user allows; None if the runtime tells it."""
+
+    cancellation: StopRequest | None
+    """Stop request for the running call; None if calls cannot be stopped."""
 
     needs_static_shapes: bool
     """Whether the runtime needs the shapes of the model's outputs before it invokes."""

@@ -56,7 +56,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
-        limits: not supported, because the official runtime has no limits.
+        limits: ``time`` and ``cancellation``, which stop a call at the next node of a Python
+            delegate. The official runtime has no other limits.
         failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
             of these that is installed.
@@ -110,6 +111,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             experimental_delegates,
             delegates,
             groups["placement"],
+            groups["limits"],
             groups["failures"],
             numerics_of(OpResolverType[resolver]),
             cache_dir,
@@ -158,7 +160,14 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
         self._interpreter._ensure_safe()
-        return lambda begin: begin(self.invoke), _no_stop
+        return lambda begin: begin(self.invoke), self.cancel
+
+    def cancel(self) -> None:
+        """Ask the running call to stop at the next node of a Python delegate; from any thread.
+
+        The call raises ``CallCancelledError``. Without a running call, nothing happens.
+        """
+        self._applied.cancellation.request()
 
     def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., Any]:
         """Return a callable for a signature; see the official method."""
@@ -240,10 +249,6 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Return a context that raises the delegate's exception in place of the runtime's."""
         self._background.require_idle("the interpreter")
         return self._applied.raising()
-
-
-def _no_stop() -> None:
-    """Do nothing, because the official interpreter cannot be stopped."""
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:

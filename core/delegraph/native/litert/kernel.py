@@ -100,6 +100,9 @@ class LiteRtKernel:
 
     def eval(self) -> None:
         """Compute the delegate node; see ``CalledKernel``."""
+        cancellation = self.delegate.cancellation
+        if cancellation is not None:
+            cancellation.raise_if_requested()
         if (
             self._tensors.generation != self._generation
             or self._base.value != self._bound_base
