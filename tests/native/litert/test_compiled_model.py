@@ -35,6 +35,7 @@ from delegraph.errors import (
 from delegraph.graph import load_model
 from delegraph.native import litert_delegate
 from delegraph.native.litert import compiled_model, placement_of, register_accelerator
+from delegraph.testing import one_op_model, tensor
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.configured import configure
 from support.signatures import two_signatures
@@ -185,6 +186,13 @@ def test_wrong_arguments(arguments: Any, error: type[Exception], text: str) -> N
 def test_other_code_may_only_ask_for_the_placement_of_what_was_made_here() -> None:
     with pytest.raises(ArgumentTypeError, match="compiled_model"):
         placement_of(official.CompiledModel.from_buffer(sines()))
+
+
+def test_nodes_of_an_npu_are_an_accelerators() -> None:
+    """Where LiteRT has an NPU accelerator, which only the first environment has."""
+    content = one_op_model("DISPATCH_OP", [tensor((4,))], [tensor((4,))])
+    with compiled_model(content, []) as model:
+        assert takers(model) in (["accelerator"], [None])
 
 
 # -- failures --------------------------------------------------------------------------------------

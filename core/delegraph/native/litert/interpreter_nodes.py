@@ -33,8 +33,6 @@ class InterpreterNodes:
         if spec.index != 0:
             return
         ours = {partition.node_index for partition in known}
-        taken = {node for partition in known for node in partition.nodes}
-        maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}
         for details in self._official._get_ops_details():
             name, index = details["op_name"], int(details["index"])
             inputs = tuple(int(i) for i in details["inputs"])
@@ -45,14 +43,8 @@ class InterpreterNodes:
             )
             if index in ours or is_model_operator or not _is_delegate(name):
                 continue
-            nodes: set[int] = set()
-            waiting = [i for i in outputs if i >= 0]
-            while waiting:
-                operator = maker.get(waiting.pop())
-                if operator is not None and operator.index not in nodes:
-                    nodes.add(operator.index)
-                    waiting += [i for i in operator.inputs if i >= 0 and i not in inputs]
-            yield RuntimePartition(RUNTIME_DELEGATE, index, tuple(sorted(nodes)), inputs, outputs)
+            nodes = nodes_between(spec, known, inputs, outputs)
+            yield RuntimePartition(RUNTIME_DELEGATE, index, nodes, inputs, outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
         """Return the present bytes of the tensors; see ``RuntimeNodes``."""
@@ -64,6 +56,32 @@ class InterpreterNodes:
 
     def final(self, spec: SubgraphSpec) -> None:
         """Return None, because the interpreter does not report its execution plan."""
+
+
+def nodes_between(
+    spec: SubgraphSpec,
+    known: Sequence[RuntimePartition],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+) -> tuple[int, ...]:
+    """Return the operators that a delegate must compute for *outputs*, from *inputs*.
+
+    Args:
+        spec: the subgraph.
+        known: partitions whose operators are not among them.
+        inputs: tensors that the delegate's node reads.
+        outputs: tensors that it writes.
+    """
+    taken = {node for partition in known for node in partition.nodes}
+    maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}
+    nodes: set[int] = set()
+    waiting = [i for i in outputs if i >= 0]
+    while waiting:
+        operator = maker.get(waiting.pop())
+        if operator is not None and operator.index not in nodes:
+            nodes.add(operator.index)
+            waiting += [i for i in operator.inputs if i >= 0 and i not in inputs]
+    return tuple(sorted(nodes))
 
 
 def _is_delegate(op_name: str) -> bool:

@@ -9,6 +9,7 @@ from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.delegate import Claims, LiteRtDelegate
 from delegraph.native.litert.host import ForeignDelegate
+from delegraph.native.litert.interpreter_nodes import nodes_between
 from delegraph.native.litert.placement import RUNTIME_DELEGATE, RuntimePartition
 
 
@@ -52,12 +53,14 @@ class Observer:
             return
         for index in context.get_execution_plan():
             node, _ = context.get_node_and_registration(index)
-            params = node.options
-            if isinstance(node.delegate, ForeignDelegate) and isinstance(params, DelegateParams):
-                found = (context.operators.get(i) for i in params.nodes_to_replace)
+            if not isinstance(node.delegate, ForeignDelegate):
+                continue
+            if isinstance(node.options, DelegateParams):
+                found = (context.operators.get(i) for i in node.options.nodes_to_replace)
                 nodes = tuple(operator.index for operator in found if operator is not None)
-                name = _name(node.delegate)
-                yield RuntimePartition(name, index, nodes, node.inputs, node.outputs)
+            else:
+                nodes = nodes_between(spec, known, node.inputs, node.outputs)
+            yield RuntimePartition(_name(node.delegate), index, nodes, node.inputs, node.outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
         """Return the present bytes of all tensors but those of open shape."""
@@ -73,4 +76,6 @@ class Observer:
 
 
 def _name(delegate: ForeignDelegate) -> str:
-    return RUNTIME_DELEGATE if "XNNPack" in delegate.kernel_name else delegate.kernel_name
+    """Return the name of a runtime's delegate for the placement; some have no name."""
+    name = delegate.kernel_name
+    return RUNTIME_DELEGATE if "XNNPack" in name else name or "accelerator"
