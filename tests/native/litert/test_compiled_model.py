@@ -34,7 +34,12 @@ from delegraph.errors import (
 )
 from delegraph.graph import load_model
 from delegraph.native import litert_delegate
-from delegraph.native.litert import compiled_model, placement_of, register_accelerator
+from delegraph.native.litert import (
+    compiled_model,
+    placement_of,
+    register_accelerator,
+    thunks,
+)
 from delegraph.testing import one_op_model, tensor
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.configured import configure
@@ -520,3 +525,14 @@ def test_close_releases_the_delegates_and_buffers_live_on() -> None:
     del delegate, model
     gc.collect()
     assert gone() is None
+
+
+def test_a_model_that_is_dropped_frees_its_kernels_at_once() -> None:
+    model = compiled_model(sines(), [ByName("SIN")])
+    run(model)
+    before = thunks.living()[1]
+    gc.disable()
+    del model
+    found = thunks.living()[1]
+    gc.enable()
+    assert found == before - 2

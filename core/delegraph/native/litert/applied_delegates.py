@@ -24,7 +24,7 @@ from delegraph.native.litert.given_delegates import (
     failed_while_made,
     split_delegates,
 )
-from delegraph.native.litert.placement import require_allowed
+from delegraph.native.litert.placement import RuntimeNodes, placement_of, require_allowed
 from delegraph.native.litert.unloaded import require_resolved, unloaded_error
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
@@ -47,6 +47,8 @@ class AppliedDelegates:
         all: the delegates in the order of application; the official ones are among them.
         by_default: those that the user's configuration applies.
         cancellation: stop request for the running call.
+        observer: reports the runtime's nodes, if its errors do not name operators without a kernel;
+            otherwise None.
 
     Args:
         model: the model.
@@ -114,6 +116,7 @@ class AppliedDelegates:
             delegate.cancellation = self.cancellation
         self._left_out: Sequence[LiteRtDelegate] = ()
         self._messages = _Messages()
+        self.observer: RuntimeNodes | None = None
 
     @property
     def own(self) -> list[LiteRtDelegate]:
@@ -147,15 +150,22 @@ class AppliedDelegates:
             failed_while_made(self._left_out, error)
             return made
 
-    def check(self, placement: Callable[[], Placement]) -> None:
+    def placement(self, official: RuntimeNodes) -> Placement:
+        """Return the delegate or kernel of every node."""
+        return placement_of(self.model, self.own, official, self.by_default, self.incidents)
+
+    def check(self, official: RuntimeNodes) -> None:
         """Raise an error unless the placement meets the policy's ``rules`` and ``require``.
+
+        Args:
+            official: reports the runtime's nodes; see :func:`placement_of`.
 
         Raises:
             PlacementError: the placement does not meet them.
         """
         if self._rules is None and self._require is None:
             return
-        found = placement()
+        found = self.placement(official)
         if self._rules is not None:
             require_allowed(found, self._rules)
             self._rules.check_pins(found)
@@ -195,32 +205,59 @@ class AppliedDelegates:
         )
 
     @contextmanager
-    def raising(
-        self,
-        unsaid: Callable[[], str] | None = None,
-        placement: Callable[[], Placement] | None = None,
-    ) -> Iterator[None]:
+    def raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
         """Context that raises the delegate's exception in place of the runtime's error report.
 
         Args:
             unsaid: returns the reason if the runtime reports a failure without a text.
-            placement: returns the placement, if the runtime's report does not name operators
-                without a kernel.
         """
         failure: RuntimeError | ValueError | None = None
-        raised = None
-        cancellation = self.cancellation
-        if cancellation.is_timed or cancellation.reason:
-            cancellation.begin()
-        thunks.await_raised()
+        self._begin()
         try:
             yield
         except (RuntimeError, ValueError) as reported:
             failure = reported
         finally:
-            raised = thunks.take_raised()
-            if cancellation.is_timed or cancellation.reason:
-                cancellation.forget()
+            raised = self._end()
+        self._raise(failure, raised, unsaid)
+
+    def call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Return the result of *method*; raise as :meth:`raising` does, but take less time."""
+        failure: RuntimeError | ValueError | None = None
+        result = None
+        self._begin()
+        try:
+            result = method(*arguments, **named)
+        except (RuntimeError, ValueError) as reported:
+            failure = reported
+        finally:
+            raised = self._end()
+        self._raise(failure, raised)
+        return result
+
+    def _begin(self) -> None:
+        if self.cancellation.is_timed or self.cancellation.reason:
+            self.cancellation.begin()
+        thunks.await_raised()
+
+    def _end(self) -> BaseException | None:
+        if self.cancellation.is_timed or self.cancellation.reason:
+            self.cancellation.forget()
+        return thunks.take_raised()
+
+    def _raise(
+        self,
+        failure: RuntimeError | ValueError | None,
+        raised: BaseException | None,
+        unsaid: Callable[[], str] | None = None,
+    ) -> None:
+        """Raise the error of a call, if there is one.
+
+        Args:
+            failure: error of the official runtime.
+            raised: exception of a delegate.
+            unsaid: see :meth:`raising`.
+        """
         if failure is None:
             if isinstance(raised, KeyboardInterrupt | SystemExit):
                 raise raised
@@ -234,8 +271,8 @@ class AppliedDelegates:
             raise raised
         if f"unresolved custom op: {CUSTOM_OP}" in news:
             raise unloaded_error(self.model, self.own) from failure
-        if placement is not None and "allocate tensors" in news:
-            require_resolved(self.model, self.own, placement())
+        if self.observer is not None and "allocate tensors" in news:
+            require_resolved(self.model, self.own, self.placement(self.observer))
         if unsaid is not None and (not news or "modify graph" in news):
             raise DelegateError(unsaid()) from failure
         raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure

@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import Any
 
@@ -21,7 +21,6 @@ from delegraph.native.litert.delegate import AnyModel, LiteRtDelegate, loaded
 from delegraph.native.litert.environment import Side, compiling
 from delegraph.native.litert.installed_runtimes import compiled_model_module
 from delegraph.native.litert.observer import Observer
-from delegraph.native.litert.placement import placement_of as placement_in
 from delegraph.native.litert.switch_interval import switching
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
@@ -115,7 +114,7 @@ def compiled_model(
     for delegate in applied.own:
         delegate.needs_static_shapes = True
         delegate.num_threads = _num_threads(options, cpu)
-    observer = Observer(found)
+    applied.observer = observer = Observer(found)
     if environment is None:
         environment = module.Environment.create()
     official = _class(module.CompiledModel)
@@ -130,9 +129,9 @@ def compiled_model(
             return create(source, hardware_accel, environment, options)
 
     made = applied.make(compile_it)
-    made._applied, made._observer, made._switch_interval = applied, observer, switch_interval
+    made._applied, made._switch_interval = applied, switch_interval
     try:
-        applied.check(lambda: made.placement)
+        applied.check(observer)
     except BaseException:
         made.close()
         raise
@@ -185,7 +184,6 @@ class DelegatedModel:
 
     _model: Any
     _applied: AppliedDelegates | None = None
-    _observer: Observer
     _switch_interval: float | None = None
     _is_running = False
 
@@ -201,15 +199,14 @@ class DelegatedModel:
             StateError: the model is closed.
         """
         with self._alone("placement"):
-            return self._placement()
+            applied = self._open()
+            assert applied.observer is not None  # compiled_model has set it
+            return applied.placement(applied.observer)
 
-    def _placement(self) -> Placement:
-        applied = self._applied
-        if applied is None:
+    def _open(self) -> AppliedDelegates:
+        if self._applied is None:
             raise StateError("the compiled model is closed")
-        return placement_in(
-            applied.model, applied.own, self._observer, applied.by_default, applied.incidents
-        )
+        return self._applied
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -227,9 +224,7 @@ class DelegatedModel:
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
         """Record the nodes of Python delegates and their own events; see ``Profile``."""
-        if self._applied is None:
-            raise StateError("the compiled model is closed")
-        with self._applied.profile(whole_partitions=whole_partitions) as profile:
+        with self._open().profile(whole_partitions=whole_partitions) as profile:
             yield profile
 
     def close(self) -> None:
@@ -244,39 +239,45 @@ class DelegatedModel:
     def _alone(self, name: str) -> Iterator[None]:
         """Context of one call; other threads wait until it ends."""
         with self._lock:
-            if self._is_running:
-                raise StateError(f"{name} was called by a kernel of the model that is running")
+            self._require_no_run(name)
             yield
 
-    def _raising(self) -> AbstractContextManager[None]:
-        applied = self._applied
-        return nullcontext() if applied is None else applied.raising(placement=self._placement)
-
-    def _switching(self) -> AbstractContextManager[None]:
-        seconds = self._switch_interval
-        return nullcontext() if seconds is None else switching(seconds)
+    def _require_no_run(self, name: str) -> None:
+        if self._is_running:  # in this thread, which has the lock
+            raise StateError(f"{name} was called by a kernel of the model that is running")
 
 
 def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Call an official method as the only call; raise the exception of a delegate."""
-    with model._alone(method.__name__), model._raising():
-        return method(model, *arguments, **named)
+    with model._lock:
+        model._require_no_run(method.__name__)
+        applied = model._applied
+        if applied is None:
+            return method(model, *arguments, **named)
+        return applied.call(method, model, *arguments, **named)
 
 
 def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    with model._alone(method.__name__), model._switching():
+    seconds = model._switch_interval
+    with model._lock, nullcontext() if seconds is None else switching(seconds):
+        model._require_no_run(method.__name__)
+        applied = model._applied
+        if applied is None:
+            return method(model, *arguments, **named)
         model._is_running = True
         try:
-            with model._raising():
-                return method(model, *arguments, **named)
+            return applied.call(method, model, *arguments, **named)
         finally:
             model._is_running = False
 
 
 def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    _call(model, method, *given, **named)
-    if model._applied is not None:
-        model._applied.check(lambda: model.placement)
+    """Resize an input, and check the new placement."""
+    with model._lock:
+        _call(model, method, *given, **named)
+        applied = model._applied
+        if applied is not None and applied.observer is not None:
+            applied.check(applied.observer)
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,6 @@ from delegraph.native.litert.applied_delegates import AppliedDelegates
 from delegraph.native.litert.given_delegates import AnnouncedDelegates
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.interpreter_nodes import InterpreterNodes
-from delegraph.native.litert.placement import placement_of
 from delegraph.native.litert.switch_interval import switching
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
@@ -188,11 +187,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         The runtime's own delegates are visible only after ``allocate_tensors``, and only in the
         first subgraph.
         """
-        applied = self._applied
-        official = InterpreterNodes(self._interpreter)
-        return placement_of(
-            self._model, applied.own, official, applied.by_default, applied.incidents
-        )
+        return self._applied.placement(self._nodes())
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
@@ -219,7 +214,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         )
 
     def _check_placement(self) -> None:
-        self._applied.check(lambda: self.placement)
+        self._applied.check(self._nodes())
+
+    def _nodes(self) -> InterpreterNodes:
+        return InterpreterNodes(self._interpreter)
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
