@@ -23,8 +23,7 @@ import numpy as np
 from ai_edge_litert import compiled_model as official
 
 from delegraph import DelegateContext, DelegateFlags, Node, OpResolverType
-from delegraph.native import LiteRtInterpreter
-from delegraph.native.litert import compiled_model
+from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import graph_model, tensor
 from delegraph.tools import all_times, interleave

@@ -23,8 +23,7 @@ from ai_edge_litert.compiled_model import CompiledModel, Environment
 
 from delegraph import DelegateFlags, FailurePolicy
 from delegraph.graph.loader import parse_model
-from delegraph.native import litert_delegate
-from delegraph.native.litert import compiled_model, register_accelerator
+from delegraph.native import compiled_model, litert_delegate, register_accelerator
 from support.by_name import ByName, X, sines
 
 CONTENT = sines()

@@ -19,8 +19,7 @@ from ai_edge_litert import compiled_model as official
 from litert_cases import run_cases
 
 from delegraph import DelegateContext, DelegateFlags, Interpreter, Node
-from delegraph.native import litert_delegate
-from delegraph.native.litert import compiled_model, register_accelerator
+from delegraph.native import compiled_model, litert_delegate, register_accelerator
 from delegraph.native.litert.compiled_model_check import check_compiled_model
 from delegraph.operators import CustomOp
 from delegraph.testing import one_op_model, tensor

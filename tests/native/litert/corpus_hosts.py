@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from delegraph import FailurePolicy, SimpleDelegateInterface, SimpleDelegateKernelInterface
 from delegraph.graph import load_model
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
-from delegraph.native import LiteRtInterpreter
-from delegraph.native.litert import compiled_model
+from delegraph.native import LiteRtInterpreter, compiled_model
 
 SECONDS = 240
 """Longest time for one model."""

@@ -33,13 +33,14 @@ from delegraph.errors import (
     UnknownDelegateError,
 )
 from delegraph.graph import load_model
-from delegraph.native import litert_delegate
-from delegraph.native.litert import (
+from delegraph.native import (
     compiled_model,
+    litert,
+    litert_delegate,
     placement_of,
     register_accelerator,
-    thunks,
 )
+from delegraph.native.litert import thunks
 from delegraph.testing import one_op_model, tensor
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.configured import configure
@@ -90,6 +91,10 @@ def failing(error: BaseException) -> Any:
         raise error
 
     return fail
+
+
+def test_both_packages_export_the_function() -> None:
+    assert litert.compiled_model is compiled_model
 
 
 # -- application -----------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
-from delegraph.native import LiteRtInterpreter
-from delegraph.native.litert import compiled_model
+from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.operators import CustomOp, custom_op, unregister_custom_op
 from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model

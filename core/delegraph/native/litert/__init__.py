@@ -5,6 +5,8 @@ that a delegate sees, ``kernel.py`` for its nodes, ``thunks.py`` for the functio
 ``guard.py`` for the check of runtimes, ``applied_delegates.py`` for what both front ends share. The
 front ends are ``interpreter.py`` and ``compiled_model.py``; ``environment.py`` has the accelerators
 of the second one.
+
+What is exported here is exported by :mod:`delegraph.native`, too.
 """
 
 from delegraph.exports import exports_of
