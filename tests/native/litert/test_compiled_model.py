@@ -31,6 +31,7 @@ from delegraph.errors import (
     StateError,
     TimeLimitError,
     UnknownDelegateError,
+    UnresolvedOpError,
 )
 from delegraph.graph import load_model
 from delegraph.native import (
@@ -41,8 +42,10 @@ from delegraph.native import (
     register_accelerator,
 )
 from delegraph.native.litert import thunks
-from delegraph.testing import one_op_model, tensor
+from delegraph.testing import graph_model, one_op_model, tensor
+from delegraph.tools import compile_model
 from support.by_name import ByName, ByNameKernel, X, sines
+from support.compiling_plugin import install_compiler, uninstall_compiler
 from support.configured import configure
 from support.signatures import two_signatures
 
@@ -235,6 +238,47 @@ def test_a_delegate_that_fails_while_it_claims_says_so() -> None:
 
     with pytest.raises(DelegateError, match="cannot claim"):
         compiled_model(sines(), [Fails("SIN")])
+
+
+@pytest.mark.parametrize("flags", [DelegateFlags.NONE, DYNAMIC])
+def test_a_kernel_that_cannot_be_prepared_says_so(flags: DelegateFlags) -> None:
+    """Without the flag, LiteRT prepares nodes while it compiles."""
+
+    class Unprepared(ByNameKernel):
+        def prepare(self, context: DelegateContext, node: Node) -> None:
+            raise OSError("no device")
+
+    class Delegate(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return Unprepared(self)
+
+    with pytest.raises(OSError, match="no device"):
+        run(compiled_model(sines(), [Delegate("SIN", flags=flags)]))
+
+
+def test_a_refused_delegate_is_told_why() -> None:
+    """LiteRT refuses a delegate without the flag where shapes are known only while invoking."""
+    content = graph_model(
+        [("WHERE", "x", "y")],
+        inputs="x",
+        outputs="y",
+        tensors={"x": tensor((4,), "BOOL"), "y": tensor((4, 1), "INT64", shape_signature=(-1, 1))},
+    )
+    with pytest.raises(DelegateError, match="lack ALLOW_DYNAMIC_TENSORS"):
+        compiled_model(content, [ByName("WHERE")])
+
+
+def test_partitions_in_the_file_run_with_the_delegate_that_compiled_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_compiler(tmp_path, monkeypatch, left=("SIN",))
+    content = compile_model(sines(), ["engine:level=2"]).content
+    with compiled_model(content) as model:
+        np.testing.assert_allclose(run(model), wanted(X), rtol=1e-5, atol=1e-6)
+        assert takers(model).count("engine") == 2
+    uninstall_compiler(tmp_path, monkeypatch)
+    with pytest.raises(UnresolvedOpError, match="fake-engine"):
+        run(compiled_model(content))
 
 
 def test_fallback_computes_and_records_an_incident() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
+from delegraph import FailurePolicy
 from delegraph.errors import NodeError, OperatorError, UnresolvedOpError
 from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.operators import CustomOp, custom_op, unregister_custom_op
@@ -81,6 +82,16 @@ def test_a_failure_names_the_node_as_in_delegraphs_runtime(run: Callable[..., An
     op.shape(lambda x, *, options: x.shape)
     with pytest.raises(NodeError, match=r"Node number 1 \(Scale\) failed to invoke: OSError: dev"):
         run(scaled_twice(), X, custom_ops={"Scale": op})
+
+
+def test_nothing_falls_back_from_an_operator_that_fails() -> None:
+    def fail(x: Any) -> Any:
+        raise OSError("device lost")
+
+    model = one_op_model("Fails", [tensor((4,))], [tensor((4,))])
+    arguments = {"custom_ops": {"Fails": CustomOp("Fails", fail)}}
+    with pytest.raises(NodeError, match=r"^Node number 0 \(Fails\) failed to invoke: OSError: dev"):
+        in_compiled_model(model, X, failures=FailurePolicy("fallback"), **arguments)
 
 
 @both_apis

@@ -101,7 +101,7 @@ class AppliedDelegates:
                 numerics,
                 self._rules,
                 cache_dir,
-                failures.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
+                "raise" if delegate is last else failures.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
                 is_default=any(delegate is known for known in self.by_default),
                 custom_ops=custom_ops,
             )
