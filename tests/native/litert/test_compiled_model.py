@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -42,12 +43,17 @@ from delegraph.native import (
     register_accelerator,
 )
 from delegraph.native.litert import thunks
+from delegraph.schema.options import AddOptions
 from delegraph.testing import graph_model, one_op_model, tensor
 from delegraph.tools import compile_model
 from support.by_name import ByName, ByNameKernel, X, sines
 from support.compiling_plugin import install_compiler, uninstall_compiler
 from support.configured import configure
 from support.signatures import two_signatures
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "compiled"))
+
+from compiled import compile_library, needs_compiler
 
 official = pytest.importorskip("ai_edge_litert.compiled_model")
 
@@ -180,6 +186,20 @@ def test_an_isolated_delegate_runs_in_its_own_process(sines: Path) -> None:
 
 def official_of(path: Path) -> Any:
     return official.CompiledModel.from_file(str(path))
+
+
+@needs_compiler
+def test_delegates_of_official_libraries_take_part(tmp_path: Path) -> None:
+    library = str(compile_library("adds", tmp_path))
+    official_one = pytest.importorskip("ai_edge_litert.interpreter").load_delegate(library)
+    nodes = [("ADD", "x x", "a", AddOptions()), ("SIN", "a", "y")]
+    with compiled_model(
+        graph_model(nodes, inputs="x", outputs="y"), [official_one, ByName("SIN")]
+    ) as model:
+        del official_one
+        gc.collect()
+        np.testing.assert_allclose(run(model), np.sin(2 * X), rtol=1e-6)
+        assert takers(model) == ["Adds", "by_name"]
 
 
 @pytest.mark.parametrize(
@@ -521,8 +541,6 @@ def runs_in_threads(models: list[Any], threads: int, count: int) -> int:
 @pytest.fixture
 def hasty() -> Iterator[None]:
     """Threads that change after every few instructions."""
-    import sys
-
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from delegraph.errors import UnsupportedRuntimeError, in_words
+from delegraph.native.litert.installed_runtimes import compiled_model_module
 from delegraph.native.litert.thunks import interned
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,9 @@ _FUNCTIONS: dict[str, list[Any]] = {
 class CalledAccelerator(Protocol):
     """Interface of an accelerator for the C callbacks."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Name of the accelerator, which LiteRT writes to its log."""
 
     def delegate_address(self) -> int | None:
         """Return the address of the delegate for the model being compiled; None for none."""
@@ -77,9 +80,7 @@ def _library() -> ctypes.PyDLL:
     Raises:
         UnsupportedRuntimeError: the library or one of the functions is missing.
     """
-    import ai_edge_litert  # here: an optional package
-
-    folder = Path(ai_edge_litert.__file__ or "").parent
+    folder = Path(str(compiled_model_module().__file__)).parent
     try:
         library = ctypes.PyDLL(str(next(folder.glob("libLiteRt.*"), folder / "libLiteRt.so")))
         for name, types in _FUNCTIONS.items():

@@ -7,6 +7,7 @@ of the interpreter: the C structs are the same, but another library has them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -55,7 +56,7 @@ class _CompiledModelRuns(Runs):
         self._module = module
         self._environment = module.Environment.create()
 
-    def official(self, delegates: list[LiteRtDelegate]) -> Any:
+    def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
         module = self._module
         cpu = module.CpuOptions(kernel_mode=module.CpuKernelMode.BUILTIN)
         addresses = [partial(getattr, delegate, "address") for delegate in delegates]

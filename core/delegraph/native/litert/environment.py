@@ -109,7 +109,7 @@ class _Registry:
         after: addresses of those after them.
     """
 
-    lock: threading.RLock = field(default_factory=threading.RLock)  # type: ignore[valid-type]
+    lock: threading.RLock = field(default_factory=threading.RLock)
     offers: Counter[Side] = field(default_factory=Counter)
     before: list[int] = field(default_factory=list)
     after: list[int] = field(default_factory=list)

@@ -53,7 +53,7 @@ def split_delegates(
         ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
     """
     if isinstance(delegates, str | Delegate | SimpleDelegateInterface | Mapping | Set):
-        return list(as_delegates(delegates, isolation))  # type: ignore[arg-type]  # it refuses one
+        return list(as_delegates(delegates, isolation))
     found: list[Any] = []
     for delegate in delegates or ():
         is_official = hasattr(delegate, "_get_native_delegate_pointer")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -189,7 +189,7 @@ class Runs(ABC):
             raise
 
     @abstractmethod
-    def official(self, delegates: list[LiteRtDelegate]) -> Any:
+    def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
         """Return an object with delegates."""
 
     @abstractmethod
@@ -211,7 +211,7 @@ class _InterpreterRuns(Runs):
         super().__init__()
         self._module = module
 
-    def official(self, delegates: list[LiteRtDelegate]) -> Any:
+    def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
         resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return self._module.Interpreter(
             model_content=self.content,
