@@ -84,7 +84,7 @@ class Feed:
             dtype = NUMPY_DTYPES[tensor.type]
             values = rng.integers(0, 2, tensor.shape) if dtype.kind in "iub" else None
             drawn = rng.standard_normal(tensor.shape) if values is None else values
-            self.inputs[index] = np.ascontiguousarray(drawn.astype(dtype))
+            self.inputs[index] = np.asarray(drawn).astype(dtype)
 
 
 def in_compiled_model(path: Path, feed: Feed, choice: str | None) -> Outputs:
@@ -156,6 +156,7 @@ def one(path: Path, choices: list[str]) -> dict[str, str]:
     found = dict.fromkeys(choices, "crash: the official class alone")
     print(json.dumps(found), flush=True)
     alone = attempt(in_compiled_model, path, feed, None)
+    found = dict.fromkeys(choices, "crash: with a delegate before")
     for choice in choices:
         found[choice] = "crash: with the delegate"
         print(json.dumps(found), flush=True)
