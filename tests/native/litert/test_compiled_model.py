@@ -208,6 +208,8 @@ def test_delegates_of_official_libraries_take_part(tmp_path: Path) -> None:
         ({"delegates": ["no_such"]}, UnknownDelegateError, "no_such"),
         ({"delegates": "sin"}, AttributeError, "delegates is a list"),
         ({"switch_interval": 0}, ArgumentError, "seconds > 0"),
+        ({"environment": "none"}, AttributeError, "capsule"),
+        ({"options": official.Options(), "hardware_accel": 1}, ValueError, "not both"),
         ({"delegates": [ByName()], "failures": FailurePolicy("shadow")}, ArgumentError, "shadow"),
     ],
 )

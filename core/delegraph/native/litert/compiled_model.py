@@ -122,7 +122,7 @@ def compiled_model(
 
     def compile_it() -> Any:
         own = [functools.partial(_address, delegate) for delegate in applied.all]
-        last = functools.partial(_address, observer.delegate)
+        last = functools.partial(_address, observer)
         addresses: dict[Side, Sequence[Callable[[], int]]]
         addresses = {"before": own, "after": [last]} if before else {"after": [*own, last]}
         with compiling(environment, {"before": (), **addresses}):

@@ -156,10 +156,10 @@ def register_accelerator(
         )
     guard.require_known_compiled_model()
     delegate.needs_static_shapes = True
-    accelerator = RegisteredAccelerator(delegate)
+    accelerator, handle = RegisteredAccelerator(delegate), _handle(environment)
     registry = _registries.setdefault(environment, _Registry())
     with registry.lock:
-        registry.add(_handle(environment), "before" if before else "after", accelerator)
+        registry.add(handle, "before" if before else "after", accelerator)
     return accelerator
 
 
@@ -171,6 +171,7 @@ def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
         StateError: the thread is compiling another model in the environment.
         UnsupportedRuntimeError: the environment has an unknown layout.
     """
+    handle = _handle(environment)
     registry = _registries.setdefault(environment, _Registry())
     with registry.lock:
         if registry.is_compiling:
@@ -178,7 +179,6 @@ def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
                 "a delegate compiles a model in the environment of the model that is being "
                 "compiled; use another environment"
             )
-        handle = _handle(environment)
         for side, wanted in addresses.items():
             while registry.offers[side] < len(wanted):
                 registry.add(handle, side, _Offer(side, registry.offers[side]))
