@@ -225,8 +225,7 @@ class _InterpreterRuns(Runs):
         made.allocate_tensors()
         made.set_tensor(0, x)
         made.invoke()
-        found: NDArray[np.float32] = made.get_tensor(5)
-        return found
+        return np.asarray(made.get_tensor(5), np.float32)
 
 
 # -- first phase -------------------------------------------------------------------------------
