@@ -67,10 +67,7 @@ class CalledAccelerator(Protocol):
 
 
 _accelerators: dict[int, CalledAccelerator] = {}
-"""Mapping from the address of a C accelerator to its Python part.
-
-LiteRT may free an accelerator and use its address again; registering overwrites the entry.
-"""
+"""Mapping from the address of a C accelerator to its Python part, until LiteRT releases it."""
 
 
 @cache
@@ -119,7 +116,7 @@ def register_address(environment: int, accelerator: CalledAccelerator) -> int:
     _accelerators[address] = accelerator
     for setter, kind in _SETTERS.items():
         _call(setter, address, _THUNKS[kind])
-    _call("LiteRtRegisterAccelerator", environment, address, None, _RELEASE())
+    _call("LiteRtRegisterAccelerator", environment, address, address, _RELEASED)
     return address
 
 
@@ -170,6 +167,11 @@ def _create_delegate(_context: int, _environment: int, own: int, _options: int, 
     return _create(own, out)
 
 
+def _release_accelerator(address: int, known: dict[int, Any] = _accelerators) -> None:
+    """Forget an accelerator, whose name has been asked for the last time."""
+    known.pop(address, None)
+
+
 def _release_delegate(address: int) -> None:
     """Do nothing, because a delegate's C struct is never freed."""
 
@@ -182,5 +184,6 @@ _THUNKS: dict[Any, Any] = {
     _CREATE_DELEGATE: _CREATE_DELEGATE(_create_delegate),
     _RELEASE: _RELEASE(_release_delegate),
 }
-for _immortal in (*_THUNKS.values(), _accelerators):
+_RELEASED = _RELEASE(_release_accelerator)
+for _immortal in (*_THUNKS.values(), _RELEASED, _accelerators):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_immortal))  # it must outlive this module
