@@ -17,7 +17,7 @@ from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.testing import graph_model, one_op_model, tensor
 
-pytest.importorskip("ai_edge_litert.compiled_model")
+TensorBuffer = pytest.importorskip("ai_edge_litert.compiled_model").TensorBuffer
 
 X = np.float32([1, 2, 3, 4])
 
@@ -122,6 +122,32 @@ def test_an_output_of_another_shape_than_declared_is_an_error() -> None:
     model = one_op_model("Cut", [tensor((4,))], [tensor((4,))])
     with pytest.raises(NodeError, match=r"cannot become \[2\] while invoking"):
         in_compiled_model(model, X, custom_ops={"Cut": CustomOp("Cut", lambda x: x[:2])})
+
+
+def grown() -> CustomOp:
+    op = CustomOp("Grown", lambda x: np.concatenate([x, x]))
+    op.shape(lambda x: (2 * x.shape[0],))
+    return op
+
+
+def test_output_buffers_have_the_shape_that_the_operator_says() -> None:
+    content = one_op_model("Grown", [tensor((4,))], [tensor((1,))])
+    with compiled_model(content, [], custom_ops={"Grown": grown()}) as model:
+        (source,), (target,) = model.create_input_buffers(0), model.create_output_buffers(0)
+        source.write(X)
+        model.run_by_index(0, [source], [target])
+        assert target.read(8, np.float32).tolist() == [*X, *X]
+
+
+def test_a_buffer_that_was_made_too_small_is_an_error() -> None:
+    """LiteRT itself would let the kernel write beyond it."""
+    content = one_op_model("Grown", [tensor((4,))], [tensor((1,))])
+    with compiled_model(content, [], custom_ops={"Grown": grown()}) as model:
+        (source,) = model.create_input_buffers(0)
+        small = TensorBuffer.create_from_host_memory(np.zeros(1, np.float32))
+        source.write(X)
+        with pytest.raises(RuntimeError, match=r"takes 32 bytes, and its buffer was made for 4"):
+            model.run_by_index(0, [source], [small])
 
 
 def test_an_open_output_needs_a_shape_function() -> None:

@@ -6,7 +6,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import FunctionType
 from typing import Any
 
@@ -271,6 +271,20 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
             model._is_running = False
 
 
+def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Make output buffers when kernels have decided the shapes of outputs, not before.
+
+    LiteRT prepares kernels at the first run or the first request for details of outputs.
+    """
+    with model._lock:
+        signature = next(iter((*given, *named.values())), 0)
+        with suppress(Exception):  # making the buffers raises it again, or running
+            if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
+                signature = model._model.GetSignatureByIndex(signature)["key"]
+            model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # official
+        return _call(model, method, *given, **named)
+
+
 def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Resize an input, and check the new placement."""
     with model._lock:
@@ -282,7 +296,12 @@ def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     name = method.__name__
-    call = _run if name.startswith("run") else _resize if name.startswith("resize") else _call
+    kind = name.partition("_")[0]
+    if name.startswith("create_output"):
+        kind = "create"
+    elif kind == "create":
+        kind = "get"
+    call = {"run": _run, "resize": _resize, "create": _create}.get(kind, _call)
 
     @functools.wraps(method)
     def guarded(self: DelegatedModel, *arguments: Any, **named: Any) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from delegraph.delegation.delegate import Delegate, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
-from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import OperatorSpec
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
@@ -296,6 +296,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             return
         require_resizable(tensor, dims)
         tensors = self.native_tensors
+        self._require_room(tensor, dims)
         try:
             self._native.resize(tensors.address(tensor.index), dims)
         except DelegateError as error:
@@ -305,6 +306,23 @@ class LiteRtContext(ModelContext, ProfiledContext):
             tensor.data = np.empty(dims, object)
         elif tensor.is_dynamic and tensor.type not in OBJECT_TYPES:
             tensors.bind(tensor)
+
+    def _require_room(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Raise an error if a tensor is in memory of the user's that is too small for *dims*.
+
+        LiteRT compares the sizes before it prepares nodes, and would let a kernel write beyond.
+
+        Raises:
+            OperatorError: the memory is too small.
+        """
+        native = self.native_tensors.native(tensor.index)
+        if native.allocation_type == AllocationType.CUSTOM and tensor.type not in OBJECT_TYPES:
+            needed = byte_size(tensor.type, dims)
+            if needed > native.bytes:
+                raise OperatorError(
+                    f"{tensor!r} takes {needed} bytes, and its buffer was made for {native.bytes}: "
+                    "ask for get_output_tensor_details() before buffers are made"
+                )
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare that a tensor's shape is known only while invoking.
