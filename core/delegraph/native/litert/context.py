@@ -53,6 +53,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         operators: mapping from a node index to the model's operator.
         native_tensors: the tensors, bound to the runtime's memory.
         has_buffer_handles: whether a delegate keeps values of tensors in its own buffers.
+        prepared: outputs of kernels that have been prepared before.
     """
 
     def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
@@ -68,6 +69,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         self._host: Host = host
         self._is_delegating, self.has_buffer_handles = True, False
         self._acquired: dict[int, LiteRtContext] = {}
+        self.prepared: set[int] = set()
         index, self._primary = position or self._native.position(len(host.model.subgraphs))
         self._resources = host.resources(self._primary)
         super().__init__(host.model, host.model.subgraphs[index], host.cache_dir, self._resources)
@@ -310,13 +312,16 @@ class LiteRtContext(ModelContext, ProfiledContext):
     def _require_room(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
         """Raise an error if a tensor is in memory of the user's that is too small for *dims*.
 
-        LiteRT compares the sizes before it prepares nodes, and would let a kernel write beyond.
+        LiteRT compares the sizes later, but not before the first run, and would let a kernel write
+        beyond the memory.
 
         Raises:
             OperatorError: the memory is too small.
         """
+        if tensor.index in self.prepared or tensor.type in OBJECT_TYPES:
+            return
         native = self.native_tensors.native(tensor.index)
-        if native.allocation_type == AllocationType.CUSTOM and tensor.type not in OBJECT_TYPES:
+        if native.allocation_type == AllocationType.CUSTOM:
             needed = byte_size(tensor.type, dims)
             if needed > native.bytes:
                 raise OperatorError(
