@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,7 +96,9 @@ def test_an_untried_compiled_model_is_checked_in_a_process_and_the_verdict_kept(
 
 
 def test_a_refused_compiled_model_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "_refusals", {})
+    library = SimpleNamespace(__file__=litert.__file__)
+    other = SimpleNamespace(__name__="other", __file__="other.py", _cm=library)
+    monkeypatch.setattr(guard, "compiled_model_module", lambda: other)
     monkeypatch.setattr(guard, "KNOWN_COMPILED_MODELS", set())
     monkeypatch.setattr(guard, "kept_verdict", lambda runtime: f"{runtime} is another")
     with pytest.raises(UnsupportedRuntimeError, match=r"\(CompiledModel\) is another"):
