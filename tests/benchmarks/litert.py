@@ -1,13 +1,15 @@
-"""What a node of a delegate in Python costs in the official interpreter.
+"""What a node of a delegate in Python costs in the official interpreter and ``CompiledModel``.
 
 Run ``python tests/benchmarks/litert.py``. A chain of 50 ADD nodes of [1, 64] floats runs natively,
 and with a partition of its own for every node, whose kernel does nothing, or one ``np.add``. All
-take turns; the best time of each counts, the median is shown too. For a whole model in both hosts
-there is ``delegraph benchmark MODEL -d DELEGATE --against "--runtime litert"``.
+take turns; the best time of each counts, the median is shown too. For a whole model in both
+interpreters there is ``delegraph benchmark MODEL -d DELEGATE --against "--runtime litert"``; with
+``--model MODEL`` this program compares ``numba_cpu`` and XNNPACK in ``CompiledModel``.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import threading
 from collections.abc import Callable
@@ -18,10 +20,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from ai_edge_litert import compiled_model as official
 
 from delegraph import DelegateContext, DelegateFlags, Node, OpResolverType
-from delegraph.native import LiteRtInterpreter
-from delegraph.schema.options import AddOptions
+from delegraph.native import LiteRtInterpreter, compiled_model
+from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import graph_model, tensor
 from delegraph.tools import all_times, interleave
 from support.by_name import ByName, ByNameKernel
@@ -127,6 +130,76 @@ def nodes() -> None:
     print(f"  (a native ADD itself: {base[0] / NODES * 1e6:.2f})")
 
 
+def alternating() -> bytes:
+    """Return a model of NODES nodes, ADD and MUL in turn."""
+    names = ["x", *(f"t{i}" for i in range(1, NODES)), "y"]
+    kinds = (("ADD", AddOptions()), ("MUL", MulOptions()))
+    ops = [
+        (kinds[i % 2][0], f"{a} c", b, kinds[i % 2][1]) for i, (a, b) in enumerate(pairwise(names))
+    ]
+    tensors = {name: tensor(SHAPE) for name in [*names, "c"]}
+    return graph_model(ops, inputs="x c", outputs="y", tensors=tensors)
+
+
+def runner(model: Any) -> Callable[[], None]:
+    """Return a function that runs a compiled model on its own buffers."""
+    buffers = model.create_input_buffers(0), model.create_output_buffers(0)
+    for buffer in buffers[0]:
+        shape = buffer.get_tensor_details()["shape"]
+        kind = np.dtype(buffer.get_tensor_details()["dtype"])
+        buffer.write(np.zeros(shape, kind))
+    return lambda: model.run_by_index(0, *buffers)
+
+
+def both_apis() -> None:
+    """Print what an empty node costs in both official APIs, and an empty run beside it."""
+    content = alternating()
+    cpu = official.CpuOptions(num_threads=1, kernel_mode=official.CpuKernelMode.BUILTIN)
+    options = official.Options(cpu_options=cpu)
+    plain = official.CompiledModel.from_buffer(content, options=options)
+    found = times(
+        {
+            "Interpreter": interpreter({"model_content": content})._interpreter.invoke,
+            "Interpreter, empty": interpreter(
+                {"model_content": content}, Each(Empty)
+            )._interpreter.invoke,
+            "CompiledModel": runner(plain),
+            "CompiledModel, made here": runner(compiled_model(content, [], options=options)),
+            "CompiledModel, empty": runner(compiled_model(content, [Each(Empty)], options=options)),
+        },
+        SECONDS,
+    )
+    half = NODES // 2
+    for api, base in (
+        ("Interpreter", "Interpreter"),
+        ("CompiledModel", "CompiledModel, made here"),
+    ):
+        extra = found[f"{api}, empty"][0] - found[base][0]
+        print(f"an empty node above a native ADD, {api}: {extra / half * 1e6:.2f} µs")
+    added = found["CompiledModel, made here"][0] - found["CompiledModel"][0]
+    print(f"a run of CompiledModel made here above an official one: {added * 1e6:.2f} µs")
+
+
+def whole_model(path: str) -> None:
+    """Print the time of a model in ``CompiledModel`` by ``numba_cpu``, as a part of XNNPACK's."""
+    numba = compiled_model(path, ["numba_cpu"])
+    print(numba.placement)
+    made = LiteRtInterpreter(path, delegates=["numba_cpu"], num_threads=1)
+    made.allocate_tensors()
+    found = times(
+        {
+            "XNNPACK": runner(official.CompiledModel.from_file(path)),
+            "numba_cpu": runner(numba),
+            "numba_cpu in Interpreter": made._interpreter.invoke,
+            "XNNPACK again": runner(official.CompiledModel.from_file(path)),
+        },
+        4 * SECONDS,
+    )
+    base = found["XNNPACK"][0]
+    for name, (best, _) in found.items():
+        print(f"  {name:25} {best / base:.3f} of XNNPACK in CompiledModel ({best * 1e3:.2f} ms)")
+
+
 def busy_thread() -> None:
     """Print what another Python thread that computes does to an invoke."""
     stop = threading.Event()
@@ -151,5 +224,11 @@ def busy_thread() -> None:
 
 
 if __name__ == "__main__":
-    nodes()
-    busy_thread()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", help="compare numba_cpu and XNNPACK in CompiledModel")
+    if (path := parser.parse_args().model) is not None:
+        whole_model(path)
+    else:
+        nodes()
+        both_apis()
+        busy_thread()

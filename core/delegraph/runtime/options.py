@@ -189,11 +189,9 @@ OWN_RUNTIME_ONLY = (
     "partition_policy",
     "validate",
     "shadow_share",
-    "time_limit",
     "memory_limit",
     "table_limit",
     "depth_limit",
-    "cancellation",
 )
 """Options that an official interpreter does not have."""
 

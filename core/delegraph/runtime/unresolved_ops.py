@@ -60,6 +60,11 @@ def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
 def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
     if custom_op == CUSTOM_OP:
         return not_applied(read_custom_options(node.custom_options) for node in nodes)
+    return remedy(custom_op)
+
+
+def remedy(custom_op: str) -> str:
+    """Return what provides a custom operator, as advice."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"

@@ -1,8 +1,10 @@
-"""The self-check with one C struct altered: ``python altered_layouts.py CHANGE [PACKAGE]``.
+"""The self-check with one C struct altered: ``python altered_layouts.py CHANGE [API]``.
 
 ``Tensor.dims+`` has eight bytes more before the field ``dims``, as if a runtime had a field there
 that Delegraph does not know; ``Context.ResizeTensor=ReportError`` has two fields exchanged;
-``Registration.inplace_operator-`` has one less. ``none`` alters nothing.
+``Registration.inplace_operator-`` has one less. ``Environment._HANDLE+8`` expects what an offset in
+``environment.py`` is about eight bytes later. ``none`` alters nothing. The API is a package with an
+``Interpreter``, or ``CompiledModel``.
 """
 
 from __future__ import annotations
@@ -17,6 +19,12 @@ from delegraph.native import abi
 def alter(change: str) -> None:
     """Replace the struct that *change* is about, before any other module has read it."""
     name, _, what = change.partition(".")
+    if name == "Environment":
+        offset, _, by = what.partition("+")
+        from delegraph.native.litert import environment
+
+        setattr(environment, offset, getattr(environment, offset) + int(by))
+        return
     struct: Any = getattr(abi, f"TfLite{name}")
     fields = list(struct._fields_)
     names = [field[0] for field in fields]
@@ -38,6 +46,7 @@ def alter(change: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] != "none":
         alter(sys.argv[1])
-    from delegraph.native.litert.self_check import main
+    from delegraph.native.litert import compiled_model_check, self_check
 
-    sys.exit(main(sys.argv[2:]))
+    is_interpreter = sys.argv[2:] != ["CompiledModel"]
+    sys.exit((self_check if is_interpreter else compiled_model_check).main(sys.argv[2:]))

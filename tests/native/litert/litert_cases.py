@@ -144,10 +144,10 @@ CASES: list[Callable[[], None]] = [
 ]
 
 
-def main() -> int:
+def run_cases(cases: list[Callable[[], None]]) -> int:
     """Run all cases; return how many failed."""
     failed = 0
-    for case in CASES:
+    for case in cases:
         try:
             case()
         except Exception:  # noqa: BLE001 - shown, and the next one follows
@@ -160,4 +160,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES))

@@ -1,4 +1,4 @@
-"""Run ``litert_cases.py`` and ``lifetimes.py`` in many released runtimes: ``make litert-matrix``.
+"""Run the cases of both official APIs in many released runtimes: ``make litert-matrix``.
 
 ``python litert_matrix.py FOLDER`` makes an environment for each in FOLDER, unless it is there, and
 prints a table as ``docs/litert.md`` has it. A runtime for which no Python of this machine has a
@@ -19,6 +19,9 @@ LIFETIMES = (
     "interpreter_first", "delegate_first", "view_outlives_both", "shared_by_three",
     "applied_twice", "in_a_circle", "alive_at_exit", "stale",
 )  # fmt: skip
+ORDERS = ("0", "1", "2", "3", "4", "5")
+"""Orders of ``compiled_lifetimes.py``."""
+
 NEEDS = (
     "click", "flatbuffers", "importlib-metadata", "lazy_loader", "ml_dtypes", "packaging", "pluggy",
     "rich", "threadpoolctl", "tomli",
@@ -33,6 +36,13 @@ class Runtime:
     version: str
     pythons: tuple[str, ...]
     pins: tuple[str, ...] = ()
+
+    @property
+    def has_compiled_model(self) -> bool:
+        """Whether it has a ``CompiledModel`` with an ``Environment``."""
+        first = (2, 1, 6)
+        is_litert = self.distribution == "ai-edge-litert"
+        return is_litert and tuple(map(int, self.version.split("."))) >= first
 
     @property
     def folder(self) -> str:
@@ -100,34 +110,46 @@ def row(runtime: Runtime, python: Path) -> tuple[str, bool]:
     """Return a line of the table, and whether all is well."""
     versions = "import sys, numpy; print('%d.%d' % sys.version_info[:2], numpy.__version__)"
     about = run(python, "-c", versions).stdout.split()
+    found = outcome(python, "litert_cases.py", "lifetimes.py", LIFETIMES)
+    compiled = "-", "-"
+    if runtime.has_compiled_model:
+        compiled = outcome(python, "compiled_model_cases.py", "compiled_lifetimes.py", ORDERS)
+    cells = [runtime.distribution, runtime.version, *about, *found, *compiled]
+    return f"| {' | '.join(cells)} |", not any("(" in cell for cell in cells)
+
+
+def outcome(python: Path, cases: str, lifetimes: str, orders: tuple[str, ...]) -> tuple[str, str]:
+    """Return how many cases passed, with the others' names, and the price of an empty kernel."""
     here = Path(__file__)
-    done = run(python, str(here.with_name("litert_cases.py")))
+    done = run(python, str(here.with_name(cases)))
     results = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
     cost = results.pop("microseconds", "?")
     failed = [name for name, result in results.items() if result != "ok"]
-    if done.returncode < 0:
-        failed.append(f"signal {-done.returncode}")
-    for name in LIFETIMES:
+    if done.returncode != 0 and not failed:
+        failed.append(f"status {done.returncode}")
+    for name in orders:
         results[name] = ""
-        if run(python, str(here.with_name("lifetimes.py")), name).returncode != 0:
+        if run(python, str(here.with_name(lifetimes)), name).returncode != 0:
             failed.append(name)
     passed = f"{len(results) - len(failed)} of {len(results)}"
     if failed:
         passed += f" ({', '.join(failed)})"
-    cells = [runtime.distribution, runtime.version, *about, passed, cost]
-    return f"| {' | '.join(cells)} |", not failed and done.returncode == 0
+    return passed, cost
 
 
 def main(folder: Path) -> int:
     """Print the table; return 1 when something failed."""
     folder.mkdir(parents=True, exist_ok=True)
     is_well = True
-    print("| runtime | version | Python | NumPy | cases passed | µs for an empty kernel |")
-    print("|---|---|---|---|---|---|", flush=True)
+    print(
+        "| runtime | version | Python | NumPy | Interpreter: cases passed | µs for an empty kernel "
+        "| CompiledModel: cases passed | µs for an empty kernel |"
+    )
+    print("|---|---|---|---|---|---|---|---|", flush=True)
     for runtime in RUNTIMES:
         python = environment(runtime, folder)
         if python is None:
-            print(f"| {runtime.distribution} | {runtime.version} | no wheel here | | | |")
+            print(f"| {runtime.distribution} | {runtime.version} | no wheel here | | | | | |")
             continue
         line, is_right = row(runtime, python)
         print(line, flush=True)

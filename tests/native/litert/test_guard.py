@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,8 @@ from delegraph.errors import ArgumentError, UnsupportedRuntimeError
 from delegraph.native.litert import guard
 from delegraph.native.litert.installed_runtimes import (
     OfficialRuntime,
+    compiled_model_module,
+    compiled_model_runtime,
     interpreter_module,
     runtime_of,
 )
@@ -39,8 +43,8 @@ REFUSED = [
 UNREAD = ["Node.intermediates=temporaries", "Delegate.opaque_delegate_builder+"]
 
 
-def self_check(change: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ALTERED), change, "ai_edge_litert"]
+def self_check(change: str, api: str = "ai_edge_litert") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ALTERED), change, api]
     environment = {"PYTHONPATH": ":".join(filter(None, sys.path))}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=100, check=False, env=environment
@@ -56,6 +60,55 @@ def test_a_layout_that_differs_where_it_is_read_is_refused(change: str) -> None:
 def test_what_is_not_read_does_not_matter(change: str) -> None:
     done = self_check(change)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "Environment._HANDLE+8",
+        "Environment._REGISTRY+8",
+        "Tensor.dims+",
+        "Node.user_data+",
+        "Registration.prepare=invoke",
+        "DelegateParams.input_tensors+",
+    ],
+)
+def test_a_compiled_model_that_differs_where_it_is_read_is_refused(change: str) -> None:
+    assert self_check(change, "CompiledModel").returncode != 0
+
+
+def test_the_known_compiled_model_passes_its_check() -> None:
+    done = self_check("none", "CompiledModel")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_untried_compiled_model_is_checked_in_a_process_and_the_verdict_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = compiled_model_runtime(compiled_model_module())
+    assert guard.is_known(known)
+    untried_one = replace(known, version="99.0")
+    assert not guard.is_known(untried_one)
+    assert guard.kept_verdict(untried_one) is None
+    monkeypatch.setattr(guard, "check", lambda runtime: "another layout")
+    assert guard.kept_verdict(untried_one) is None
+    assert guard.kept_verdict(replace(known, version="99.1")) == "another layout"
+
+
+def test_a_refused_compiled_model_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = SimpleNamespace(__file__=litert.__file__)
+    other = SimpleNamespace(__name__="other", __file__="other.py", _cm=library)
+    monkeypatch.setattr(guard, "compiled_model_module", lambda: other)
+    monkeypatch.setattr(guard, "KNOWN_COMPILED_MODELS", set())
+    monkeypatch.setattr(guard, "kept_verdict", lambda runtime: f"{runtime} is another")
+    with pytest.raises(UnsupportedRuntimeError, match=r"\(CompiledModel\) is another"):
+        guard.require_known_compiled_model()
+
+
+def test_an_old_compiled_model_has_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(compiled_model_module(), "Environment")
+    with pytest.raises(UnsupportedRuntimeError, match=r"version 2\.1\.6 has"):
+        compiled_model_module()
 
 
 def runtime() -> OfficialRuntime:

@@ -11,8 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import DelegateContext, DelegateFlags, Interpreter, Node, OpResolverType
-from delegraph.errors import ArgumentError, DelegateError, StateError, UnknownDelegateError
+from delegraph import (
+    DelegateContext,
+    DelegateFlags,
+    Interpreter,
+    Limits,
+    Node,
+    OpResolverType,
+)
+from delegraph.delegation import raise_if_requested
+from delegraph.errors import (
+    ArgumentError,
+    CallCancelledError,
+    DelegateError,
+    StateError,
+    TimeLimitError,
+    UnknownDelegateError,
+)
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from support.asynchronous_delegate import Late
 from support.by_name import ByName, ByNameKernel, X, sines
@@ -341,10 +356,34 @@ def test_an_invoke_in_the_background_refuses_other_calls_until_it_is_done() -> N
     for call in (found.invoke, found.invoke_async, lambda: found.get_tensor(index)):
         with pytest.raises(StateError, match=r"invoke_async runs in .*: wait for its Future"):
             call()
-    assert not future.cancel()
     holds.go.set()
     future.result(20)
     np.testing.assert_allclose(found.get_tensor(index), np.sin(X) + X + np.sin(2 * X), 1e-6)
+
+
+def test_a_call_in_the_background_can_be_stopped() -> None:
+    with interpreter(holds := Holds()) as found:
+        found.allocate_tensors()
+        future = found.invoke_async()
+        assert not future.cancel()
+        holds.go.set()
+        with pytest.raises(CallCancelledError):
+            future.result(20)
+
+
+def test_a_time_limit_stops_an_invoke() -> None:
+    class Sleeps(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            while True:
+                raise_if_requested(context)
+
+    class Delegate(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return Sleeps(self)
+
+    subject = interpreter(Delegate("SIN"), limits=Limits(time=0.2))
+    with pytest.raises(TimeLimitError, match=r"time limit of 0\.2 s"):
+        run(subject)
 
 
 def test_what_fails_in_the_background_comes_by_the_future_as_it_was() -> None:

@@ -191,7 +191,7 @@ def test_old_keywords_work_and_warn() -> None:
 @pytest.mark.parametrize(
     ("group", "name"),
     [
-        ({"limits": Limits(time=1.0)}, r"Limits\(time="),
+        ({"limits": Limits(memory=1)}, r"Limits\(memory="),
         ({"placement": PlacementPolicy(partitions="measured")}, r"PlacementPolicy\(partitions="),
         ({"failures": FailurePolicy(validate=True)}, r"FailurePolicy\(validate="),
     ],

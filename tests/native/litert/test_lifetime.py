@@ -14,10 +14,10 @@ PROGRAM = Path(__file__).with_name("lifetimes.py")
 STRUCT = 64  # bytes of malloc for the struct of a delegate, which is never freed
 
 
-def outcome(name: str) -> dict[str, list[float]]:
+def outcome(name: str, program: Path = PROGRAM) -> dict[str, list[float]]:
     """Return what a program of ``lifetimes.py`` prints: name to numbers."""
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), name],
+        [sys.executable, str(program), name],
         capture_output=True,
         text=True,
         timeout=200,
@@ -64,3 +64,10 @@ def test_invoking_leaves_nothing_behind() -> None:
     blocks, size = outcome("invoke_leaks")["invoke"]
     assert blocks < 0.05
     assert size < 8
+
+
+@pytest.mark.repetition(3)
+@pytest.mark.parametrize("seed", range(200))
+def test_compiled_models_end_in_any_order(seed: int) -> None:
+    pytest.importorskip("ai_edge_litert.environment", reason="has no CompiledModel for delegates")
+    outcome(str(seed), PROGRAM.with_name("compiled_lifetimes.py"))

@@ -1,6 +1,14 @@
-"""Delegraph's delegates in the official interpreters.
+"""Delegraph's delegates in the official interpreters, and in the official ``CompiledModel``.
 
 Open first: ``delegate.py`` for the object that an interpreter gets, ``context.py`` for the context
 that a delegate sees, ``kernel.py`` for its nodes, ``thunks.py`` for the functions that C calls,
-``guard.py`` for the check of runtimes.
+``guard.py`` for the check of runtimes, ``applied_delegates.py`` for what both front ends share. The
+front ends are ``interpreter.py`` and ``compiled_model.py``; ``environment.py`` has the accelerators
+of the second one.
+
+What is exported here is exported by :mod:`delegraph.native`, too.
 """
+
+from delegraph.exports import exports_of
+
+__getattr__, __dir__ = exports_of(__name__, __file__, "compiled_model")

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from delegraph.delegation.delegate import Delegate, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import ArgumentError, DelegateError, OperatorError
-from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
+from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
 from delegraph.graph.model import OperatorSpec
 from delegraph.native import tensor_types
 from delegraph.native.abi import DELEGATE_CODE, TfLiteDelegateParams, ints_at
@@ -28,6 +28,7 @@ from delegraph.native.litert.node_check import check_subgraph
 from delegraph.native.litert.profile import ProfiledContext
 from delegraph.native.litert.subgraph import LiteRtSubgraph
 from delegraph.native.litert.tensors import LiteRtTensors, WorkingMemory, require_resizable
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import (
@@ -43,9 +44,6 @@ from delegraph.runtime.context import ModelContext
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
-if TYPE_CHECKING:
-    pass
-
 
 class LiteRtContext(ModelContext, ProfiledContext):
     """The ``DelegateContext`` for one application of a delegate to one subgraph.
@@ -55,6 +53,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         operators: mapping from a node index to the model's operator.
         native_tensors: the tensors, bound to the runtime's memory.
         has_buffer_handles: whether a delegate keeps values of tensors in its own buffers.
+        prepared: outputs of kernels that have been prepared before.
     """
 
     def __init__(self, address: int, host: Host, position: tuple[int, int] | None = None) -> None:
@@ -70,6 +69,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         self._host: Host = host
         self._is_delegating, self.has_buffer_handles = True, False
         self._acquired: dict[int, LiteRtContext] = {}
+        self.prepared: set[int] = set()
         index, self._primary = position or self._native.position(len(host.model.subgraphs))
         self._resources = host.resources(self._primary)
         super().__init__(host.model, host.model.subgraphs[index], host.cache_dir, self._resources)
@@ -101,7 +101,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
         node = Node(index, inputs, outputs)
         if code == DELEGATE_CODE:
             node.delegate = self._host.delegate_at(native.delegate) or ForeignDelegate(name)
-            if native.builtin_data:
+            is_opaque = bool(kind.registration_external)  # then the params are another struct
+            if native.builtin_data and not is_opaque:
                 params = TfLiteDelegateParams.from_address(native.builtin_data)
                 node.options = self.params_of(params, node.delegate)
         return node, registration
@@ -145,7 +146,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
     @property
     def recommended_num_threads(self) -> int:
         """Number of threads that the user allows; -1 if the user has set none."""
-        return self._native.recommended_num_threads
+        given = self._host.num_threads
+        return self._native.recommended_num_threads if given is None else given
 
     @property
     def numerics(self) -> Numerics:
@@ -153,8 +155,14 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._host.numerics
 
     @property
-    def cancellation(self) -> None:
-        """None, because the official interpreter does not tell delegates to stop."""
+    def custom_ops(self) -> Mapping[str, AnyCustomOp]:
+        """Custom operators in Python for this model only, by name."""
+        return self._host.custom_ops
+
+    @property
+    def cancellation(self) -> StopRequest | None:
+        """Stop request for the running call; None if calls cannot be stopped."""
+        return self._host.cancellation
 
     @property
     def memory_limit(self) -> MemoryLimit:
@@ -290,6 +298,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             return
         require_resizable(tensor, dims)
         tensors = self.native_tensors
+        self._require_room(tensor, dims)
         try:
             self._native.resize(tensors.address(tensor.index), dims)
         except DelegateError as error:
@@ -300,8 +309,45 @@ class LiteRtContext(ModelContext, ProfiledContext):
         elif tensor.is_dynamic and tensor.type not in OBJECT_TYPES:
             tensors.bind(tensor)
 
+    def _require_room(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
+        """Raise an error if a tensor is in memory of the user's that is too small for *dims*.
+
+        LiteRT compares the sizes later, but not before the first run, and would let a kernel write
+        beyond the memory.
+
+        Raises:
+            OperatorError: the memory is too small.
+        """
+        if tensor.index in self.prepared or tensor.type in OBJECT_TYPES:
+            return
+        native = self.native_tensors.native(tensor.index)
+        if native.allocation_type == AllocationType.CUSTOM:
+            needed = byte_size(tensor.type, dims)
+            if needed > native.bytes:
+                raise OperatorError(
+                    f"{tensor!r} takes {needed} bytes, and its buffer was made for {native.bytes}: "
+                    "ask for get_output_tensor_details() before buffers are made"
+                )
+
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Declare that a tensor's shape is known only while invoking."""
+        """Declare that a tensor's shape is known only while invoking.
+
+        Where the runtime needs static shapes, the tensor gets the shape that the model declares.
+
+        Raises:
+            OperatorError: an output of the model has no such shape.
+        """
+        if self._host.needs_static_shapes and tensor.index < len(self.spec.tensors):
+            declared = self.spec.tensors[tensor.index]
+            if -1 not in declared.shape_signature:
+                self.resize_tensor(tensor, declared.shape)
+                return
+            if tensor.index in self.spec.outputs:
+                raise OperatorError(
+                    f"{tensor!r} is an output of the model, and its shape is known only while "
+                    "invoking; CompiledModel has to know it before, for example by the shape "
+                    "function of a custom operator"
+                )
         if not tensor.is_dynamic:
             native = self.native_tensors.native(tensor.index)
             native.allocation_type, native.data = AllocationType.DYNAMIC, None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams
+from delegraph.delegation.delegate import Delegate, DelegateFlags, DelegateParams, StopRequest
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.rejections import Rejection
@@ -31,6 +31,7 @@ from delegraph.native.litert.failures import Failures, LiteRtOnFailure
 from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.specs import Isolate
@@ -95,15 +96,22 @@ def litert_delegate(
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))
     return LiteRtDelegate(
-        chosen, _loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
+        chosen, loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
     )
 
 
-def _loaded(model: AnyModel) -> Model:
+def loaded(model: AnyModel, weights_dir: str | os.PathLike[str] | None = None) -> Model:
+    """Return the model of a path or of bytes; a loaded one is returned as it is.
+
+    Args:
+        model: the model.
+        weights_dir: as in ``Limits``.
+    """
     if isinstance(model, Model):
         return model
-    is_bytes = isinstance(model, bytes | bytearray | memoryview)
-    return model_of(None, bytes(model)) if is_bytes else model_of(model, None)  # type: ignore[arg-type]  # is_bytes decides
+    if isinstance(model, bytes | bytearray | memoryview):
+        return model_of(None, bytes(model), weights_dir=weights_dir)
+    return model_of(model, None, weights_dir=weights_dir)
 
 
 @dataclass(slots=True)
@@ -150,6 +158,11 @@ class LiteRtDelegate:
             applied.
         profile: profile that records its nodes; None if none is taken.
         failures: its failure policy, and its failures so far.
+        custom_ops: mapping from a name to a custom operator in Python, for this model only.
+        num_threads: number of threads that the user allows, -1 for none said; None if the runtime
+            tells it.
+        cancellation: stop request for the running call; None if calls cannot be stopped.
+        needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
 
     Raises:
         ArgumentError: *on_failure* is neither ``"raise"`` nor ``"fallback"``.
@@ -165,6 +178,7 @@ class LiteRtDelegate:
         on_failure: LiteRtOnFailure | None = None,
         *,
         is_default: bool = False,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
     ) -> None:
         self.delegate = delegate
         self.model = model
@@ -178,7 +192,11 @@ class LiteRtDelegate:
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
-        self._resolver = OpResolver()
+        self.custom_ops = custom_ops or {}
+        self.needs_static_shapes = False
+        self.num_threads: int | None = None
+        self.cancellation: StopRequest | None = None
+        self._resolver = OpResolver(custom_ops)
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
         native = TfLiteDelegate.from_address(self.address)

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateParams
-from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.errors import (
+    CallCancelledError,
+    DelegateError,
+    DelegatePhase,
+    ModelError,
+    OperatorError,
+    in_words,
+)
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.native.abi import NULL_BUFFER_HANDLE
@@ -24,6 +31,7 @@ from delegraph.native.litert.context import LiteRtContext
 from delegraph.operators.registration import CallableSubgraph, Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.options import Limits
 from delegraph.schema.enums import TensorType
 
 Report = Callable[[LiteRtContext, Node, DelegatePhase, Exception], None]
@@ -81,6 +89,8 @@ class _Guard:
     def _report_or_raise(
         self, kernels: PartitionKernels, phase: DelegatePhase, error: Exception
     ) -> None:
+        if isinstance(error, CallCancelledError):
+            raise error
         obstacle = kernels.obstacle()
         if obstacle:
             raise OperatorError(
@@ -154,6 +164,8 @@ class PartitionKernels:
             delegates=[],
             num_threads=context.num_threads,
             numerics=context.numerics,
+            custom_ops=context.custom_ops,
+            limits=Limits(cancellation=context.cancellation),
         )
         interpreter.allocate_tensors()
         own, tensors = interpreter.subgraph(), context.tensors

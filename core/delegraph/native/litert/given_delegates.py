@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.simple_delegate import SimpleDelegateInterface
 from delegraph.errors import ArgumentError
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.runtime.delegates.default_incidents import blamed, incident_of
-from delegraph.runtime.delegates.requested_delegates import as_delegates
+from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
 from delegraph.runtime.isolation.isolation import Isolation
 
 
@@ -31,16 +33,29 @@ class AnnouncedDelegates(list[Any]):
         return super().__iter__()
 
 
-def split_delegates(delegates: Sequence[Any], isolation: Isolation) -> list[Any]:
-    """Convert *delegates* to Delegraph's objects, except those that are official delegates.
+def experimental_delegates(delegates: Sequence[Any] | None, isolation: Isolation) -> list[Any]:
+    """Convert the official argument to Delegraph's objects, except official delegates.
 
     Raises:
         ArgumentError: *delegates* is a single name instead of a list.
     """
     if isinstance(delegates, str):
         raise ArgumentError(f"experimental_delegates is a list; write [{delegates!r}]")
+    return split_delegates(delegates, isolation)
+
+
+def split_delegates(
+    delegates: ManyDelegates | Iterable[Any] | None, isolation: Isolation
+) -> list[Any]:
+    """Convert *delegates* to Delegraph's objects, except official delegates; see ``as_delegates``.
+
+    Raises:
+        ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
+    """
+    if isinstance(delegates, str | Delegate | SimpleDelegateInterface | Mapping | Set):
+        return list(as_delegates(delegates, isolation))
     found: list[Any] = []
-    for delegate in delegates:
+    for delegate in delegates or ():
         is_official = hasattr(delegate, "_get_native_delegate_pointer")
         found += [delegate] if is_official else as_delegates([delegate], isolation)
     return found

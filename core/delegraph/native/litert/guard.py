@@ -1,9 +1,10 @@
 """Guard: admits delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
 
 A version that was tried is let in at once. Any other one is checked in a process of its own, since
-a wrong layout may crash: :mod:`delegraph.native.litert.self_check` runs a small model with a
-delegate that compares all it reads with what it knows. The cache keeps the verdict, by version and
-library, in a file that only this user may write: a wrong one would let native code in.
+a wrong layout may crash: :mod:`delegraph.native.litert.self_check`, or ``compiled_model_check``,
+runs a small model with a delegate that compares all it reads with what it knows. The cache keeps
+the verdict, by version and library, in a file that only this user may write: a wrong one would let
+native code in.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ from __future__ import annotations
 import platform
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from importlib_metadata import version
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import UnsupportedRuntimeError
-from delegraph.native.litert.installed_runtimes import MODULES, OfficialRuntime, runtime_of
+from delegraph.native.litert.installed_runtimes import (
+    MODULES,
+    OfficialRuntime,
+    compiled_model_module,
+    compiled_model_runtime,
+    runtime_of,
+)
 from delegraph.processes.child import start
 from delegraph.processes.ending import how_it_ended
 
@@ -33,6 +40,9 @@ KNOWN = {
 
 TRIED_PLATFORM = ("linux", "x86_64")
 
+KNOWN_COMPILED_MODELS = {"2.1.6", "2.2.0", "2.3.0"}
+"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested, likewise."""
+
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
 
@@ -45,7 +55,22 @@ def require_known(namespace: Mapping[str, Any]) -> None:
     library = getattr(namespace.get("_interpreter_wrapper"), "__file__", "")
     key = str(namespace.get("__name__")), str(library)
     if key not in _refusals:
-        _refusals[key] = _refusal_of(namespace)
+        _refusals[key] = _refusal_of(lambda: runtime_of(namespace))
+    refusal = _refusals[key]
+    if refusal is not None:
+        raise UnsupportedRuntimeError(refusal)
+
+
+def require_known_compiled_model() -> None:
+    """Raise an error unless the official ``CompiledModel`` accepts Delegraph's delegates.
+
+    Raises:
+        UnsupportedRuntimeError: it does not, or it is not installed; the message says why.
+    """
+    module = compiled_model_module()
+    key = str(module.__name__), str(module.__file__)
+    if key not in _refusals:
+        _refusals[key] = _refusal_of(lambda: compiled_model_runtime(module))
     refusal = _refusals[key]
     if refusal is not None:
         raise UnsupportedRuntimeError(refusal)
@@ -55,13 +80,13 @@ _refusals: dict[tuple[str, str], str | None] = {}
 """Mapping from module and library to the verdict, for this process."""
 
 
-def _refusal_of(namespace: Mapping[str, Any]) -> str | None:
+def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
     """Return why a runtime is refused; None if it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
     try:
-        runtime = runtime_of(namespace)
+        runtime = find()
     except UnsupportedRuntimeError as error:
         return str(error)
     if is_known(runtime):
@@ -85,7 +110,14 @@ def unsupported_platform() -> str | None:
 def is_known(runtime: OfficialRuntime) -> bool:
     """Return whether this version has been tested on this platform."""
     here = (sys.platform, platform.machine())
-    return here == TRIED_PLATFORM and runtime.version in KNOWN.get(runtime.package, ())
+    return here == TRIED_PLATFORM and runtime.version in _tried(runtime)
+
+
+def _tried(runtime: OfficialRuntime) -> Collection[str]:
+    """Return the tested versions of a runtime's package."""
+    if runtime.api == "CompiledModel":
+        return KNOWN_COMPILED_MODELS if runtime.package == "ai_edge_litert" else ()
+    return KNOWN.get(runtime.package, ())
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
@@ -99,8 +131,9 @@ def check(runtime: OfficialRuntime) -> str | None:
     """Check a runtime in a child process; return why it is refused, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
+    program = "self_check" if runtime.api == "Interpreter" else "compiled_model_check"
     try:
-        child = start(f"{__package__}.self_check:main", [runtime.package], keeps_errors=True)
+        child = start(f"{__package__}.{program}:main", [runtime.package], keeps_errors=True)
     except OSError as error:
         return f"{runtime} could not be checked: {error}"
     status = child.wait(_TIMEOUT)
@@ -113,5 +146,5 @@ def check(runtime: OfficialRuntime) -> str | None:
     return (
         f"{runtime} has other C structs than Delegraph knows, so delegates in Python cannot run in "
         f"it ({how}). They run in delegraph.Interpreter; versions of the runtime that were tried: "
-        f"{', '.join(sorted(KNOWN.get(runtime.package, ())))}"
+        f"{', '.join(sorted(_tried(runtime)))}"
     )

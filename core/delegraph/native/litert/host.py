@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from delegraph.delegation.delegate import DelegateContext, DelegateParams
+from delegraph.delegation.delegate import DelegateContext, DelegateParams, StopRequest
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegateError
 from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.litert.profile import ProfiledHost
 from delegraph.native.litert.tensors import LiteRtTensors
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Registration
 
@@ -48,8 +49,20 @@ class Host(ProfiledHost, Protocol):
 
     model: Model
     numerics: Numerics
+    custom_ops: Mapping[str, AnyCustomOp]
+    """Custom operators in Python for this model only, by name."""
+
     address: int
     """Address of the delegate's C struct."""
+
+    num_threads: int | None
+    """Number of threads that the user allows; None if the runtime tells it."""
+
+    cancellation: StopRequest | None
+    """Stop request for the running call; None if calls cannot be stopped."""
+
+    needs_static_shapes: bool
+    """Whether the runtime needs the shapes of the model's outputs before it invokes."""
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
         """Return the nodes that the user's rules forbid to the delegate, with the rules."""

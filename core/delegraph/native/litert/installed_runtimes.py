@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import importlib_metadata
 
@@ -37,14 +37,17 @@ class OfficialRuntime:
         package: ``ai_edge_litert``, ``tflite_runtime`` or ``tensorflow``.
         version: version of its distribution.
         extension: path of its Python extension module.
+        api: name of the class that runs models.
     """
 
     package: str
     version: str
     extension: Path
+    api: Literal["Interpreter", "CompiledModel"] = "Interpreter"
 
     def __str__(self) -> str:
-        return f"{self.package} {self.version}"
+        kind = "" if self.api == "Interpreter" else f" ({self.api})"
+        return f"{self.package} {self.version}{kind}"
 
     @property
     def fingerprint(self) -> str:
@@ -72,6 +75,41 @@ def interpreter_module(package: str | None = None) -> Any:
     raise UnsupportedRuntimeError(
         f"{lacking}; this installs the current one: pip install ai-edge-litert"
     )
+
+
+COMPILED_MODEL = "ai_edge_litert.compiled_model"
+"""Module with the official ``CompiledModel``."""
+
+
+def compiled_model_module() -> Any:
+    """Return the module with the official ``CompiledModel``.
+
+    Raises:
+        UnsupportedRuntimeError: ai_edge_litert is not installed, or older than 2.1.6.
+    """
+    if "ai_edge_litert" not in sys.modules and find_spec("ai_edge_litert") is None:
+        raise UnsupportedRuntimeError(
+            "ai_edge_litert is not installed, so there is no CompiledModel: "
+            "pip install ai-edge-litert"
+        )
+    try:
+        module = import_module(COMPILED_MODEL)
+    except ImportError as error:
+        module, reason = None, f": {error}"
+    else:
+        reason = ""
+    if not hasattr(module, "Environment"):
+        raise UnsupportedRuntimeError(
+            f"ai_edge_litert {_version('ai_edge_litert')} has no CompiledModel with an Environment"
+            f"{reason}; version 2.1.6 has: pip install --upgrade ai-edge-litert"
+        )
+    return module
+
+
+def compiled_model_runtime(module: Any) -> OfficialRuntime:
+    """Return the runtime of the module with ``CompiledModel``."""
+    package, extension = COMPILED_MODEL.partition(".")[0], Path(module._cm.__file__)
+    return OfficialRuntime(package, _version(package), extension, "CompiledModel")
 
 
 def runtime_of(namespace: Mapping[str, Any]) -> OfficialRuntime:

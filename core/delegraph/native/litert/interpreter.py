@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
 
-from delegraph.delegation.compiled_partition import CUSTOM_OP
-from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
-from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.placement import Placement
-from delegraph.delegation.rules import require_full
-from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
 from delegraph.graph.external_buffers import official_source
-from delegraph.native.litert import thunks
-from delegraph.native.litert.delegate import LiteRtDelegate
-from delegraph.native.litert.given_delegates import (
-    AnnouncedDelegates,
-    failed_while_made,
-    split_delegates,
-)
+from delegraph.native.litert.applied_delegates import AppliedDelegates
+from delegraph.native.litert.given_delegates import AnnouncedDelegates
 from delegraph.native.litert.installed_runtimes import interpreter_module
-from delegraph.native.litert.placement import placement_of, require_allowed
+from delegraph.native.litert.interpreter_nodes import InterpreterNodes
 from delegraph.native.litert.switch_interval import switching
-from delegraph.native.litert.unloaded import unloaded_error
+from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
-from delegraph.runtime.delegates import defaults
-from delegraph.runtime.delegates.custom_op_delegates import compiled_by
-from delegraph.runtime.delegates.requested_delegates import ManyDelegates, as_delegates
+from delegraph.runtime.delegates.requested_delegates import ManyDelegates
 from delegraph.runtime.execution.invoke_async import Run
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.members import ClosedByWith, InvokesAsync
@@ -60,12 +48,16 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         experimental_delegates: delegates to apply, in order: names, objects, and official ones.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
-        delegates: names, objects, or a mapping from names to options.
+        delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to
+            options.
+        custom_ops: as in ``delegraph.Interpreter``. They are computed after all other delegates
+            have been asked, as the delegate ``custom_ops``.
         placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
-        limits: only ``weights_dir``, because the official runtime has no limits.
+        limits: ``time`` and ``cancellation``, which stop a call at the next node of a Python
+            delegate, and ``weights_dir``. The official runtime has no other limits.
         failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first.
         switch_interval: seconds after which a busy Python thread must yield to the delegate's
@@ -84,7 +76,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """
 
     _official: Any = None  # until __init__ sets it
-    _made: Sequence[LiteRtDelegate] = ()  # the delegates that this interpreter has created
+    _applied: AppliedDelegates
 
     def __init__(
         self,
@@ -95,6 +87,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         experimental_op_resolver_type: Any = OpResolverType.AUTO,
         *,
         delegates: ManyDelegates | None = None,
+        custom_ops: Mapping[str, AnyCustomOp] | None = None,
         placement: PlacementPolicy | None = None,
         limits: Limits | None = None,
         failures: FailurePolicy | None = None,
@@ -108,64 +101,37 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
         groups = groups_of(placement, limits, failures, arguments)
         require_official(groups)
-        policy: FailurePolicy = groups["failures"]
-        self._model = model_of(model_path, model_content, weights_dir=groups["limits"].weights_dir)
+        limits = groups["limits"]
+        self._model = model_of(model_path, model_content, weights_dir=limits.weights_dir)
         path, model_content = official_source(self._model, model_path, model_content)
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
         check_choice("op resolver type", resolver, list(OpResolverType.__members__))
-        numerics = numerics_of(OpResolverType[resolver])
-        self._require = groups["placement"].require
-        found = placement_rules(groups["placement"].rules)
-        self._rules = MatchedRules(found, self._model) if found else None
-        isolation = policy.isolation
-        given = split_delegates(experimental_delegates or (), isolation)
-        own = [*given, *as_delegates(delegates, isolation)]
-        self._by_default: Sequence[Delegate] = ()
-        is_left_open = delegates is None and experimental_delegates is None
-        if is_left_open and default_delegates_are_wanted(OpResolverType[resolver]):
-            own = self._by_default = defaults.configured(isolation)
-        if own or delegates is None:
-            own = [*compiled_by(self._model, isolation), *own]
-        self._delegates = [
-            delegate
-            if hasattr(delegate, "_get_native_delegate_pointer")
-            else LiteRtDelegate(
-                delegate,
-                self._model,
-                numerics,
-                self._rules,
-                cache_dir,
-                policy.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
-                is_default=any(delegate is known for known in self._by_default),
-            )
-            for delegate in own
-        ]
-        self._made = [d for d, given in zip(self._delegates, own, strict=True) if d is not given]
+        self._applied = AppliedDelegates(
+            self._model,
+            experimental_delegates,
+            delegates,
+            groups["placement"],
+            groups["limits"],
+            groups["failures"],
+            numerics_of(OpResolverType[resolver]),
+            cache_dir,
+            custom_ops=custom_ops,
+            takes_defaults=default_delegates_are_wanted(OpResolverType[resolver]),
+        )
         self._switch_interval = switch_interval
-        self._messages = _Messages()
 
         def made() -> Any:
-            with self._raising(self._refused):
-                return module.Interpreter(
-                    model_path=path,
-                    model_content=model_content,
-                    experimental_delegates=AnnouncedDelegates(self._delegates, on_loaded),
-                    num_threads=checked_num_threads(num_threads),
-                    experimental_op_resolver_type=module.OpResolverType[resolver],
-                    **arguments,
-                )
+            return module.Interpreter(
+                model_path=path,
+                model_content=model_content,
+                experimental_delegates=AnnouncedDelegates(self._applied.all, on_loaded),
+                num_threads=checked_num_threads(num_threads),
+                experimental_op_resolver_type=module.OpResolverType[resolver],
+                **arguments,
+            )
 
-        self._left_out: Sequence[LiteRtDelegate] = ()
-        try:
-            self._official = made()
-        except Exception as error:
-            self._left_out = [delegate for delegate in self._own if delegate.failures.is_default]
-            if not self._left_out:
-                raise
-            self._delegates = [each for each in self._delegates if each not in self._left_out]
-            self._official = made()  # raises the runtime's own errors
-            failed_while_made(self._left_out, error)
+        self._official = self._applied.make(made)
 
     # -- running -------------------------------------------------------------------------------
 
@@ -195,7 +161,14 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
         self._interpreter._ensure_safe()
-        return lambda begin: begin(self.invoke), _no_stop
+        return lambda begin: begin(self.invoke), self.cancel
+
+    def cancel(self) -> None:
+        """Ask the running call to stop at the next node of a Python delegate; from any thread.
+
+        The call raises ``CallCancelledError``. Without a running call, nothing happens.
+        """
+        self._applied.cancellation.request()
 
     def get_signature_runner(self, signature_key: str | None = None) -> Callable[..., Any]:
         """Return a callable for a signature; see the official method."""
@@ -216,27 +189,20 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         The runtime's own delegates are visible only after ``allocate_tensors``, and only in the
         first subgraph.
         """
-        official, by_default = self._interpreter, self._by_default
-        return placement_of(self._model, self._own, official, by_default, self.incidents)
+        return self._applied.placement(self._nodes())
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
         """Failures of delegates after which the interpreter went on, as ``on_failure`` says."""
-        own = (*self._left_out, *self._own)
-        return tuple(incident for delegate in own for incident in delegate.incidents)
-
-    @property
-    def _own(self) -> list[LiteRtDelegate]:
-        """Delegates written in Python; the other delegates are official ones."""
-        return [delegate for delegate in self._delegates if isinstance(delegate, LiteRtDelegate)]
+        return self._applied.incidents
 
     def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:
         """Raise ``DelegateError``: LiteRT accepts delegates only in the constructor."""
-        raise self._fixed([d.delegate_name for d in self._own], "and this one")
+        raise self._fixed([d.delegate_name for d in self._applied.own], "and this one")
 
     def remove_delegate(self, name: str) -> NoReturn:
         """Raise ``DelegateError``: LiteRT cannot remove a delegate. The text gives advice."""
-        raise self._fixed([d.delegate_name for d in self._own if d.delegate_name != name])
+        raise self._fixed([d.delegate_name for d in self._applied.own if d.delegate_name != name])
 
     def remove_all_delegates(self) -> NoReturn:
         """Raise ``DelegateError``: LiteRT cannot remove a delegate."""
@@ -250,19 +216,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         )
 
     def _check_placement(self) -> None:
-        """Raise an error unless the placement meets ``rules`` and ``require``.
+        self._applied.check(self._nodes())
 
-        Raises:
-            PlacementError: the placement does not meet them.
-        """
-        if self._rules is None and self._require is None:
-            return
-        placement = self.placement
-        if self._rules is not None:
-            require_allowed(placement, self._rules)
-            self._rules.check_pins(placement)
-        if self._require == "full":
-            require_full(placement)
+    def _nodes(self) -> InterpreterNodes:
+        return InterpreterNodes(self._interpreter)
 
     @contextmanager
     def profile(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
@@ -270,14 +227,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
         LiteRT does not report its own nodes and delegates, so they have no events.
         """
-        profile = Profile(whole_partitions=whole_partitions)
-        for delegate in self._own:
-            delegate.profile = profile
-        try:
+        with self._applied.profile(whole_partitions=whole_partitions) as profile:
             yield profile
-        finally:
-            for delegate in self._own:
-                delegate.profile = None
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -285,9 +236,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         """Wait for ``invoke_async``, then release interpreter and delegates; later calls raise."""
         self._background.close()
         self._official = None
-        for delegate in self._made:
-            delegate.forget_resources()
-        self._delegates, self._made = [], ()
+        self._applied.close()
 
     @property
     def _interpreter(self) -> Any:
@@ -296,54 +245,10 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         self._background.require_idle("the interpreter")
         return self._official
 
-    def _refused(self) -> str:
-        """Return which delegate the runtime has refused, and why, as far as that is known."""
-        refused = next((delegate for delegate in self._own if not delegate.claims), None)
-        if refused is None:
-            return "LiteRT refuses a delegate without a word"
-        return (
-            f"LiteRT refuses delegate {refused.delegate_name!r} without a word; it does so when "
-            "shapes of the graph are known only while invoking and the delegate's flags() lack "
-            "ALLOW_DYNAMIC_TENSORS"
-        )
-
-    @contextmanager
-    def _raising(self, unsaid: Callable[[], str] | None = None) -> Iterator[None]:
-        """Context that raises the delegate's exception in place of the runtime's error report.
-
-        Args:
-            unsaid: returns the reason if the runtime reports a failure without a text.
-        """
-        failure: RuntimeError | ValueError | None = None
-        raised = None
+    def _raising(self) -> AbstractContextManager[None]:
+        """Return a context that raises the delegate's exception in place of the runtime's."""
         self._background.require_idle("the interpreter")
-        thunks.await_raised()
-        try:
-            yield
-        except (RuntimeError, ValueError) as reported:
-            failure = reported
-        finally:
-            raised = thunks.take_raised()
-        if failure is None:
-            if isinstance(raised, KeyboardInterrupt | SystemExit):
-                raise raised
-            return
-        text = str(failure)
-        news = self._messages.news(text)
-        if raised is not None:
-            note = f"The runtime reports: {news}"
-            if hasattr(raised, "add_note") and note not in getattr(raised, "__notes__", ()):  # 3.11
-                raised.add_note(note)
-            raise raised
-        if f"unresolved custom op: {CUSTOM_OP}" in news:
-            raise unloaded_error(self._model, self._own) from failure
-        if not news and unsaid is not None:
-            raise DelegateError(unsaid()) from failure
-        raise type(failure)(news).with_traceback(failure.__traceback__) if news != text else failure
-
-
-def _no_stop() -> None:
-    """Do nothing, because the official interpreter cannot be stopped."""
+        return self._applied.raising()
 
 
 def _raising_call(interpreter: LiteRtInterpreter, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -385,16 +290,3 @@ class _Wrapper:
 
     def __getattr__(self, name: str) -> Any:
         return _raising_call(self._interpreter, getattr(self._official, name))
-
-
-class _Messages:
-    """Finds the new part of the runtime's error text, which the runtime never clears."""
-
-    def __init__(self) -> None:
-        self._said = ""
-
-    def news(self, text: str) -> str:
-        """Return the lines of *text* that are new, each once."""
-        fresh = text.removeprefix(self._said) if self._said else text
-        self._said = text
-        return "\n".join(dict.fromkeys(line for line in fresh.splitlines() if line)) or text

@@ -88,6 +88,7 @@ class LiteRtKernel:
         check_shapes(self._context, self.node, propagates=propagates)
         self._step = self._registration.prepare(self._context, self.node)
         self._tensors.write_types(i for i in self.node.outputs if i >= 0)
+        self._context.prepared.update(self.node.outputs)
 
     def _place_constants(self) -> None:
         """Set the values of inputs that are computed from constants alone."""
@@ -100,6 +101,9 @@ class LiteRtKernel:
 
     def eval(self) -> None:
         """Compute the delegate node; see ``CalledKernel``."""
+        cancellation = self.delegate.cancellation
+        if cancellation is not None:
+            cancellation.raise_if_requested()
         if (
             self._tensors.generation != self._generation
             or self._base.value != self._bound_base

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
@@ -23,10 +20,8 @@ from delegraph.delegation.rules import shortened
 from delegraph.errors import PlacementError
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
-from delegraph.native.abi import DELEGATE_CODE
-from delegraph.native.litert.delegate import NO_CLAIMS, LiteRtDelegate
+from delegraph.native.litert.delegate import NO_CLAIMS, Claims, LiteRtDelegate
 from delegraph.runtime.delegates.placement import notes_of
-from delegraph.schema.enums import BuiltinOperator
 
 RUNTIME_DELEGATE = "XNNPACK"
 """Name of the delegate that takes the nodes without a Python delegate.
@@ -36,7 +31,7 @@ The runtime applies no other delegate by itself.
 
 
 @dataclass(frozen=True, slots=True)
-class _Partition:
+class RuntimePartition:
     """A delegate node; its nodes are operators of the model, in execution order."""
 
     delegate: str
@@ -46,10 +41,30 @@ class _Partition:
     outputs: tuple[int, ...]
 
 
+class RuntimeNodes(Protocol):
+    """What an official runtime reports of a model that it runs."""
+
+    def partitions(
+        self, spec: SubgraphSpec, known: Sequence[RuntimePartition]
+    ) -> Iterable[RuntimePartition]:
+        """Return the partitions of a subgraph that the runtime's own delegates have.
+
+        Args:
+            spec: the subgraph.
+            known: the partitions of Python delegates.
+        """
+
+    def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
+        """Return the present bytes of a subgraph's tensors by index, as far as they are known."""
+
+    def final(self, spec: SubgraphSpec) -> Claims | None:
+        """Return the execution plan after all delegates, with its operators; None if unknown."""
+
+
 def placement_of(
     model: Model,
     delegates: Sequence[LiteRtDelegate],
-    official: Any,
+    official: RuntimeNodes,
     by_default: Sequence[Delegate] = (),
     incidents: tuple[Incident, ...] = (),
 ) -> Placement:
@@ -58,7 +73,7 @@ def placement_of(
     Args:
         model: the model that the interpreter runs.
         delegates: the Python delegates in the order in which they were applied.
-        official: the official interpreter, which reports tensor sizes and its own delegates' nodes.
+        official: reports tensor sizes and the nodes of the runtime's own delegates.
         by_default: delegates that were applied by default or by the user's configuration.
         incidents: failures of delegates so far.
     """
@@ -68,10 +83,11 @@ def placement_of(
     crossings: list[Crossing] = []
     for spec in model.subgraphs:
         found = list(_partitions(spec, delegates))
-        if spec.index == 0:
-            found += _runtime_partitions(spec, found, official)
+        found += official.partitions(spec, found)
         sizes = _Sizes(spec, official)
-        numbered = dict(enumerate(_in_order(spec, found, delegates), len(partitions)))
+        numbered = dict(
+            enumerate(_in_order(found, _last_claims(spec, delegates, official)), len(partitions))
+        )
         nodes += _nodes(spec, numbered, delegates)
         crossings += _crossings(spec, numbered, sizes)
         partitions += [_placed(spec, i, p, sizes) for i, p in numbered.items()]
@@ -111,16 +127,19 @@ def require_allowed(placement: Placement, rules: MatchedRules) -> None:
         )
 
 
-def _in_order(
-    spec: SubgraphSpec, partitions: Sequence[_Partition], delegates: Sequence[LiteRtDelegate]
-) -> list[_Partition]:
-    """Return partitions in the order of the execution plan after the last Python delegate."""
+def _last_claims(
+    spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate], official: RuntimeNodes
+) -> Claims:
     claims = [d.claims[spec.index] for d in delegates if spec.index in d.claims]
-    last = claims[-1] if claims else NO_CLAIMS
+    return official.final(spec) or (claims[-1] if claims else NO_CLAIMS)
+
+
+def _in_order(partitions: Sequence[RuntimePartition], last: Claims) -> list[RuntimePartition]:
+    """Return partitions in the order of the last known execution plan."""
     position = {index: i for i, index in enumerate(last.plan)}
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
-    def rank(partition: _Partition) -> int:
+    def rank(partition: RuntimePartition) -> int:
         """Return the position of a delegate node, or of its last node if it was replaced."""
         if partition.node_index in position:
             return position[partition.node_index]
@@ -130,57 +149,22 @@ def _in_order(
     return sorted(partitions, key=rank)
 
 
-def _partitions(spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]) -> Iterator[_Partition]:
+def _partitions(
+    spec: SubgraphSpec, delegates: Sequence[LiteRtDelegate]
+) -> Iterator[RuntimePartition]:
     for delegate in delegates:
         claims = delegate.claims.get(spec.index, NO_CLAIMS)
         for node_index, replaced, inputs, outputs in claims.partitions:
             nodes = tuple(claims.operators[i].index for i in replaced if i in claims.operators)
-            yield _Partition(delegate.delegate_name, node_index, nodes, inputs, outputs)
-
-
-def _runtime_partitions(
-    spec: SubgraphSpec, known: Sequence[_Partition], official: Any
-) -> Iterator[_Partition]:
-    """Yield delegate nodes of the runtime's own delegates, with the operators they must compute.
-
-    The runtime reports inputs and outputs of a delegate node, which are those of its partition.
-    """
-    ours = {partition.node_index for partition in known}
-    taken = {node for partition in known for node in partition.nodes}
-    maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}
-    for details in official._get_ops_details():
-        name, index = details["op_name"], int(details["index"])
-        inputs = tuple(int(i) for i in details["inputs"])
-        outputs = tuple(int(i) for i in details["outputs"])
-        is_model_operator = any(
-            o.outputs == outputs and o.inputs == inputs and o.name == name for o in spec.operators
-        )
-        if index in ours or is_model_operator or not _is_delegate(name):
-            continue
-        nodes: set[int] = set()
-        waiting = [i for i in outputs if i >= 0]
-        while waiting:
-            operator = maker.get(waiting.pop())
-            if operator is not None and operator.index not in nodes:
-                nodes.add(operator.index)
-                waiting += [i for i in operator.inputs if i >= 0 and i not in inputs]
-        yield _Partition(RUNTIME_DELEGATE, index, tuple(sorted(nodes)), inputs, outputs)
-
-
-def _is_delegate(op_name: str) -> bool:
-    return op_name == BuiltinOperator(DELEGATE_CODE).name or "Delegate" in op_name
+            yield RuntimePartition(delegate.delegate_name, node_index, nodes, inputs, outputs)
 
 
 class _Sizes:
     """Sizes in bytes of a subgraph's tensors, for the present shapes if the runtime has them."""
 
-    def __init__(self, spec: SubgraphSpec, official: Any) -> None:
+    def __init__(self, spec: SubgraphSpec, official: RuntimeNodes) -> None:
         self._spec = spec
-        details = official.get_tensor_details() if spec.index == 0 else []
-        self._sizes: dict[int, int] = {
-            int(d["index"]): math.prod(map(int, d["shape"])) * np.dtype(d["dtype"]).itemsize
-            for d in details
-        }
+        self._sizes = official.sizes(spec)
 
     def is_constant(self, index: int) -> bool:
         """Return whether the file has the values of a tensor."""
@@ -205,7 +189,7 @@ class _Sizes:
 
 
 def _placed(
-    spec: SubgraphSpec, number: int, partition: _Partition, sizes: _Sizes
+    spec: SubgraphSpec, number: int, partition: RuntimePartition, sizes: _Sizes
 ) -> PartitionPlacement:
     inputs = [i for i in partition.inputs if i >= 0]
     return PartitionPlacement(
@@ -223,7 +207,9 @@ def _placed(
 
 
 def _nodes(
-    spec: SubgraphSpec, partitions: Mapping[int, _Partition], delegates: Sequence[LiteRtDelegate]
+    spec: SubgraphSpec,
+    partitions: Mapping[int, RuntimePartition],
+    delegates: Sequence[LiteRtDelegate],
 ) -> Iterator[NodePlacement]:
     owner = {node: number for number, p in partitions.items() for node in p.nodes}
     reasons: dict[int, dict[str, Any]] = {}
@@ -247,7 +233,7 @@ def _nodes(
 
 
 def _crossings(
-    spec: SubgraphSpec, partitions: Mapping[int, _Partition], sizes: _Sizes
+    spec: SubgraphSpec, partitions: Mapping[int, RuntimePartition], sizes: _Sizes
 ) -> Iterator[Crossing]:
     """Yield the tensors that cross a partition boundary, in the order of the nodes reading them."""
     if not partitions:

@@ -10,7 +10,8 @@ also crash the process, which then counts as a mismatch.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags
 from delegraph.errors import UnsupportedRuntimeError
 from delegraph.graph.loader import parse_model
-from delegraph.graph.model import Model
 from delegraph.native import abi
 from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.delegate import LiteRtDelegate
@@ -57,14 +57,13 @@ def check_runtime(module: Any) -> None:
     Raises:
         UnsupportedRuntimeError: a field differs; the message names the first one.
     """
-    content = check_model()
-    run = _Runs(module, content, parse_model(content))
-    _check_fields(run)
-    _check_running(run)
+    run = _InterpreterRuns(module)
+    check_fields(run)
+    check_running(run)
     _check_flags(run)
-    _check_order(run)
+    check_order(run)
     _check_buffers(run)
-    _check_errors(run)
+    check_errors(run)
 
 
 def check_model() -> bytes:
@@ -116,22 +115,23 @@ def check_model() -> bytes:
     )
 
 
-def _expect(what: str, found: object, expected: object) -> None:
+def expect(what: str, found: object, expected: object) -> None:
+    """Raise an error unless *found* is *expected*."""
     if found != expected:
         raise UnsupportedRuntimeError(f"{what} is {found!r}, expected {expected!r}")
 
 
-class _Unguarded(LiteRtDelegate):
+class Unguarded(LiteRtDelegate):
     """A delegate that every runtime accepts, without the guard's check."""
 
     def _get_native_delegate_pointer(self) -> int:
         return self.address
 
 
-class _Checking(Delegate):
+class Checking(Delegate):
     """A delegate for tests, whose work is done by one function."""
 
-    def __init__(self, name: str, prepare: Callable[[_Checking, Any], None], flags: int) -> None:
+    def __init__(self, name: str, prepare: Callable[[Checking, Any], None], flags: int) -> None:
         self._name = name
         self._prepare = prepare
         self._flags = DelegateFlags(flags)
@@ -141,96 +141,133 @@ class _Checking(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
+        """The flags given."""
         return self._flags
 
     def name(self) -> str:
+        """Return the name given."""
         return self._name
 
     def prepare(self, context: DelegateContext) -> None:
+        """Call the function given, for the first subgraph."""
         self.subgraphs.append(context.subgraph_index)
         if context.subgraph_index == 0:
             self.applied += 1
             self._prepare(self, context)
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
+        """Fill the tensor with sevens."""
         self.copied.append((tensor.index, tensor.buffer_handle))
         tensor.data[...] = 7
 
 
-class _Runs:
-    """Creates official interpreters for the model of the check."""
+class Runs(ABC):
+    """Creates objects of an official API for the model of the check, and runs them.
 
-    def __init__(self, module: Any, content: bytes, model: Model) -> None:
-        self._module = module
-        self._content = content
-        self._model = model
+    Attributes:
+        content: the model.
+        model: the same, loaded.
+        is_interpreter: whether the API passes the number of threads on to delegates, has outputs of
+            open shapes, and repeats a delegate's error text.
+    """
 
-    def interpreter(self, *delegates: Delegate) -> Any:
-        """Return an interpreter with the given Python delegates and without default delegates."""
-        own = [_Unguarded(delegate, self._model) for delegate in delegates]
-        resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    is_interpreter = False
+
+    def __init__(self) -> None:
+        self.content = check_model()
+        self.model = parse_model(self.content)
+
+    def made(self, *delegates: Delegate) -> Any:
+        """Return an object with the given Python delegates, and without the runtime's own ones."""
+        own = [Unguarded(delegate, self.model) for delegate in delegates]
         try:
-            return self._module.Interpreter(
-                model_content=self._content,
-                experimental_delegates=own,
-                num_threads=THREADS,
-                experimental_op_resolver_type=resolver,
-            )
+            return self.official(own)
         except RuntimeError:
             for delegate in own:
                 if delegate.last_exception is not None:
                     raise delegate.last_exception from None
             raise
 
-    def outputs(self, interpreter: Any) -> list[NDArray[np.float32]]:
+    @abstractmethod
+    def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
+        """Return an object with delegates."""
+
+    @abstractmethod
+    def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Resize the input to the shape of *x*, run the model, and return its output."""
+
+    def outputs(self, made: Any) -> list[NDArray[np.float32]]:
         """Return the outputs of the model for its first shape and two other shapes."""
-        found = []
-        for rows in (SHAPE[0], 5, 1):
-            interpreter.resize_tensor_input(0, (rows, SHAPE[1]))
-            interpreter.allocate_tensors()
-            interpreter.set_tensor(0, np.resize(CONSTANT / 8, (rows, SHAPE[1])))
-            interpreter.invoke()
-            found.append(interpreter.get_tensor(5))
-        return found
+        shapes = [(rows, SHAPE[1]) for rows in (SHAPE[0], 5, 1)]
+        return [self.output(made, np.resize(CONSTANT / 8, shape)) for shape in shapes]
+
+
+class _InterpreterRuns(Runs):
+    """Runs of the official interpreter in *module*."""
+
+    is_interpreter = True
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self._module = module
+
+    def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
+        resolver = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        return self._module.Interpreter(
+            model_content=self.content,
+            experimental_delegates=delegates,
+            num_threads=THREADS,
+            experimental_op_resolver_type=resolver,
+        )
+
+    def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        made.resize_tensor_input(0, x.shape)
+        made.allocate_tensors()
+        made.set_tensor(0, x)
+        made.invoke()
+        return np.asarray(made.get_tensor(5), np.float32)
 
 
 # -- first phase -------------------------------------------------------------------------------
 
 
-def _check_fields(run: _Runs) -> None:
-    def look(_: _Checking, context: LiteRtContext) -> None:
-        _expect("number of tensors", len(context.native_tensors), 6)
+def check_fields(run: Runs) -> None:
+    """Check each field that Delegraph reads, while a delegate is applied that claims nothing."""
+
+    def look(_: Checking, context: LiteRtContext) -> None:
+        expect("number of tensors", len(context.native_tensors), 6)
         for index in range(6):
             _check_tensor(context, index)
-        _expect("execution plan", context.get_execution_plan(), (0, 1, 2, 3))
+        expect("execution plan", context.get_execution_plan(), (0, 1, 2, 3))
         for index, (code, inputs, outputs) in enumerate(PLAN):
             node, kind = context.get_node_and_registration(index)
             found = (kind.builtin_code, node.inputs, node.outputs)
-            _expect(f"node {index}", found, (code, inputs, outputs))
+            expect(f"node {index}", found, (code, inputs, outputs))
         _check_sizes(context)
-        _expect("recommended_num_threads", context.recommended_num_threads, THREADS)
+        if run.is_interpreter:
+            expect("recommended_num_threads", context.recommended_num_threads, THREADS)
         previewed = [
             (params.nodes_to_replace, params.input_tensors, params.output_tensors)
             for params in context.preview_delegate_partitioning([0, 3])
         ]
-        _expect("partitions", previewed, [((0,), (0, 1), (2,)), ((3,), (1, 4), (5,))])
+        expect("partitions", previewed, [((0,), (0, 1), (2,)), ((3,), (1, 4), (5,))])
 
-    delegate = _Checking("look", look, 0)
-    run.interpreter(delegate)
-    _expect("subgraphs", delegate.subgraphs, [0, 1])
+    delegate = Checking("look", look, 0)
+    run.made(delegate)
+    expect("subgraphs", delegate.subgraphs, [0, 1])
 
 
 def _check_tensor(context: LiteRtContext, index: int) -> None:
     native, what = context.native_tensors.native(index), f"tensor {index}"
-    _expect(f"{what}: type", native.type, C_TYPES[TensorType.FLOAT32])
-    _expect(f"{what}: dims", abi.ints_at(native.dims), CONSTANT.shape if index == 1 else SHAPE)
-    _expect(f"{what}: bytes", native.bytes, 12 if index == 1 else 24)
-    _expect(f"{what}: allocation_type", native.allocation_type, 1 if index == 1 else 2)
-    _expect(f"{what}: delegate", native.delegate, None)
-    _expect(f"{what}: buffer_handle", native.buffer_handle, abi.NULL_BUFFER_HANDLE)
-    _expect(f"{what}: data_is_stale", native.data_is_stale, False)
+    expect(f"{what}: type", native.type, C_TYPES[TensorType.FLOAT32])
+    expect(f"{what}: dims", abi.ints_at(native.dims), CONSTANT.shape if index == 1 else SHAPE)
+    expect(f"{what}: bytes", native.bytes, 12 if index == 1 else 24)
+    expect(f"{what}: allocation_type", native.allocation_type, 1 if index == 1 else 2)
+    expect(f"{what}: delegate", native.delegate, None)
+    expect(f"{what}: buffer_handle", native.buffer_handle, abi.NULL_BUFFER_HANDLE)
+    expect(f"{what}: data_is_stale", native.data_is_stale, False)
     if index == 1:
-        _expect(f"{what}: data", context.tensors[1].data.tolist(), CONSTANT.tolist())
+        expect(f"{what}: data", context.tensors[1].data.tolist(), CONSTANT.tolist())
 
 
 def _check_sizes(context: LiteRtContext) -> None:
@@ -239,16 +276,16 @@ def _check_sizes(context: LiteRtContext) -> None:
         node, kind = context._native.node(index)
         addresses.append((ctypes.addressof(node), ctypes.addressof(kind)))
     node_size = {kind - node for node, kind in addresses}
-    _expect("size of TfLiteNode", node_size, {ctypes.sizeof(abi.TfLiteNode)})
+    expect("size of TfLiteNode", node_size, {ctypes.sizeof(abi.TfLiteNode)})
     steps = {b[0] - a[1] for a, b in pairwise(addresses)}
-    _expect("size of TfLiteRegistration", steps, {ctypes.sizeof(abi.TfLiteRegistration)})
+    expect("size of TfLiteRegistration", steps, {ctypes.sizeof(abi.TfLiteRegistration)})
 
 
 # -- second phase ------------------------------------------------------------------------------
 
 
-def _claim(nodes: list[int], registration: Registration) -> Callable[[_Checking, Any], None]:
-    def prepare(delegate: _Checking, context: LiteRtContext) -> None:
+def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, Any], None]:
+    def prepare(delegate: Checking, context: LiteRtContext) -> None:
         context.replace_node_subsets_with_delegate_kernels(registration, nodes, delegate)
 
     return prepare
@@ -277,48 +314,50 @@ def _add(name: str, *, open_shape: bool = False) -> Registration:
     return Registration(name, prepare)
 
 
-def _check_running(run: _Runs) -> None:
-    expected = run.outputs(run.interpreter())
-    for flags, open_shape in ((0, False), (1, False), (1, True)):
+def check_running(run: Runs) -> None:
+    """Check the results of a delegate, for several shapes and with open shapes."""
+    expected = run.outputs(run.made())
+    cases = ((0, False), (1, False), (1, True))
+    for flags, open_shape in cases if run.is_interpreter else cases[:2]:
         registration = _add("add", open_shape=open_shape)
-        interpreter = run.interpreter(_Checking("add", _claim([0, 3], registration), flags))
+        interpreter = run.made(Checking("add", _claim([0, 3], registration), flags))
         for found, wanted in zip(run.outputs(interpreter), expected, strict=True):
             is_close = found.shape == wanted.shape and bool(np.allclose(found, wanted, 1e-5, 1e-6))
-            _expect(f"result with flags {flags} is right", is_close, True)
+            expect(f"result with flags {flags} is right", is_close, True)
 
 
-def _check_flags(run: _Runs) -> None:
+def _check_flags(run: Runs) -> None:
     for flags, is_once in ((0, False), (1, True)):
-        delegate = _Checking("add", _claim([0], _add("add")), flags)
-        interpreter = run.interpreter(delegate)
+        delegate = Checking("add", _claim([0], _add("add")), flags)
+        interpreter = run.made(delegate)
         for rows in (4, 3):
             interpreter.resize_tensor_input(0, (rows, SHAPE[1]))
             interpreter.allocate_tensors()
-        _expect(f"applied once with flags {flags}", delegate.applied == 1, is_once)
+        expect(f"applied once with flags {flags}", delegate.applied == 1, is_once)
 
 
-def _check_order(run: _Runs) -> None:
+def check_order(run: Runs) -> None:
     """Check that a second delegate sees the delegate node of the first one."""
-    first = _Checking("first", _claim([0], _add("check_kernel")), 1)
+    first = Checking("first", _claim([0], _add("check_kernel")), 1)
     seen: list[int] = []
 
-    def look(_: _Checking, context: LiteRtContext) -> None:
+    def look(_: Checking, context: LiteRtContext) -> None:
         node, kind = context.get_node_and_registration(4)
-        _expect("plan with a delegate", context.get_execution_plan(), (4, 1, 2, 3))
-        _expect("kernel's name", kind.name, "check_kernel")
-        _expect("kernel's code", kind.builtin_code, BuiltinOperator.DELEGATE)
-        _expect("node's delegate", node.delegate, first)
-        _expect("node's partition", node.options.nodes_to_replace, (0,))
-        _expect("tensor's delegate", context.native_tensors.native(2).delegate is None, False)
-        _expect("first added tensor", context.add_tensors(2), 6)
-        _expect("number of tensors", len(context.native_tensors), 8)
+        expect("plan with a delegate", context.get_execution_plan(), (4, 1, 2, 3))
+        expect("kernel's name", kind.name, "check_kernel")
+        expect("kernel's code", kind.builtin_code, BuiltinOperator.DELEGATE)
+        expect("node's delegate", node.delegate, first)
+        expect("node's partition", node.options.nodes_to_replace, (0,))
+        expect("tensor's delegate", context.native_tensors.native(2).delegate is None, False)
+        expect("first added tensor", context.add_tensors(2), 6)
+        expect("number of tensors", len(context.native_tensors), 8)
         seen.append(1)
 
-    run.interpreter(first, _Checking("second", look, 1))
-    _expect("second delegate applied", seen, [1])
+    run.made(first, Checking("second", look, 1))
+    expect("second delegate applied", seen, [1])
 
 
-def _check_buffers(run: _Runs) -> None:
+def _check_buffers(run: Runs) -> None:
     """Check that a tensor in a delegate's buffer is copied when another kernel reads it."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
@@ -332,15 +371,15 @@ def _check_buffers(run: _Runs) -> None:
 
         return leave
 
-    delegate = _Checking("buffers", _claim([0], Registration("buffers", prepare)), 1)
-    interpreter = run.interpreter(delegate)
+    delegate = Checking("buffers", _claim([0], Registration("buffers", prepare)), 1)
+    interpreter = run.made(delegate)
     found = run.outputs(interpreter)[0]
     wanted = 1 / (1 + np.exp(-7 * CONSTANT)) + CONSTANT
-    _expect("buffers copied", set(delegate.copied), {(2, 5)})
-    _expect("result of a copied buffer", bool(np.allclose(found, wanted, 1e-5)), True)
+    expect("buffers copied", set(delegate.copied), {(2, 5)})
+    expect("result of a copied buffer", bool(np.allclose(found, wanted, 1e-5)), True)
 
 
-def _check_errors(run: _Runs) -> None:
+def check_errors(run: Runs) -> None:
     """Check that an error text from a kernel arrives in the runtime's message."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
@@ -349,11 +388,12 @@ def _check_errors(run: _Runs) -> None:
 
         return fail
 
-    delegate = _Checking("fails", _claim([0], Registration("fails", prepare)), 1)
-    interpreter = run.interpreter(delegate)
+    delegate = Checking("fails", _claim([0], Registration("fails", prepare)), 1)
+    interpreter = run.made(delegate)
     try:
         run.outputs(interpreter)
     except RuntimeError as error:
-        _expect("text in the message", "text of the check: 100%s" in str(error), True)
+        if run.is_interpreter:
+            expect("text in the message", "text of the check: 100%s" in str(error), True)
     else:
-        _expect("the failure", "none", "an error")
+        expect("the failure", "none", "an error")

@@ -17,7 +17,7 @@ from ctypes import c_size_t, c_void_p
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.delegate import Delegate, StopRequest
 from delegraph.errors import in_words
 from delegraph.native.abi import (
     CALLED,
@@ -41,6 +41,7 @@ class CalledDelegate(Protocol):
     delegate: Delegate
     last_exception: BaseException | None
     profile: Profile | None
+    cancellation: StopRequest | None
 
     @property
     def delegate_name(self) -> str:

@@ -1,14 +1,19 @@
-"""Error about compiled partitions that no delegate runs in an official interpreter."""
+"""Errors about operators that neither a delegate nor the official runtime can run."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
+from delegraph.delegation.placement import Placement
 from delegraph.errors import UnresolvedOpError
 from delegraph.graph.model import Model
 from delegraph.native.litert.delegate import LiteRtDelegate
+from delegraph.operators.op_table import OP_TABLE
 from delegraph.runtime.delegates.compiled_partitions import not_applied
+from delegraph.runtime.unresolved_ops import remedy
+from delegraph.schema.enums import BuiltinOperator
 
 
 def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> UnresolvedOpError:
@@ -23,6 +28,32 @@ def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> Unresol
     lines = [f"Encountered unresolved custom op: {CUSTOM_OP}.", *(f"  {why}" for why in reasons)]
     first = min(partitions)[1]
     return UnresolvedOpError("\n".join(lines), node_index=first, op=CUSTOM_OP)
+
+
+def require_resolved(model: Model, delegates: Sequence[LiteRtDelegate], found: Placement) -> None:
+    """Raise an error if custom operators have neither a delegate nor a kernel of the runtime.
+
+    Args:
+        model: the loaded model file.
+        delegates: the applied delegates.
+        found: placement of the model.
+
+    Raises:
+        UnresolvedOpError: such operators exist; the error names them and what to do.
+    """
+    nodes = [node for node in found.nodes if node.delegate is None and _is_foreign(node.op)]
+    if any(node.op == CUSTOM_OP for node in nodes):
+        raise unloaded_error(model, delegates)
+    if nodes:
+        counts = Counter(node.op for node in nodes)
+        lines = [f"Encountered unresolved custom op: {nodes[0].op}."]
+        for name, count in sorted(counts.items()):
+            lines.append(f"  {name} ({count} node{'s' * (count > 1)}): {remedy(name)}")
+        raise UnresolvedOpError("\n".join(lines), node_index=nodes[0].index, op=nodes[0].op)
+
+
+def _is_foreign(op: str) -> bool:
+    return op not in OP_TABLE and op not in BuiltinOperator.__members__
 
 
 def _reasons(delegates: Sequence[LiteRtDelegate]) -> Iterator[str]:
