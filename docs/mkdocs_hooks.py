@@ -49,6 +49,7 @@ PACKAGES = (
     "micro",
     "native",
     "tools",
+    "aot",
     "scale",
     "testing",
     "json_records",

@@ -34,7 +34,7 @@ ROWS = [
     {"runtime"},
     {"native", "micro"},
     {"tools"},
-    {"testing", "scale"},
+    {"testing", "scale", "aot"},
     {"cli"},
     {"__main__"},
 ]
