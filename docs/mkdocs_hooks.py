@@ -50,6 +50,7 @@ PACKAGES = (
     "compiled_model",
     "native",
     "tools",
+    "aot",
     "scale",
     "testing",
     "json_records",

@@ -35,7 +35,7 @@ ROWS = [
     {"runtime"},
     {"native", "micro", "compiled_model"},
     {"tools"},
-    {"testing", "scale"},
+    {"testing", "scale", "aot"},
     {"cli"},
     {"__main__"},
 ]

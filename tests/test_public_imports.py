@@ -40,6 +40,7 @@ PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("delegat
 PAGE = ROOT / "docs" / "compatibility.md"
 
 PACKAGES = {
+    "aot",
     "arithmetic",
     "compiled_model",
     "delegation",

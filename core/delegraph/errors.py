@@ -22,6 +22,7 @@ DelegraphError
     - ArgumentAttributeError  (AttributeError) an object that lacks what the call reads of it
     - ConfigurationError      a mistake in the user's configuration file
   + PartitionError            (ValueError) a graph that cannot be partitioned
+  + CompilationError          (ValueError) a model that ``delegraph.aot`` cannot compile
   + DelegateError             (RuntimeError) a delegate failed; the message names it and the phase
     - DelegateLoadError       (ValueError) a compiled delegate that cannot be loaded
       + DelegateLibraryError  (OSError) its library is not there, or the system cannot load it
@@ -187,6 +188,10 @@ class CompiledModelError(DelegraphError, RuntimeError):
 
 class PartitionError(DelegraphError, ValueError):
     """A graph that cannot be partitioned: bad node id, bad control edge, or a cycle."""
+
+
+class CompilationError(DelegraphError, ValueError):
+    """A model that ``ai_edge_litert.aot`` asked a delegate to compile could not be compiled."""
 
 
 DelegatePhase = Literal["initialize", "claim", "init", "prepare", "eval", "copy", "free"]

@@ -1,12 +1,14 @@
-"""``--runtime litert``: the same commands in the official interpreter."""
+"""``--runtime litert`` and ``litert2``: the same commands in the official runtimes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.command import Command
+from support.pictured import colour_model, write_pictures
 
 pytest.importorskip("ai_edge_litert")
 
@@ -31,18 +33,25 @@ class Kernel(SimpleDelegateKernelInterface):
 """
 
 
-def test_run_gives_the_same_outputs_in_both_runtimes(delegraph: Command, sines: Path) -> None:
+@pytest.fixture(params=["litert", "litert2"])
+def runtime(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_run_gives_the_same_outputs_in_all_runtimes(
+    delegraph: Command, runtime: str, sines: Path
+) -> None:
     words = ("run", sines, "-d", "sin", "-i", "2.0", "--json")
     ours = delegraph(*words).json
-    theirs = delegraph(*words, "--runtime", "litert").json
+    theirs = delegraph(*words, "--runtime", runtime).json
     assert ours["outputs"] == theirs["outputs"]
     taken = [node["delegate"] for node in theirs["placement"]["nodes"]]
     assert taken[0] == taken[3] == "sin"
     assert theirs["incidents"] == []
 
 
-def test_explain_shows_who_runs_what_there(delegraph: Command, sines: Path) -> None:
-    ran = delegraph("explain", sines, "-d", "sin", "--runtime", "litert")
+def test_explain_shows_who_runs_what_there(delegraph: Command, runtime: str, sines: Path) -> None:
+    ran = delegraph("explain", sines, "-d", "sin", "--runtime", runtime)
     assert ran.code == 0
     start = ran.lines.index("In execution order")
     assert ran.lines[start + 2].startswith("0 sin 1 0 4 B 4 B SIN")
@@ -55,26 +64,27 @@ def test_explain_shows_who_runs_what_there(delegraph: Command, sines: Path) -> N
     "words",
     [
         ("run", "--validate"),
-        ("run", "--time-limit", "1"),
         ("run", "--memory-limit", "1G"),
-        ("explain", "--time-limit", "1"),
+        ("explain", "--table-limit", "100"),
         ("explain", "--partition-policy", "measured"),
         ("explain", "--lock", "lock.json"),
     ],
 )
 def test_what_only_delegraphs_interpreter_has_is_refused(
-    delegraph: Command, sines: Path, words: tuple[str, ...]
+    delegraph: Command, runtime: str, sines: Path, words: tuple[str, ...]
 ) -> None:
     command, option, *value = words
-    ran = delegraph(command, sines, "-d", "sin", "--runtime", "litert", option, *value)
+    ran = delegraph(command, sines, "-d", "sin", "--runtime", runtime, option, *value)
     assert ran.code == 2
     assert f"{option} needs --runtime delegraph" in ran.err
 
 
-def test_failing_delegates_fall_back_there(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+def test_failing_delegates_fall_back_there(
+    delegraph: Command, runtime: str, sines: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "failing.py"
     path.write_text(FAILING)
-    words = ("run", sines, "-i", "2", "--delegate-file", path, "--runtime", "litert", "--json")
+    words = ("run", sines, "-i", "2", "--delegate-file", path, "--runtime", runtime, "--json")
     assert "device lost" in delegraph(*words).err
     ran = delegraph(*words, "--on-failure", "fallback")
     assert ran.code == 0
@@ -86,10 +96,12 @@ def test_failing_delegates_fall_back_there(delegraph: Command, sines: Path, tmp_
     assert "on_failure in LiteRT: 'shadow'; it is one of" in ran.json["error"]["message"]
 
 
-def test_rules_and_require_hold_there(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+def test_rules_and_require_hold_there(
+    delegraph: Command, runtime: str, sines: Path, tmp_path: Path
+) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'exclude'\nnodes = 3\ndelegate = 'sin'")
-    words = (sines, "-d", "sin", "--runtime", "litert", "--no-default-delegates")
+    words = (sines, "-d", "sin", "--runtime", runtime, "--no-default-delegates")
     ran = delegraph("run", *words, "--rules", rules, "--json")
     nodes = ran.json["placement"]["nodes"]
     assert [node["delegate"] for node in nodes] == ["sin", None, None, None, None]
@@ -99,17 +111,61 @@ def test_rules_and_require_hold_there(delegraph: Command, sines: Path, tmp_path:
 
 
 def test_a_rule_that_xnnpack_breaks_exits_with_1(
-    delegraph: Command, sines: Path, tmp_path: Path
+    delegraph: Command, runtime: str, sines: Path, tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("[[rule]]\naction = 'exclude'\noperators = 'ADD'")
     for command in ("run", "explain"):
-        ran = delegraph(command, sines, "-d", "sin", "--runtime", "litert", "--rules", rules)
+        ran = delegraph(command, sines, "-d", "sin", "--runtime", runtime, "--rules", rules)
         assert (ran.code, ran.out) == (1, "")
         assert "XNNPACK has nodes that rules keep from it: node 1 (ADD): rule 1" in ran.err
 
 
-def test_numerics_choose_the_official_kernels(delegraph: Command, sines: Path) -> None:
-    words = ("run", sines, "-i", "0.5", "--runtime", "litert", "--numerics", "reference", "--json")
+def test_numerics_choose_the_official_kernels(
+    delegraph: Command, runtime: str, sines: Path
+) -> None:
+    words = ("run", sines, "-i", "0.5", "--runtime", runtime, "--numerics", "reference", "--json")
     shown = delegraph(*words).json
     assert {node["delegate"] for node in shown["placement"]["nodes"]} == {None}
+
+
+# -- the other commands in CompiledModel -------------------------------------------------------
+
+
+def test_benchmark_and_diff_in_compiled_model(delegraph: Command, sines: Path) -> None:
+    words = (sines, "-d", "sin", "--runtime", "litert2")
+    brief = ("--runs", 3, "--min-seconds", 0, "--warmup-runs", 1, "--warmup-seconds", 0)
+    ran = delegraph("benchmark", *words, *brief, "--op-profile", "--json")
+    assert ran.json["latency"]["count"] == 3
+    found = delegraph("diff", *words, "--reference", "--runtime litert", "--runs", 2, "--json").json
+    assert found["outputs"][0]["raw"]["max"]["max"] < 1e-6
+
+
+def test_a_report_shows_partitions_of_compiled_model(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    words = ("report", sines, "-d", "sin", "--runtime", "litert2", "--benchmark", "-o", page)
+    ran = delegraph(*words, "--runs", 2, "--min-seconds", 0, "--warmup-runs", 1)
+    assert ran.code == 0, ran.err
+    assert "XNNPACK takes 3 in 2 partitions" in page.read_text(encoding="utf-8")
+
+
+def test_evaluate_and_predict_in_compiled_model(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out.npz"
+    np.savez(tmp_path / "rows.npz", x=np.float32([[0], [1], [2]]))
+    words = ("predict", sines, tmp_path / "rows.npz", "-o", output, "-d", "sin", "--processes", 1)
+    ran = delegraph(*words, "--runtime", "litert2")
+    assert ran.code == 0, ran.err
+    x = np.float32([0, 1, 2])
+    np.testing.assert_allclose(np.load(output)["y"].ravel(), np.sin(x) + x + np.sin(2 * x), 1e-6)
+    names = ["red", "green", "blue"]
+    write_pictures(tmp_path / "pictures", names)
+    (tmp_path / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    model = colour_model(tmp_path / "colours.tflite")
+    words = ("evaluate", "classification", model, "--images", tmp_path / "pictures", "--json")
+    files = ("--truth", tmp_path / "names.txt", "--labels", tmp_path / "names.txt")
+    shown = delegraph(*words, *files, "--runtime", "litert2", "--against", "--runtime litert").json
+    assert shown["setups"][1]["drop"]["top-1"]["drop"] == 0

@@ -16,8 +16,7 @@ from delegraph.tools.model_call import Details, ModelCall, declared_shape, model
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
-    from delegraph.native import LiteRtInterpreter
-    from delegraph.runtime.interpreter import Interpreter
+    from delegraph.tools.setup import AnyInterpreter
 
 Batching = Literal["auto", "resize", "pad", "rows"]
 """Way in which rows become calls; see :class:`~delegraph.scale.predictor.Predictor`."""
@@ -49,7 +48,7 @@ class BatchedModel:
         max_batch: int,
     ) -> None:
         self._setup = setup
-        self._spare: Interpreter | LiteRtInterpreter | None = setup.interpreter()
+        self._spare: AnyInterpreter | None = setup.interpreter()
         self._signature = _called_signature(self._spare, signature)
         self._ready: OrderedDict[tuple[tuple[int, ...], ...], _Ready] = OrderedDict()
         self._past_incidents = 0
@@ -196,13 +195,11 @@ class BatchedModel:
 class _Ready:
     """An interpreter allocated for certain input shapes, with the function that calls it."""
 
-    interpreter: Interpreter | LiteRtInterpreter
+    interpreter: AnyInterpreter
     call: ModelCall
 
 
-def _called_signature(
-    interpreter: Interpreter | LiteRtInterpreter, wanted: str | None
-) -> str | None:
+def _called_signature(interpreter: AnyInterpreter, wanted: str | None) -> str | None:
     """Return the signature to call: *wanted*, the model's only one, or None if it has none."""
     known = sorted(interpreter.get_signature_list())
     if wanted is None and len(known) > 1:

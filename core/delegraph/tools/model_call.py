@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,20 +83,33 @@ class ModelCall(Protocol):
         """Return details and values of each output."""
 
 
-def model_call(interpreter: Interpreter, signature: str | None = None) -> ModelCall:
+@runtime_checkable
+class MakesCalls(Protocol):
+    """Interface of a runtime without the methods of interpreters."""
+
+    def call(self, signature: str | None = None) -> ModelCall:
+        """Return the call of the whole model, or of a signature."""
+
+    def get_signature_list(self) -> Any:
+        """Return input and output names of each signature."""
+
+
+def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
     """Return the call of the whole model, or of the given signature.
 
     Raises:
         ArgumentError: the model has no such signature.
     """
-    if signature is None:
-        return _WholeModel(interpreter)
-    known = sorted(interpreter.get_signature_list())
-    if signature not in known:
+    known = [] if signature is None else sorted(interpreter.get_signature_list())
+    if signature is not None and signature not in known:
         have = f"it has {', '.join(map(repr, known))}" if known else "it has none"
         raise ArgumentError(
             f"the model has no signature {signature!r}{did_you_mean(signature, known)}; {have}"
         )
+    if isinstance(interpreter, MakesCalls):
+        return interpreter.call(signature)
+    if signature is None:
+        return _WholeModel(interpreter)
     return _Signature(interpreter.get_signature_runner(signature), signature)
 
 

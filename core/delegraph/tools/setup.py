@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.rules_file import Rules
@@ -24,9 +24,15 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
     from delegraph.native import LiteRtInterpreter
     from delegraph.runtime.interpreter import Interpreter
+    from delegraph.tools.litert2 import LiteRt2Interpreter
 
-Runtime = Literal["delegraph", "litert"]
-"""Name of the interpreter: Delegraph's, or the official one with the same delegates."""
+    AnyInterpreter: TypeAlias = Interpreter | LiteRtInterpreter | LiteRt2Interpreter
+
+Runtime = Literal["delegraph", "litert", "litert2"]
+"""Name of the host: Delegraph's interpreter, the official one, or the official ``CompiledModel``.
+
+All hosts take the same delegates.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,11 @@ class Setup:
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", os.fspath(self.model))
 
-    def interpreter(self, **arguments: Any) -> Interpreter | LiteRtInterpreter:
+    def interpreter(self, **arguments: Any) -> AnyInterpreter:
         """Return a new interpreter with its delegates, before allocation.
 
         Args:
-            arguments: further arguments of the constructor that both runtimes have.
+            arguments: further arguments of the constructor that all runtimes have.
 
         Raises:
             ArgumentError: the runtime lacks an option, the file does not exist, or a value is
@@ -89,7 +95,7 @@ class Setup:
             PluginError: a delegate is missing or broken.
             DelegraphError: the model cannot be used, or a delegate failed.
         """
-        if self.runtime == "litert":
+        if self.runtime != "delegraph":
             return self._litert(arguments)
         from delegraph.runtime.interpreter import Interpreter
 
@@ -117,12 +123,15 @@ class Setup:
         """Isolation of delegates, from the attributes ``isolate`` and ``timeout``."""
         return Isolation(self.isolate, self.timeout)
 
-    def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter:
-        from delegraph.native import LiteRtInterpreter
-
+    def _litert(self, arguments: dict[str, Any]) -> LiteRtInterpreter | LiteRt2Interpreter:
         for name in self.own_runtime_only():
             raise ArgumentError(f"{name} needs runtime='delegraph': the official one has none")
-        return LiteRtInterpreter(
+        host: type[LiteRtInterpreter | LiteRt2Interpreter]
+        if self.runtime == "litert":
+            from delegraph.native import LiteRtInterpreter as host
+        else:
+            from delegraph.tools.litert2 import LiteRt2Interpreter as host
+        return host(
             model_path=self.model,
             delegates=self.requested_delegates(),
             num_threads=self.threads,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,19 @@ def test_a_compiled_chain_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> 
     x = np.float32([1, -2, 3])
     for host in (Interpreter, LiteRtInterpreter):
         with host(model_content=content) as interpreter:
+            np.testing.assert_allclose(run(interpreter, x), np.tanh(x) ** 2, rtol=1e-5)
+
+
+def test_a_target_of_litert_s_aot_gives_a_file_that_runs(tmp_path: Path) -> None:
+    aot = pytest.importorskip("ai_edge_litert.aot.aot_compile")
+    from delegraph.aot import DelegraphTarget
+
+    path = tmp_path / "chain.tflite"
+    path.write_bytes(chain("TANH", "SQUARE"))
+    made = aot.aot_compile(str(path), target=[DelegraphTarget("jax")], keep_going=False)
+    x = np.float32([1, -2, 3])
+    for host in (Interpreter, LiteRtInterpreter):
+        with host(model_path=str(made.models[0].path)) as interpreter:
             np.testing.assert_allclose(run(interpreter, x), np.tanh(x) ** 2, rtol=1e-5)
 
 

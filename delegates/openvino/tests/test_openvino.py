@@ -10,6 +10,7 @@ import pytest
 
 from delegraph import ActivationFunctionType, Interpreter, load_delegate
 from delegraph.errors import NodeError
+from delegraph.native import LiteRtInterpreter
 from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.tools import compile_model
@@ -56,6 +57,22 @@ def test_a_float_model_runs_whole_as_by_the_kernels() -> None:
     interpreter = opened(DIGITS / "digits_float.tflite")
     assert all(node.delegate for node in interpreter.placement.nodes)
     np.testing.assert_allclose(result(interpreter, values), result(plain, values), 1e-4, 1e-5)
+
+
+def test_a_target_of_litert_s_aot_gives_a_file_that_runs_equally(tmp_path: Path) -> None:
+    aot = pytest.importorskip("ai_edge_litert.aot.aot_compile")
+    from delegraph.aot import DelegraphTarget
+
+    model = DIGITS / "digits_float.tflite"
+    target = DelegraphTarget("openvino", options={"device": "CPU"})
+    made = aot.aot_compile(str(model), str(tmp_path), target=[target], keep_going=False)
+    assert made.models[0].partition_stats.subgraph_stats[0].num_ops_offloaded == 15
+    values = np.random.default_rng(1).random((1, 8, 8, 1), np.float32)
+    expected = result(opened(model), values)
+    for host in (Interpreter, LiteRtInterpreter):
+        interpreter = host(model_path=str(made.models[0].path))
+        interpreter.allocate_tensors()
+        np.testing.assert_array_equal(result(interpreter, values), expected)
 
 
 def test_8_bit_nodes_need_the_option() -> None:

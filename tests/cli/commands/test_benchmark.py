@@ -27,7 +27,7 @@ def add(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+@pytest.mark.parametrize("runtime", ["delegraph", "litert", "litert2"])
 def test_it_runs_so_often_on_either_runtime(delegraph: Command, sines: Path, runtime: str) -> None:
     shown = delegraph("benchmark", sines, "--runtime", runtime, *BRIEF, "--json").json
     assert (len(shown["samples"]["warmup"]), len(shown["samples"]["runs"])) == (2, 3)

@@ -98,7 +98,7 @@ def test_inspect_tells_of_compiled_partitions(
     assert any(line.startswith("runs no: it was compiled by fake-engine 1.0 as") for line in lines)
 
 
-@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+@pytest.mark.parametrize("runtime", ["delegraph", "litert", "litert2"])
 def test_explain_and_run_name_the_package_that_is_missing(
     compiled: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch, runtime: str
 ) -> None:

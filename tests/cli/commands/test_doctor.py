@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Interpreter, __version__
 from delegraph.errors import DefaultDelegateWarning
 from delegraph.runtime.delegates.requested_delegates import as_delegate
 from support.by_name import ByName, sines
@@ -21,8 +21,10 @@ def test_a_sound_machine_is_shown(
     environment["DELEGRAPH_DEFAULT_DELEGATES"] = ""
     ran = fresh_delegraph("doctor", XDG_CACHE_HOME=str(tmp_path), **environment)
     assert (ran.code, ran.err) == (0, "")
-    for title in ("Machine", "Versions", "Plugins", "Caches"):
+    for title in ("Machine", "Versions", "Hosts", "Plugins", "Caches"):
         assert title in ran.lines
+    assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
+    assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
     assert "good fake-good 1.0 ok" in ran.lines
     assert "By default: no delegate (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
@@ -39,7 +41,7 @@ def test_what_is_broken_exits_with_1(fresh_delegraph: Command, tmp_path: Path) -
     shown = fresh_delegraph("doctor", "--json", **environment)
     assert shown.code == 1
     assert shown.json["ok"] is False
-    assert {"processor", "system", "python", "versions", "caches", "variables"} < shown.json.keys()
+    assert {"processor", "system", "versions", "hosts", "caches", "variables"} < shown.json.keys()
     assert [p["outcome"] for p in shown.json["plugins"] if p["name"] == "broken"] == ["failed"]
     assert shown.json["findings"][0]["level"] == "error"
 

@@ -57,7 +57,7 @@ def test_json_holds_partitions_nodes_and_stages(delegraph: Command, sines: Path)
     ]
 
 
-@pytest.mark.parametrize("runtime", ["delegraph", "litert"])
+@pytest.mark.parametrize("runtime", ["delegraph", "litert", "litert2"])
 def test_nothing_runs_operators_that_nobody_has(
     delegraph: Command, custom: Path, sines: Path, runtime: str
 ) -> None:

@@ -52,9 +52,9 @@ def named(found: Bisection) -> list[list[int]]:
     return [[node.index for node in culprit.nodes] for culprit in found.culprits]
 
 
-@pytest.fixture(params=["delegraph", "litert"])
+@pytest.fixture(params=["delegraph", "litert", "litert2"])
 def runtime(request: pytest.FixtureRequest) -> str:
-    if request.param == "litert":
+    if request.param != "delegraph":
         pytest.importorskip("ai_edge_litert")
     return str(request.param)
 

@@ -47,7 +47,7 @@ def test_the_wrong_node_shows_when_each_is_alone(chain: str, runtime: str) -> No
     assert any("4 partitions here, 1 without" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "litert2"])
 def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
     found = diff_layers(setup, inner="exposed", runs=2)
@@ -57,7 +57,7 @@ def test_exposed_tensors_show_inside_of_one_partition(chain: str, runtime: str) 
     assert not found.notes
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "litert2"])
 def test_what_a_partition_keeps_to_itself_is_said(chain: str, runtime: str) -> None:
     setup = setup_of(chain, runtime, with_kernel(WrongProduct)())
     layers = by_name(diff_layers(setup, runs=1).layers)
@@ -149,7 +149,7 @@ def test_partitions_of_the_reference_hide_their_tensors_too(chain: str) -> None:
     assert layers["a"].drift_note == "in the reference inside partition 0 of careful"
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "litert2"])
 @pytest.mark.parametrize("signature", ["negate", "wave"])
 def test_signatures_have_layers_too(tmp_path: Path, runtime: str, signature: str) -> None:
     setup = setup_of(file(tmp_path, two_signatures()), runtime)
@@ -203,7 +203,7 @@ def loop(folder: Path) -> str:
     return file(folder, subgraphs_model([main, condition, body]))
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("runtime", [*RUNTIMES, "litert2"])
 def test_a_loop_is_one_layer(tmp_path: Path, runtime: str) -> None:
     setup = setup_of(loop(tmp_path), runtime)
     reference = setup_of(setup.model, "delegraph")

@@ -1,4 +1,4 @@
-"""``delegraph doctor``: a report of the machine, versions, plugins and caches."""
+"""``delegraph doctor``: a report of the machine, versions, hosts, plugins and caches."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from delegraph.runtime.delegates.failure_memory import KnownFailure
     from delegraph.tools.default_delegates import DefaultDelegates
+    from delegraph.tools.hosts import Host
     from delegraph.tools.machine_report import Cache, MachineReport
     from delegraph.tools.plugin_survey import SurveyedPlugin
 
@@ -37,7 +38,7 @@ SHOWN_FAILURES = 10
 @json_option
 @diagnosis_options
 def command(time_limit: float, as_json: bool) -> int:
-    """Look for what is wrong: versions, plugins, caches.
+    """Look for what is wrong: versions, hosts, plugins, caches.
 
     The output has all facts that a fault report needs. Another process imports every delegate's own
     module, so it may take a while. The exit code is 1 if something is broken.
@@ -47,12 +48,13 @@ def command(time_limit: float, as_json: bool) -> int:
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
     from delegraph.tools.default_delegates import defaults_among
+    from delegraph.tools.hosts import hosts
     from delegraph.tools.machine_report import check_machine, machine_report
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
     with progress("looking at the machine and importing the delegates"):
-        report = machine_report()
+        report, found_hosts = machine_report(), hosts()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
         by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
         distributions = [each.plugin.distribution for each in surveyed]
@@ -63,6 +65,7 @@ def command(time_limit: float, as_json: bool) -> int:
         plugins = [_plugin(each) for each in surveyed]
         shown = to_json(findings)
         offered = {
+            "hosts": to_json(found_hosts),
             "plugins": plugins,
             "by_default": by_default.to_json(),
             "default_failures": to_json(failures),
@@ -70,7 +73,7 @@ def command(time_limit: float, as_json: bool) -> int:
         print_json({"ok": is_ok, **to_json(report), **offered, "findings": shown})
     else:
         out = console()
-        _print(out, report, surveyed, by_default)
+        _print(out, report, found_hosts, surveyed, by_default)
         _print_failures(out, failures)
         heading(out, "Findings" if findings else "All is well")
         print_findings(out, findings)
@@ -92,6 +95,7 @@ def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
 def _print(
     out: Console,
     report: MachineReport,
+    hosts: Sequence[Host],
     plugins: Sequence[SurveyedPlugin],
     by_default: DefaultDelegates,
 ) -> None:
@@ -109,6 +113,9 @@ def _print(
     heading(out, "Versions")
     versions = [(name, found or "not installed") for name, found in report.versions.items()]
     print_table(out, ("distribution", "version"), versions)
+    heading(out, "Hosts")
+    states = [(h.runtime, h.package, h.api, h.refusal or "works") for h in hosts]
+    print_table(out, ("--runtime", "package", "class", "delegates"), states)
     heading(out, "Plugins")
     columns = ("plugin", "distribution", "version", "outcome")
     described = [

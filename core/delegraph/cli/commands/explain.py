@@ -71,7 +71,7 @@ def command(**options: Any) -> int:
     for --partition-policy measured.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
-    if request.setup.runtime == "litert":
+    if request.setup.runtime != "delegraph":
         return _explain_litert(request)
     return _explain(request) if request.check is None else _check(request, request.check)
 

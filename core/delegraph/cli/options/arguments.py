@@ -213,10 +213,11 @@ def runtime_option(command: Command) -> Command:
     """Add ``--runtime``: the name of the interpreter that runs the model."""
     return click.option(
         "--runtime",
-        type=click.Choice(["delegraph", "litert"]),
+        type=click.Choice(["delegraph", "litert", "litert2"]),
         default="delegraph",
         show_default=True,
-        help="Run in Delegraph's interpreter, or in the official one with the same delegates.",
+        help="Run in Delegraph's interpreter, in the official Interpreter (litert) or in the "
+        "official CompiledModel (litert2), with the same delegates.",
     )(command)
 
 

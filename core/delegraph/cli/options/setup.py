@@ -149,6 +149,6 @@ def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
 
 
 def _require_known_to_runtime(setup: Setup) -> None:
-    if setup.runtime == "litert":
+    if setup.runtime != "delegraph":
         for name in setup.own_runtime_only():
             raise click.UsageError(f"--{name.replace('_', '-')} needs --runtime delegraph")

@@ -91,6 +91,11 @@ def _library() -> ctypes.PyDLL:
     return library
 
 
+def exported_function(name: str) -> Any:
+    """Return a function of the library, which is called with the GIL held."""
+    return getattr(_library(), name)
+
+
 def _call(name: str, *arguments: Any) -> None:
     status = getattr(_library(), name)(*arguments)
     if status != OK:

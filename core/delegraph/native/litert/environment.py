@@ -191,7 +191,12 @@ def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
 
 
 def _handle(environment: Any) -> int:
-    """Return the address of the C environment that a Python ``Environment`` holds.
+    """Return the address of the C environment that a Python ``Environment`` holds."""
+    return c_void_p.from_address(capsule_address(environment) + _HANDLE).value or 0
+
+
+def capsule_address(environment: Any) -> int:
+    """Return the address of the C++ object that a Python ``Environment`` holds.
 
     Raises:
         ValueError: the environment is closed.
@@ -201,10 +206,9 @@ def _handle(environment: Any) -> int:
     get.restype, get.argtypes = c_void_p, [py_object, c_char_p]
     capsule = environment.capsule
     try:
-        address = get(capsule, _CAPSULE)
+        return int(get(capsule, _CAPSULE))
     except ValueError as error:
         raise UnsupportedRuntimeError(f"the environment's capsule is unknown: {error}") from error
-    return c_void_p.from_address(address + _HANDLE).value or 0
 
 
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:

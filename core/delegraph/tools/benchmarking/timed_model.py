@@ -21,8 +21,7 @@ from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
-    from delegraph.native import LiteRtInterpreter
-    from delegraph.runtime.interpreter import Interpreter
+    from delegraph.tools.setup import AnyInterpreter
 
 INIT = ("create delegates", "load", "apply delegates", "allocate")
 """Names of the stages that make a model ready to run."""
@@ -44,7 +43,7 @@ class TimedModel:
     """
 
     setup: Setup
-    interpreter: Interpreter | LiteRtInterpreter
+    interpreter: AnyInterpreter
     call: ModelCall
     inputs: Sequence[GivenInput]
     values: Sequence[NDArray[Any]]
@@ -126,6 +125,11 @@ def _import_runtime(setup: Setup) -> None:
         from delegraph.native.litert.installed_runtimes import interpreter_module
 
         interpreter_module(None)
+    elif setup.runtime == "litert2":
+        import delegraph.native.litert.compiled_model
+        from delegraph.native.litert.installed_runtimes import compiled_model_module
+
+        compiled_model_module()
     else:
         import delegraph.runtime.interpreter  # noqa: F401 - imported only
 

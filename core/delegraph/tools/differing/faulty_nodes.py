@@ -154,7 +154,7 @@ def bisect(
         PluginError: a delegate is missing or broken.
         DelegraphError: the reference cannot run its model on these inputs.
     """
-    if setup.runtime == "litert":
+    if setup.runtime != "delegraph":
         setup = replace(setup, use_default_delegates=False)
     reference = _without_delegates(setup) if reference is None else reference
     rules = _rules_of(setup)

@@ -21,7 +21,7 @@ from delegraph.tools.evaluation.identity import identity
 from delegraph.tools.evaluation.journal import Entry, Journal
 from delegraph.tools.evaluation.task import Outputs, Row, Sample, Task
 from delegraph.tools.latency import Latency
-from delegraph.tools.model_call import Details
+from delegraph.tools.model_call import Details, model_call
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
 
@@ -80,8 +80,9 @@ class _Host:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self._interpreter = setup.interpreter()
-        self.inputs: list[Details] = list(self._interpreter.get_input_details())
-        self.outputs: list[Details] = list(self._interpreter.get_output_details())
+        self._call = model_call(self._interpreter)
+        self.inputs: list[Details] = self._call.input_details()
+        self.outputs: list[Details] = self._call.output_details()
         self._shapes: list[tuple[int, ...]] | None = None
 
     def __enter__(self) -> _Host:
@@ -92,24 +93,16 @@ class _Host:
 
     def run(self, values: Sequence[NDArray[Any]]) -> tuple[Outputs, float]:
         """Return the outputs for *values*, and the seconds of ``invoke``."""
-        self._allocate([array.shape for array in values])
+        shapes = [array.shape for array in values]
+        if shapes != self._shapes:
+            self._call.allocate(values)
+            self._shapes = shapes
         self._interpreter.reset_all_variables()  # a sample's answer must not depend on the order
-        for entry, array in zip(self.inputs, values, strict=True):
-            self._interpreter.set_tensor(entry["index"], array)
+        self._call.fill(values)
         begin = time.perf_counter()
-        self._interpreter.invoke()
+        self._call.invoke()
         seconds = time.perf_counter() - begin
-        details = self._interpreter.get_output_details()
-        return [(entry, self._interpreter.get_tensor(entry["index"])) for entry in details], seconds
-
-    def _allocate(self, shapes: list[tuple[int, ...]]) -> None:
-        if shapes == self._shapes:
-            return
-        for entry, shape in zip(self._interpreter.get_input_details(), shapes, strict=True):
-            if tuple(entry["shape"]) != shape:
-                self._interpreter.resize_tensor_input(entry["index"], shape)
-        self._interpreter.allocate_tensors()
-        self._shapes = shapes
+        return self._call.outputs(), seconds
 
 
 class _Run:

@@ -15,7 +15,7 @@ def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
     arena has at least this size. Nothing is yielded for LiteRT, which does not report when its
     nodes run.
     """
-    if recording.setup.runtime == "litert":
+    if recording.setup.runtime != "delegraph":
         return
     origin = recording.runs[0].start
     for run in recording.runs:

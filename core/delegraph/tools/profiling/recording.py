@@ -130,7 +130,7 @@ class Recording:
 
     def notes(self) -> Iterator[str]:
         """Yield texts about data that are missing."""
-        if self.setup.runtime == "litert":
+        if self.setup.runtime != "delegraph":
             yield (
                 "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
                 "written in Python are listed, all else is the time outside of nodes"

@@ -34,11 +34,11 @@ from delegraph.tools.reporting.times import benchmark_json, profile_json
 from delegraph.tools.setup import Setup
 
 if TYPE_CHECKING:
-    from delegraph.native import LiteRtInterpreter
     from delegraph.tools.benchmarking.comparison import Comparison
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.differing.layers import LayersDifference
     from delegraph.tools.profiling.op_profile import OpProfile
+    from delegraph.tools.setup import AnyInterpreter
 
 FORMAT = 1
 """Version of the JSON format; it is raised when programs that read it must change."""
@@ -136,7 +136,7 @@ def report(
     return Report(Path(setup.model).name, data)
 
 
-def _allocated(interpreter: Interpreter | LiteRtInterpreter) -> str | None:
+def _allocated(interpreter: AnyInterpreter) -> str | None:
     """Allocate the tensors; return the error as text if that fails, otherwise None.
 
     The report shows a custom operator that nothing can run, so it is no reason to stop.
@@ -150,13 +150,13 @@ def _allocated(interpreter: Interpreter | LiteRtInterpreter) -> str | None:
     return None
 
 
-def _explanation(interpreter: Interpreter | LiteRtInterpreter, model: Model) -> Explanation:
+def _explanation(interpreter: AnyInterpreter, model: Model) -> Explanation:
     if isinstance(interpreter, Interpreter):
         return explain(interpreter)
     return explain_placement(interpreter.placement, model)
 
 
-def _shapes(interpreter: Interpreter | LiteRtInterpreter) -> Shapes:
+def _shapes(interpreter: AnyInterpreter) -> Shapes:
     """Return the present shapes of tensors; the official interpreter knows the first subgraph's."""
     count = interpreter.num_subgraphs() if isinstance(interpreter, Interpreter) else 1
     return {
@@ -165,7 +165,7 @@ def _shapes(interpreter: Interpreter | LiteRtInterpreter) -> Shapes:
     }
 
 
-def _details(interpreter: Interpreter | LiteRtInterpreter, number: int) -> list[dict[str, Any]]:
+def _details(interpreter: AnyInterpreter, number: int) -> list[dict[str, Any]]:
     if isinstance(interpreter, Interpreter):
         return interpreter.get_tensor_details(number)
     found: list[dict[str, Any]] = interpreter.get_tensor_details()

@@ -1,0 +1,87 @@
+"""Environments whose LiteRT prints errors only, and no INFO and WARNING lines.
+
+LiteRT's Python classes have no such option. Its C function that creates environments has one, for
+the whole process and one copy of the library. ``libLiteRt`` exports its function. That of the copy
+in the Python classes is the first in a table to which each Python environment refers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from ctypes import POINTER, PYFUNCTYPE, Structure, byref, c_int, c_int64, c_void_p
+from typing import Any
+
+from delegraph.native.litert.accelerator_functions import exported_function
+from delegraph.native.litert.environment import capsule_address
+from delegraph.native.litert.guard import is_known
+from delegraph.native.litert.installed_runtimes import compiled_model_runtime
+
+VERSIONS = {"2.3.0"}
+"""Versions of ``ai_edge_litert`` in which the table was found where it is expected."""
+
+_PROXY = 32
+"""Offset of the pointer to the function table's holder in the C++ object of the capsule."""
+
+_ACCELERATORS, _LEAST_SEVERITY = 24, 25
+"""Tags of options: which accelerators are registered, and which messages are printed."""
+
+_INTEGER, _ERROR = 2, 3
+
+
+class _Option(Structure):
+    _fields_ = (("tag", c_int), ("type", c_int64), ("value", c_int64))
+
+
+_Options = _Option * 2
+_CREATE = PYFUNCTYPE(c_int, c_int, POINTER(_Option), POINTER(c_void_p))
+
+_is_quiet = False
+
+
+def quiet_environment(module: Any) -> Any:
+    """Return a new official ``Environment``; from the first call on, LiteRT prints errors only.
+
+    An untested version goes on printing everything.
+
+    Args:
+        module: ``ai_edge_litert.compiled_model``.
+    """
+    global _is_quiet
+    runtime = compiled_model_runtime(module)
+    if _is_quiet or runtime.version not in VERSIONS or not is_known(runtime):
+        return module.Environment.create()
+    with _stderr_discarded():  # LiteRT's first environment prints before it can be told
+        environment = module.Environment.create()
+        holder = c_void_p.from_address(capsule_address(environment) + _PROXY).value or 0
+        table = c_void_p.from_address(holder).value or 0
+        address = c_void_p.from_address(table).value or 0
+        options = _Options(
+            _Option(_ACCELERATORS, _INTEGER, 0), _Option(_LEAST_SEVERITY, _INTEGER, _ERROR)
+        )
+        for create in (_CREATE(address), exported_function("LiteRtCreateEnvironment")):
+            create(len(options), options, byref(c_void_p()))  # one for each copy of the library
+    _is_quiet = True
+    return environment
+
+
+@contextlib.contextmanager
+def _stderr_discarded() -> Iterator[None]:
+    """Point the descriptor of standard error to the null device."""
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    try:
+        kept = os.dup(2)
+    except OSError:  # closed since Python started
+        yield
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(null)

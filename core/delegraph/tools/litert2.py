@@ -1,0 +1,339 @@
+"""``LiteRt2Interpreter``: the official ``CompiledModel`` with what tools need of an interpreter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.incident import Incident
+from delegraph.delegation.placement import Placement
+from delegraph.errors import ArgumentError, StateError, UnsupportedModelError
+from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.loader import load_model
+from delegraph.graph.model import Model, Signature, TensorSpec
+from delegraph.native.litert.compiled_model import compiled_model
+from delegraph.native.litert.installed_runtimes import compiled_model_module
+from delegraph.native.litert.quiet import quiet_environment
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.requested_delegates import AnyDelegate
+from delegraph.runtime.details import signature_details, tensor_details
+from delegraph.runtime.execution.profile import Profile
+from delegraph.runtime.members import ClosedByWith
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.schema.enums import TensorType
+
+Details = Mapping[str, Any]
+Shapes = Sequence[tuple[int, ...]]
+
+_KERNEL_MODES = {
+    OpResolverType.AUTO: "DELEGATE",
+    OpResolverType.BUILTIN_REF: "REFERENCE",
+    OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES: "BUILTIN",
+}
+"""Mapping from the resolver types of set-ups to the members of ``CpuKernelMode``."""
+
+_ARGUMENTS = {"placement", "limits", "failures", "cache_dir"}
+
+
+class LiteRt2Interpreter(ClosedByWith):
+    """Runs a model in the official ``CompiledModel``, with delegates written in Python.
+
+    LiteRT prints errors only from then on; see :mod:`delegraph.native.litert.quiet`.
+
+    Args:
+        model_path: path of a ``.tflite`` file.
+        delegates: as in ``delegraph.Interpreter``.
+        num_threads: number of threads; None for LiteRT's default, which is one.
+        experimental_op_resolver_type: official kernels, with XNNPACK or without it.
+        on_loaded: is called when the file is loaded.
+        arguments: ``placement``, ``limits``, ``failures``, ``cache_dir`` of ``compiled_model``.
+
+    Raises:
+        ArgumentError: an argument is wrong or unknown, or the file does not exist.
+        MalformedModelError: the model is damaged.
+        PluginError: a named delegate is missing or broken.
+        PlacementError: the placement does not satisfy ``placement``.
+        UnsupportedModelError: the model has variable tensors.
+        UnsupportedRuntimeError: there is no official ``CompiledModel``, or it has unknown structs.
+    """
+
+    def __init__(
+        self,
+        model_path: str,
+        *,
+        delegates: Sequence[AnyDelegate] | None = None,
+        num_threads: int | None = None,
+        experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
+        on_loaded: Callable[[], object] | None = None,
+        **arguments: Any,
+    ) -> None:
+        unknown = sorted(arguments.keys() - _ARGUMENTS)
+        if unknown:
+            raise ArgumentError(
+                f"the official CompiledModel has no {unknown[0]}; runtime='litert' has it"
+            )
+        self._model = load_model(model_path)
+        if on_loaded is not None:
+            on_loaded()
+        self._calls: dict[str | None, LiteRt2Call] = {}
+        module = compiled_model_module()
+        mode = module.CpuKernelMode[_KERNEL_MODES[experimental_op_resolver_type]]
+        cpu = module.CpuOptions(num_threads=num_threads or 1, kernel_mode=mode)
+        options = module.Options(cpu_options=cpu)
+        try:
+            self._official: Any = compiled_model(
+                self._model,
+                delegates,
+                environment=quiet_environment(module),
+                options=options,
+                **arguments,
+            )
+        except RuntimeError as error:
+            if "Failed to load model" in str(error):
+                _require_no_variables(self._model)
+            raise
+
+    @property
+    def official(self) -> Any:
+        """The official object.
+
+        Raises:
+            StateError: it is closed.
+        """
+        if self._official is None:
+            raise StateError("the interpreter is closed")
+        return self._official
+
+    def call(self, signature: str | None = None) -> LiteRt2Call:
+        """Return the call of a signature; None means the model's first subgraph.
+
+        Raises:
+            ArgumentError: no signature calls the first subgraph.
+        """
+        if signature not in self._calls:
+            self._calls[signature] = LiteRt2Call(self, self._model, signature)
+        return self._calls[signature]
+
+    def get_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
+        """Return names and tensor indices of each signature."""
+        return signature_details(self._model.signatures)
+
+    def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
+        """Return the details of a subgraph's tensors with the shapes that the file declares."""
+        return [_details(spec) for spec in self._model.subgraphs[subgraph_index].tensors]
+
+    def allocate_tensors(self) -> None:
+        """Allocate the first subgraph for its present input shapes."""
+        self.call().allocate_inputs()
+
+    def reset_all_variables(self) -> None:
+        """Do nothing: CompiledModel refuses models with variable tensors."""
+
+    @property
+    def placement(self) -> Placement:
+        """Delegate and partition of each node, XNNPACK's included."""
+        placement: Placement = self.official.placement
+        return placement
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Failures of delegates after which the model went on."""
+        incidents: tuple[Incident, ...] = self.official.incidents
+        return incidents
+
+    def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
+        """Record the nodes of Python delegates and their own events; see ``Profile``."""
+        found: AbstractContextManager[Profile] = self.official.profile(
+            whole_partitions=whole_partitions
+        )
+        return found
+
+    def close(self) -> None:
+        """Release the model and its delegates; later calls raise."""
+        if self._official is not None:
+            self._official.close()
+            self._official = None
+
+
+class LiteRt2Call:
+    """A way to call the model, as ``ModelCall`` describes it, by one of its signatures.
+
+    Args:
+        host: the interpreter.
+        model: its model.
+        signature: name of the signature; None means the whole model, with the tensors' own names.
+    """
+
+    def __init__(self, host: LiteRt2Interpreter, model: Model, signature: str | None) -> None:
+        self._host = host
+        found = _signature(model, signature)
+        self._number = 0 if found is None else host.official.get_signature_index(found.key)
+        official = host.official.get_signature_by_index(self._number)
+        self._key = official["key"]
+        self._inputs, self._outputs = (
+            _tensors(model, found, side, official[side], is_named=signature is not None)
+            for side in ("inputs", "outputs")
+        )
+        for tensor in (*self._inputs, *self._outputs):
+            if tensor.spec.type is TensorType.STRING:
+                raise UnsupportedModelError(
+                    f"the official CompiledModel has no buffers for strings, such as "
+                    f"{tensor.name!r}; runtime 'litert' runs the model"
+                )
+        self._shapes: Shapes | None = None
+        self._buffers: tuple[list[Any], list[Any]] = [], []
+
+    def input_details(self) -> list[Details]:
+        """Return the details of each input."""
+        return self._details(self._inputs, self._host.official.get_input_tensor_details)
+
+    def output_details(self) -> list[Details]:
+        """Return the details of each output."""
+        return self._details(self._outputs, self._host.official.get_output_tensor_details)
+
+    def _details(self, tensors: Sequence[_Named], present: Callable[[str], Any]) -> list[Details]:
+        if not tensors:
+            return []  # the runtime would raise an error
+        shapes = {name: details["shape"] for name, details in present(self._key).items()}
+        return [_details(t.spec, t.name, shapes.get(t.official_name)) for t in tensors]
+
+    def allocate(self, values: Sequence[NDArray[Any]]) -> None:
+        """Resize the inputs to the shapes of *values*, and allocate."""
+        self._allocate([array.shape for array in values])
+
+    def allocate_inputs(self) -> None:
+        """Allocate for the present shapes of the inputs."""
+        self._allocate([tuple(entry["shape"].tolist()) for entry in self.input_details()])
+
+    def _allocate(self, shapes: Shapes) -> None:
+        official = self._host.official
+        if shapes == self._shapes:
+            return
+        for index, (entry, shape) in enumerate(zip(self.input_details(), shapes, strict=True)):
+            if tuple(entry["shape"].tolist()) != shape:
+                official.resize_input_tensor(index, list(shape), self._number, strict=False)
+        self.output_details()  # which makes the runtime allocate
+        self._buffers = (
+            official.create_input_buffers(self._number),
+            official.create_output_buffers(self._number),
+        )
+        self._shapes = shapes
+
+    def fill(self, values: Sequence[NDArray[Any]]) -> None:
+        """Copy the values of all inputs, in the order of the details.
+
+        Raises:
+            ArgumentError: a value has another type or shape than its input.
+        """
+        shapes = self._shapes or ()
+        for buffer, tensor, shape, array in zip(
+            self._buffers[0], self._inputs, shapes, values, strict=True
+        ):
+            expected = NUMPY_DTYPES[tensor.spec.type]
+            if array.dtype != expected or array.shape != shape:
+                raise ArgumentError(
+                    f"input {tensor.name!r} is {array.dtype}{list(array.shape)}, expected "
+                    f"{expected}{list(shape)}"
+                )
+            buffer.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+
+    def prepare(self, values: Sequence[NDArray[Any]]) -> None:
+        """Call :meth:`allocate`, then :meth:`fill`."""
+        self.allocate(values)
+        self.fill(values)
+
+    def invoke(self) -> None:
+        """Run the model on the present inputs."""
+        self._host.official.run_by_index(self._number, *self._buffers)
+
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of each output."""
+        found = zip(self.output_details(), self._buffers[1], strict=True)
+        return [(entry, _read(buffer, entry)) for entry, buffer in found]
+
+
+def _require_no_variables(model: Model) -> None:
+    """Raise an error if a model has variable tensors, for which the runtime loads no model."""
+    tensors = (tensor for graph in model.subgraphs for tensor in graph.tensors)
+    variable = next((tensor for tensor in tensors if tensor.is_variable), None)
+    if variable is not None:
+        raise UnsupportedModelError(
+            f"the official CompiledModel loads no model with variable tensors, such as tensor "
+            f"{variable.index} {variable.name!r}; runtime 'litert' runs it"
+        )
+
+
+class _Named(NamedTuple):
+    """A tensor with the name that this kind of call shows, and the official name."""
+
+    spec: TensorSpec
+    name: str
+    official_name: str
+
+
+def _signature(model: Model, wanted: str | None) -> Signature | None:
+    """Return the signature to call; None for a model without signatures."""
+    for signature in model.signatures:
+        if signature.key == wanted or (wanted is None and signature.subgraph_index == 0):
+            return signature
+    if not model.signatures:
+        return None
+    raise ArgumentError(
+        "CompiledModel runs signatures only, and no signature calls the model's first subgraph; "
+        f"name one of: {', '.join(sorted(s.key for s in model.signatures))}"
+    )
+
+
+def _tensors(
+    model: Model,
+    signature: Signature | None,
+    side: Literal["inputs", "outputs"],
+    names: Sequence[str],
+    *,
+    is_named: bool,
+) -> list[_Named]:
+    """Return the tensors of one side of a signature in the runtime's order.
+
+    Args:
+        model: the model.
+        signature: the signature; None means the first subgraph.
+        side: the side.
+        names: the runtime's names of the tensors.
+        is_named: whether the call shows these names, and not those of the tensors.
+    """
+    graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
+    if signature is None:
+        indices: Sequence[int] = getattr(graph, side)
+    else:
+        indices = [getattr(signature, side)[name] for name in names]
+    specs = [graph.tensors[index] for index in indices]
+    return [
+        _Named(spec, name if is_named else spec.name, name)
+        for spec, name in zip(specs, names, strict=True)
+    ]
+
+
+def _details(
+    spec: TensorSpec, name: str | None = None, shape: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Return the details of a tensor, with another name and its present shape."""
+    details = tensor_details(Tensor.from_spec(spec, None))
+    if name is not None:
+        details["name"] = name
+    if shape is not None:
+        details["shape"] = np.array(shape, np.int32)
+    return details
+
+
+def _read(buffer: Any, details: Details) -> NDArray[Any]:
+    """Return the values of an output; the runtime reads types that it does not list as bytes."""
+    dtype, shape = np.dtype(details["dtype"]), details["shape"].tolist()
+    count = math.prod(shape) * dtype.itemsize
+    found = buffer.read(count, np.uint8) if count else np.empty(0, np.uint8)
+    values: NDArray[Any] = found.view(dtype).reshape(shape)
+    return values
