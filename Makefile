@@ -34,8 +34,8 @@ PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
 COMPILED := delegates/numba_cpu/
 PURE := $(filter-out $(COMPILED),$(dir $(PROJECTS)))
 
-# Python compiles a module when it is first imported, and keeps that: most of what pip installs is never
-# imported, and what starts many processes should compile nothing twice.
+# pip need not compile modules: Python does when it first imports one, and most are never imported. It keeps
+# what it has compiled, since tests start many processes.
 export PIP_NO_COMPILE := 1
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -290,7 +290,7 @@ $(VENV)/created:
 	@touch $@
 
 # Kernels are compiled while the other packages are installed: the two sets have nothing in common.
-JOBS := $(MAKE) --no-print-directory --jobs 2
+JOBS := $(MAKE) --silent --jobs 2
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
 	@$(JOBS) $(VENV)/installed-kernels $(VENV)/installed-packages
@@ -302,7 +302,7 @@ $(VENV)/installed-kernels: $(VENV)/created $(COMPILED)pyproject.toml
 	@$(PIP) install --quiet --no-deps --editable ./$(COMPILED)
 	@touch $@
 
-# One build environment for all of them is $(VENV).
+# They are built in $(VENV) itself, which takes less than an environment for each.
 $(VENV)/installed-packages: $(VENV)/created $(PURE:%=%pyproject.toml)
 	@echo "Installing Delegraph and its plugins into $(VENV) ..."
 	@$(PIP) install --quiet "hatchling>=1.27" editables
