@@ -132,7 +132,7 @@ COPIES :=
 GUIDED :=
 FUZZ :=
 
-fuzz: $(VENV)/installed-test $(if $(GUIDED),$(VENV)/newer-pip)
+fuzz: $(VENV)/installed-test
 	@$(if $(GUIDED),$(PIP) install --quiet --group fuzz)
 	@$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED) \
 	  $(if $(GUIDED),--guided) $(addprefix --target ,$(strip $(TARGET))) $(addprefix --copies ,$(COPIES)) $(FUZZ)
@@ -287,6 +287,7 @@ $(VENV)/created:
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot create a virtual environment (see above)." >&2; \
 	  echo "On Debian and Ubuntu this installs what is missing: apt install python3-venv" >&2; exit 1; }
+	@$(PIP) install --quiet "pip>=25.1" # has --group, and looks for packages three times as fast as 23
 	@touch $@
 
 # Kernels are compiled while the other packages are installed: the two sets have nothing in common.
@@ -317,14 +318,9 @@ $(VENV)/installed-test: $(VENV)/created $(PROJECTS)
 # Where a tool has no wheel for a Python, install_tools.py names it and installs the others.
 $(VENV)/installed-tools: $(VENV)/installed-packages
 	@echo "Installing the test tools into $(VENV) ..."
-	@$(BIN)/python tests/install_tools.py
+	@$(PIP) install --quiet --group test || $(BIN)/python tests/install_tools.py
 	@touch $@
 
-# `pip install --group` came with pip 25.1, newer than the pip of most Pythons.
-$(VENV)/newer-pip: $(VENV)/installed-test
-	@$(PIP) install --quiet --upgrade "pip>=25.1"
-	@touch $@
-
-$(VENV)/installed-dist $(VENV)/installed-docs: $(VENV)/newer-pip
+$(VENV)/installed-dist $(VENV)/installed-docs: $(VENV)/installed-test
 	@$(PIP) install --quiet --group $(@:$(VENV)/installed-%=%)
 	@touch $@

@@ -1,7 +1,7 @@
-"""Installs the test tools: together, or one by one for Pythons for which some have no wheels yet.
+"""Installs the test tools one by one, for Pythons for which some have no wheels yet.
 
-It writes the modules of those without a wheel into the environment, and tests that import them are
-skipped (``absent_tools.py``). Any pip will do: ``pip install --group`` needs a new one.
+``make test`` runs it when the tools cannot be installed together. It writes the modules of those
+without a wheel into the environment, and tests that import them are skipped (``absent_tools.py``).
 """
 
 from __future__ import annotations
@@ -36,19 +36,15 @@ def requirements() -> Iterator[str]:
             yield from core["project"]["optional-dependencies"][extra]
 
 
-def install(*options: str) -> subprocess.CompletedProcess[str]:
-    """Result of ``pip install`` with *options*."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    return subprocess.run([*pip, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def absent_distribution(requirement: str) -> str | None:
     """Name of the distribution that has no wheel for this Python; None once all is installed.
 
     Raises:
         SystemExit: pip fails for another reason.
     """
-    done = install("--only-binary", ":all:", requirement)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    command = [*pip, "--only-binary", ":all:", requirement]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if not done.returncode:
         return None
     found = MISSING.search(done.stderr)
@@ -59,9 +55,6 @@ def absent_distribution(requirement: str) -> str | None:
 
 def main() -> None:
     """Install what can be installed, and name the others."""
-    Path(sys.prefix, FILE).unlink(missing_ok=True)
-    if not install(*requirements()).returncode:
-        return
     version = ".".join(map(str, sys.version_info[:2]))
     modules = []
     for requirement in requirements():
