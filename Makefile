@@ -312,7 +312,7 @@ $(VENV)/installed-packages: $(VENV)/created $(PURE:%=%pyproject.toml)
 
 $(VENV)/installed-test: $(VENV)/created $(PROJECTS)
 	@$(JOBS) $(VENV)/installed-kernels $(VENV)/installed-tools
-	@$(MAKE) --no-print-directory $(VENV)/installed
+	@$(MAKE) --silent $(VENV)/installed
 	@touch $@
 
 # Where a tool has no wheel for a Python, install_tools.py names it and installs the others.
