@@ -86,7 +86,7 @@ class Subject:
         address: name of the delegate on the command line; empty if it is not installed.
         spec: its plugin's specification; None if it is not installed.
         create: returns a delegate with given options; None if no options are tried.
-        cases: the author's own cases, beside those of the kit.
+        cases: the author's own cases, beside those of the kit; iterated once for each operator.
         folder: folder in which models that show a failure are saved.
         effort: number of models that are tried.
     """
