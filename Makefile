@@ -31,7 +31,13 @@ ENGINES := jax openvino
 ENGINE_PROJECTS := $(ENGINES:%=delegates/%/pyproject.toml)
 PROJECTS := pyproject.toml $(filter-out $(ENGINE_PROJECTS), \
   $(wildcard plugins_example/pyproject.toml delegates/*/pyproject.toml))
-EDITABLE := $(addprefix --editable ./,$(patsubst %/,%,$(dir $(PROJECTS))))
+COMPILED := delegates/numba_cpu/
+PURE := $(filter-out $(COMPILED),$(dir $(PROJECTS)))
+
+# pip need not compile modules: Python does when it first imports one, and most are never imported. It keeps
+# what it has compiled, since tests start many processes.
+export PIP_NO_COMPILE := 1
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo check test test-rest test-all test-engines test-scale conformance fuzz soak mutants litert-matrix flex-oracle flex-record tflm-oracle tflm-record test-aarch64 bench docs dist \
   lint layers types types-of-all clean
@@ -281,19 +287,37 @@ $(VENV)/created:
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot create a virtual environment (see above)." >&2; \
 	  echo "On Debian and Ubuntu this installs what is missing: apt install python3-venv" >&2; exit 1; }
+	@$(PIP) install --quiet "pip>=25.1" # has --group, and looks for packages three times as fast as 23
 	@touch $@
+
+# Kernels are compiled while the other packages are installed: the two sets have nothing in common.
+JOBS := $(MAKE) --silent --jobs 2
 
 $(VENV)/installed: $(VENV)/created $(PROJECTS)
-	@echo "Installing Delegraph and its plugins into $(VENV), and compiling kernels for this processor,"
-	@echo "which takes one to two minutes ..."
-	@$(PIP) install --quiet $(EDITABLE)
+	@$(JOBS) $(VENV)/installed-kernels $(VENV)/installed-packages
+	@$(PIP) install --quiet delegraph-numba-cpu # what it needs and the others do not
 	@touch $@
 
-# `pip install --group` came with pip 25.1, newer than the pip of most Pythons. Where a tool has no wheel
-# for a Python, tests/install_tools.py names it and installs the others.
-$(VENV)/installed-test: $(VENV)/installed
+$(VENV)/installed-kernels: $(VENV)/created $(COMPILED)pyproject.toml
+	@echo "Compiling kernels for this processor, which takes about a minute ..."
+	@$(PIP) install --quiet --no-deps --editable ./$(COMPILED)
+	@touch $@
+
+# They are built in $(VENV) itself, which takes less than an environment for each.
+$(VENV)/installed-packages: $(VENV)/created $(PURE:%=%pyproject.toml)
+	@echo "Installing Delegraph and its plugins into $(VENV) ..."
+	@$(PIP) install --quiet "hatchling>=1.27" editables
+	@$(PIP) install --quiet --no-build-isolation $(PURE:%=--editable ./%)
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/created $(PROJECTS)
+	@$(JOBS) $(VENV)/installed-kernels $(VENV)/installed-tools
+	@$(MAKE) --silent $(VENV)/installed
+	@touch $@
+
+# Where a tool has no wheel for a Python, install_tools.py names it and installs the others.
+$(VENV)/installed-tools: $(VENV)/installed-packages
 	@echo "Installing the test tools into $(VENV) ..."
-	@$(PIP) install --quiet --upgrade "pip>=25.1"
 	@$(PIP) install --quiet --group test || $(BIN)/python tests/install_tools.py
 	@touch $@
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-FILE = "absent-tools"
-"""File of an environment that lists the modules of absent tools, one a line."""
+from install_tools import FILE
 
 
 def absent_modules() -> frozenset[str]:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ settings.register_profile(
 def pytest_configure(config: pytest.Config) -> None:
     """Let the tests of all folders be skipped where a tool has no wheel."""
     config.pluginmanager.register(absent_tools, "absent_tools")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what a collection makes out of the garbage collector's sight.
+
+    Each full run of it would go through 35,000 tests and their modules, for a third of a second.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 pytest_addoption = sampling.pytest_addoption

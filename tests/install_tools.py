@@ -14,8 +14,10 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from absent_tools import FILE
 from distributions.projects import ROOT, projects
+
+FILE = "absent-tools"
+"""File of an environment that lists the modules of absent tools, one a line."""
 
 MODULES = {"pillow": "PIL", "pytest-xdist": "xdist", "pytest-timeout": "pytest_timeout"}
 """Modules that are not named as their distribution."""

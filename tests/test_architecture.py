@@ -239,9 +239,12 @@ def private_members(source: str) -> set[str]:
 def test_tests_reach_no_private_member_of_the_product() -> None:
     products = [*SOURCES, *ROOT.glob("delegates/*/src/**/*.py")]
     ours = set().union(*(bound_names(path.read_text(encoding="utf-8")) for path in products))
-    files = [*TESTS.rglob("*.py"), *ROOT.glob("delegates/*/tests/**/*.py")]
-    found = {short_name(p): private_members(p.read_text(encoding="utf-8")) for p in files}
-    reached = {name: used & ours - OFFICIAL - NEEDED for name, used in found.items()}
+    private = {name for name in ours - OFFICIAL - NEEDED if name.startswith("_")}
+    reached = {}
+    for path in (*TESTS.rglob("*.py"), *ROOT.glob("delegates/*/tests/**/*.py")):
+        source = path.read_text(encoding="utf-8")
+        if private.intersection(re.findall(r"\b_\w+", source)):  # few files need to be parsed
+            reached[short_name(path)] = private_members(source) & private
     assert {name: used for name, used in reached.items() if used} == {}
 
 

@@ -236,6 +236,7 @@ def test_an_error_in_our_words_is_none() -> None:
     assert error_fault(ModelError("division by zero: tensor 'y' holds 0")) is None
 
 
+@pytest.mark.repetition(4)
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
     """Of the core, nothing at all is found; delegates may still refuse in other words."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import SkipTest
 
+import numpy as np
 import pytest
 
 from delegraph import Capabilities, Claim, Delegate, DelegateSpec, Interpreter
 from delegraph.errors import DelegateError, PluginOptionError
+from delegraph.testing import DelegateConformance, OperatorCase
 from delegraph.testing.conformance import contract, isolation, numbers, soundness
 from delegraph.testing.conformance import released_resources as leftovers
 from delegraph.testing.conformance.generated import check_generated_models
 from delegraph.testing.conformance.sampling import Effort
 from delegraph.testing.conformance.subject import Subject, require_claims, subject_of
 from delegraph.testing.delegate_conformance import CONTRACT
+from delegraph.testing.operator_case import fed, operator_case
 from support import seeded_faults as faulty
 
 ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast"), Claim("ADD", "INT32")])
@@ -45,6 +48,30 @@ def test_sound_delegate_passes(kind: type, tmp_path: Path) -> None:
     soundness.nothing_unclaimed_is_taken(tested)
     assert check_generated_models(tested, 25) > 10
     assert list(tmp_path.iterdir()) == []
+
+
+class CountedCases(DelegateConformance):
+    """Counts the calls of ``cases()``."""
+
+    calls = 0
+
+    def make_delegate(self) -> Delegate:
+        return faulty.SoundDelegate()
+
+    def cases(self) -> Sequence[OperatorCase]:
+        self.calls += 1
+        return [operator_case("ABS", [fed(np.ones(3, np.float32))], ["FLOAT32"])]
+
+
+def test_own_cases_are_made_once_and_not_while_tests_are_collected(
+    pytestconfig: pytest.Config,
+) -> None:
+    tests = CountedCases()
+    (tested,) = tests.subjects(pytestconfig)
+    assert tests.calls == 0
+    assert tested.cases
+    assert len(list(tested.cases)) == len(list(tested.cases)) == 1
+    assert tests.calls == 1
 
 
 KERNELS = [

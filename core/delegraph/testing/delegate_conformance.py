@@ -33,6 +33,7 @@ from delegraph.testing.conformance.run_reports import WITNESS, check_begins
 from delegraph.testing.conformance.sampling import FULL, QUICK
 from delegraph.testing.conformance.subject import (
     Identity,
+    LazyCases,
     Subject,
     installed_subject,
     require_claims,
@@ -107,7 +108,7 @@ class DelegateConformance:
             subject = installed_subject(self.delegate, self.capabilities)
         else:
             subject = subject_of(self.make_delegate, self.capabilities)
-        return [replace(subject, cases=tuple(self.cases()), folder=failures_folder(config))]
+        return [replace(subject, cases=LazyCases(self.cases), folder=failures_folder(config))]
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrize each test with subjects, checks and operators; pytest calls this hook."""

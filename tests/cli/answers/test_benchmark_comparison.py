@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from delegraph.cli.answers.benchmark_comparison import Against
 from delegraph.cli.failure import CheckFailed
 from delegraph.tools import Setup, compare
-from delegraph.tools.benchmarking.comparison import Timed
+from delegraph.tools.benchmarking.comparison import Comparison, Timed
 from delegraph.tools.benchmarking.verdicts import judge
 from support.command import Command
 
@@ -62,15 +63,21 @@ def test_what_the_set_up_itself_fails_with_is_the_exit_code(
     assert "no installed plugin provides delegate 'unknown'" in ran.err
 
 
+@cache
+def comparison(path: Path) -> Comparison:
+    """Comparison of a set-up of a model with itself."""
+    setup = Setup(str(path))
+    return compare(setup, [setup], blocks=5, seconds=0, processes=False)
+
+
 @pytest.mark.parametrize(("percent", "fails"), [(None, False), (5, True), (10, False), (30, False)])
 def test_only_slower_by_more_than_so_much_fails(
     sines: Path, percent: float | None, fails: bool
 ) -> None:
     setup = Setup(str(sines))
-    found = compare(setup, [setup], blocks=5, seconds=0, processes=False)
     slower = Timed("the other", {}, verdict=judge(np.full(5, np.log(1.1)), np.zeros(5)))
     against = Against(setup, (setup,), 5, 0, 5, percent)
-    made = replace(found, others=(slower,))
+    made = replace(comparison(sines), others=(slower,))
     if fails:
         with pytest.raises(CheckFailed, match="slower by more than 5 % than the other"):
             against.check(made)

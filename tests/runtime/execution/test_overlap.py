@@ -464,12 +464,13 @@ def test_a_kernel_that_looks_ends_a_call_that_takes_too_long() -> None:
 
 
 def test_cancel_while_the_host_waits() -> None:
-    interpreter = opened(InThread("SIN", before=until_stopped), Late("MUL"))
-    timer = threading.Timer(0.05, interpreter.cancel)
-    timer.start()
+    def cancelled_later(context: DelegateContext, node: Node) -> None:
+        threading.Timer(0.05, interpreter.cancel).start()  # before the invoke it has no effect
+        until_stopped(context, node)
+
+    interpreter = opened(InThread("SIN", before=cancelled_later), Late("MUL"))
     with pytest.raises(CallCancelledError):
         interpreter.invoke()
-    timer.join()
 
 
 class _Interrupted(LateEvent):

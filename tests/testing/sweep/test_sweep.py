@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -162,3 +163,10 @@ def test_the_core_is_compared_with_the_official_interpreter() -> None:
     result = run_sweep(Plan(Comparison("core"), cases=100, operators=("ABS", "RELU"), jobs=2))
     assert not result.findings
     assert sum(row["equal"] for row in result.counts.values()) > 30
+
+
+def test_objects_that_the_caller_has_frozen_stay_frozen() -> None:
+    pytest.importorskip("ai_edge_litert")
+    gc.freeze()
+    run_sweep(Plan(Comparison("core"), cases=1, operators=("ABS",)))
+    assert gc.get_freeze_count() > 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from delegraph.delegation.capabilities import Capabilities
@@ -53,6 +54,27 @@ class Identity:
     folder: Path
 
 
+class LazyCases:
+    """Cases that are made when a check first needs them, since collecting tests does not.
+
+    Args:
+        make: returns the cases.
+    """
+
+    def __init__(self, make: Callable[[], Iterable[OperatorCase]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> tuple[OperatorCase, ...]:
+        return tuple(self._make())
+
+    def __iter__(self) -> Iterator[OperatorCase]:
+        return iter(self._made)
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A delegate under test, with a factory and its claims.
@@ -64,7 +86,7 @@ class Subject:
         address: name of the delegate on the command line; empty if it is not installed.
         spec: its plugin's specification; None if it is not installed.
         create: returns a delegate with given options; None if no options are tried.
-        cases: the author's own cases, beside those of the kit.
+        cases: the author's own cases, beside those of the kit; iterated once for each operator.
         folder: folder in which models that show a failure are saved.
         effort: number of models that are tried.
     """
@@ -75,7 +97,7 @@ class Subject:
     address: str = ""
     spec: DelegateSpec | None = None
     create: CreateDelegate | None = None
-    cases: tuple[OperatorCase, ...] = ()
+    cases: Iterable[OperatorCase] = ()
     folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir(), "delegraph"))
     effort: Effort = FULL
 

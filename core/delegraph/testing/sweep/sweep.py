@@ -135,6 +135,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
     if plan.cases is None or plan.cases > FEW:
         _make_base_cases(plan, progress)
     gc.collect()
+    was_frozen = gc.get_freeze_count() > 0
     gc.freeze()  # workers share present objects; their garbage collector can skip them
     limits = Limits(plan.case_seconds)
     operators = plan.operators or sweep_operators()
@@ -157,7 +158,8 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
         _tell(progress, plan, campaign.tried(), time.monotonic() - begin, len(findings))
     seconds = time.monotonic() - begin
     counts = {op: _row(campaign.counts_of(op), plan.comparison.is_core) for op in operators}
-    gc.unfreeze()
+    if not was_frozen:
+        gc.unfreeze()
     shrink(findings, plan, limits, progress)
     kept = findings.merged()
     if plan.folder is not None:
