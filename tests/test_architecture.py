@@ -25,6 +25,7 @@ ROWS = [
     {"collector"},
     {"errors", "exports", "json_records", "log"},
     {"schema", "processes"},
+    {"bundles"},
     {"graph"},
     {"operators"},
     {"arithmetic"},
@@ -132,6 +133,8 @@ OUTSIDE = {
 """Folders of tests that are about more than one folder of the core."""
 
 TOPICS = {
+    "bundles/damage": "random damage of every format",
+    "cli/commands/bundles": "a model in a bundle, in every command",
     "cli/main": "cli",
     "cli/plugin_commands": "commands that plugins add",
     "cli/runtime": "--runtime litert, in every command",

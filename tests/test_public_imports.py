@@ -73,6 +73,7 @@ MOST = 350
 """Exports of all packages together; a new one takes the place of another."""
 
 LOOK_IN = {
+    "bundles": "delegraph.graph.load_model, which takes FILE#SECTION",
     "cli": "delegraph.testing.run_command for tests, click and rich for a command of your own",
     "collector": "gc of Python",
     "exports": "lazy_loader, which it is made of",

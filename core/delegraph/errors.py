@@ -3,6 +3,8 @@
 DelegraphError
   + ModelError                the model cannot be used
     - MalformedModelError     (ValueError) while loading: the bytes are not a sound TFLite file
+    - SectionError            (ValueError) a bundle without the model asked for, or with several
+    - ExternalBufferError     (ValueError) constants in another file that cannot be used
     - UnsupportedModelError   (ValueError) a sound file with an operator version we do not know
     - NodeError               (RuntimeError) one node failed to prepare or to run
       - UnresolvedOpError     a custom operator that neither a kernel nor a delegate provides
@@ -69,6 +71,14 @@ class ModelError(DelegraphError):
 
 class MalformedModelError(ModelError, ValueError):
     """The bytes are not a sound TFLite flatbuffer; the message names the byte or the table."""
+
+
+class SectionError(ModelError, ValueError):
+    """A bundle does not have the section asked for, or has several models; the message has them."""
+
+
+class ExternalBufferError(ModelError, ValueError):
+    """Constants that a model keeps in another file are missing, too short or packed unknown."""
 
 
 class UnsupportedModelError(ModelError, ValueError):

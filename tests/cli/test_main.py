@@ -129,6 +129,7 @@ def test_a_group_without_a_subcommand_shows_its_help(
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
         (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
+        (["run", __file__, "--top", "x"], "Invalid value for '--top': 'x' is no integer (see"),
     ],
 )
 def test_usage_errors_are_one_line_and_exit_with_2(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,29 @@ def test_content_that_is_no_file_is_hashed_each_time(tmp_path: Path) -> None:
     content = np.arange(10, dtype=np.uint8)
     assert content_digest(content, tmp_path) == hashlib.sha256(content.data).hexdigest()
     assert kept(tmp_path) == 0
+
+
+def test_sections_of_a_bundle_are_remembered_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SETTLED", -1.0)
+    path, cache = tmp_path / "x.task", tmp_path / "cache"
+    other = MODEL.with_stem("digits_float")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(MODEL, "a")
+        archive.write(other, "b")
+    for section, file in (("a", MODEL), ("b", other)):
+        expected = hashlib.sha256(file.read_bytes()).hexdigest()
+        assert content_digest(load_model(f"{path}#{section}").content, cache) == expected
+    assert kept(cache) == 2
+    monkeypatch.setattr(module, "hashlib", None)  # is not computed
+    for section in ("a", "b"):
+        assert content_digest(load_model(f"{path}#{section}").content, cache)
+
+
+def test_the_digest_of_a_part_is_another_and_remembered_as_well(tmp_path: Path) -> None:
+    content = load_model(MODEL).content
+    for _ in range(2):
+        for size in (None, len(content), 1000):
+            expected = hashlib.sha256(content[:size].data).hexdigest()
+            assert content_digest(content[:size], tmp_path) == expected

@@ -11,8 +11,8 @@ import pytest
 
 from delegraph.errors import ArgumentError, MalformedModelError
 from delegraph.graph import load_model, parse_model
-from delegraph.graph.loader import is_unchanged
 from delegraph.graph.model import Model
+from delegraph.graph.model_files import is_unchanged
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
 from delegraph.schema.options import AddOptions, PadOptions

@@ -35,6 +35,8 @@ def test_custom_ops_of_a_delegate_are_a_tuple_of_names(custom_ops: Any) -> None:
 def test_what_says_that_a_delegate_is_ready_is_a_function() -> None:
     with pytest.raises(ArgumentError, match="is_ready is True, expected a function"):
         DelegateSpec("a", "", print, is_ready=True)  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(ArgumentError, match="load_compiling is 1, expected a function"):
+        DelegateSpec("a", "", print, load_compiling=1)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_delegate_stands_in_the_middle_and_is_there_for_no_custom_op_by_default() -> None:

@@ -53,6 +53,7 @@ OLD = {
     "time_limit": 60.0,
     "table_limit": 100,
     "depth_limit": 9,
+    "weights_dir": "folder",
     "cancellation": Interpreter(model_content=SINE).session.cancellation,
     "on_failure": "fallback",
     "validate": True,

@@ -50,6 +50,10 @@ class Failure(JsonRecord):
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
+_RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
+"""What click says of a word in place of a number."""
+
+
 def _on_one_line(message: str) -> str:
     """Return a message on one line, its lines joined by blanks or semicolons."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -62,7 +66,7 @@ def _with_help(error: click.UsageError) -> str:
     message = error.format_message()
     if error.ctx is None:
         return message
-    message = message.rstrip(".")
+    message = _RANGE.sub(r"is no \1", message.rstrip("."))
     if isinstance(error, click.NoSuchOption) and error.option_name in _options(
         error.ctx.find_root().command
     ):

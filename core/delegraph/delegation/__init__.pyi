@@ -16,6 +16,7 @@ from .engine_delegate import EngineKernel as EngineKernel
 from .engine_delegate import EngineProgram as EngineProgram
 from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .model_entries import ModelEntries as ModelEntries
 from .node_by_node import NodeByNodeKernel as NodeByNodeKernel
 from .node_by_node import NodeCall as NodeCall
 from .node_traits import NodeTraits as NodeTraits

@@ -13,10 +13,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.graph.loader import mapped_file
+from delegraph.graph.model import Model
+from delegraph.graph.model_files import mapped_file
 
 NAMESPACE = "model-digests"
 
@@ -27,21 +29,40 @@ SETTLED = 3.0
 """Seconds without a change after which times tell of the next one."""
 
 
-def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
-    """Return the SHA-256 of a model's content, in hexadecimal digits.
+def model_digest(model: Model, cache_dir: Path | None = None) -> str:
+    """Return the SHA-256 of a model without its entries, and of its constants in other files.
 
     Args:
-        content: ``[bytes], uint8``; the memory of a mapped file, or any other.
+        model: the model.
+        cache_dir: the folder of the cache; None for the user's own.
+    """
+    size = None if model.entries is None else model.entries.model_bytes
+    digest = content_digest(model.content[:size], cache_dir)
+    if not model.external_buffers.files:
+        return digest
+    parts = [content_digest(file, cache_dir) for file in model.external_buffers.files]
+    return hashlib.sha256("".join([digest, *parts]).encode()).hexdigest()
+
+
+def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
+    """Return the SHA-256 of bytes of a model's file, in hexadecimal digits.
+
+    Args:
+        content: ``[bytes], uint8``; a mapped file, a part of one, or any other memory.
         cache_dir: the folder of the cache; None for the user's own.
     """
     file = mapped_file(content)
     status = None if file is None else file.status
-    if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:
+    if file is None or status is None or content.nbytes < LEAST:
         return hashlib.sha256(content.data).hexdigest()
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
         return hashlib.sha256(content.data).hexdigest()
-    key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed)))
+    place: tuple[int, ...] = ()
+    if content.nbytes != status.st_size:  # a section of a bundle, or a model without entries
+        begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
+        place = begin, content.nbytes
+    key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed, *place)))
     cache = BlobCache(NAMESPACE, "1", cache_dir)
     found = cache.read(key)
     if found is not None and len(found) == 64:

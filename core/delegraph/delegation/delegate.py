@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from delegraph.delegation.blob_cache import BlobCache
     from delegraph.delegation.capabilities import Capabilities
+    from delegraph.delegation.model_entries import ModelEntries
     from delegraph.delegation.partition_model import PartitionModel
     from delegraph.operators.registration import Node, Registration
     from delegraph.operators.tensor import Tensor
@@ -165,7 +166,8 @@ class DelegateContext(OpContext, Protocol):
     def model_digest(self) -> str | None:
         """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        Part of the key of what a delegate keeps. It is None, too, once a constant has been changed.
+        Part of the key of what a delegate keeps; ``model_entries`` in the file do not change it.
+        It is None, too, once a constant has been changed.
         """
 
     @property
@@ -294,6 +296,9 @@ class DelegateContext(OpContext, Protocol):
             ArgumentError: other characters than letters, digits, ``.``, ``_`` and ``-``.
         """
 
+    def model_entries(self, namespace: str) -> ModelEntries:
+        """Return what the delegate of a name keeps in the model file; see the class."""
+
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return an object that the interpreters of this process share; the first one makes it.
 
@@ -331,15 +336,11 @@ class Delegate(ABC):
     """
 
     is_isolated = False
-    """Whether the delegate runs in a process of its own, which may end while this process goes on.
-    """
+    """Whether the delegate runs in a process of its own, which may end before this one."""
 
     @property
     def flags(self) -> DelegateFlags:
-        """Abilities of the delegate.
-
-        The default is none: a static delegate that rejects dynamic graphs.
-        """
+        """Abilities of the delegate; by default none: it is static and rejects dynamic graphs."""
         return DelegateFlags.NONE
 
     @property

@@ -1,7 +1,8 @@
 """The immutable, typed view of a model.
 
 Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and ``TensorSpec``;
-``loader.py`` for how they are made of a file; ``dtypes.py`` for element types in NumPy;
+``loader.py`` for how they are made of a file; ``model_files.py`` for where the file is, and
+``external_buffers.py`` for constants in other files; ``dtypes.py`` for element types in NumPy;
 ``metadata.py`` for what the author says of inputs and outputs, labels included.
 """
 

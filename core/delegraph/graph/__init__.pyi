@@ -1,5 +1,6 @@
 from .calls import called_subgraphs as called_subgraphs
 from .dtypes import NUMPY_DTYPES as NUMPY_DTYPES
+from .external_buffers import self_contained as self_contained
 from .loader import load_model as load_model
 from .loader import parse_model as parse_model
 from .model import Model as Model

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import MalformedModelError
+from delegraph.graph.model_entries import PREFIX
 
 MAX_BYTES = 1 << 20
 """Largest size of a file, and of the zip's list of files; the 21,000 names of ImageNet take 0.4 of
@@ -60,18 +61,23 @@ class AssociatedFiles:
         content: the model's file, ``[bytes], uint8``.
 
     Attributes:
-        sizes: bytes of each file, by name; empty when no zip follows the model.
+        sizes: bytes of each file, by name; empty when no zip follows the model. What delegates keep
+            there is not among them: :mod:`delegraph.graph.model_entries`.
+        model_bytes: length of the model, which the zip follows.
 
     Raises:
         MalformedModelError: the zip is damaged or too large.
     """
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
-        self._zip = _open(content)
+        start, self._zip = _open(content)
         self._left = MAX_READ
-        entries = [] if self._zip is None else self._zip.infolist()
+        listed = [] if self._zip is None else self._zip.infolist()
+        entries = [entry for entry in listed if not entry.filename.startswith(PREFIX)]
         self._entries = {entry.filename: entry for entry in entries}
         self.sizes: Mapping[str, int] = {e.filename: e.file_size for e in entries}
+        places = (start + entry.header_offset for entry in listed)
+        self.model_bytes = min(places, default=len(content))
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file.
@@ -111,7 +117,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
     """Return the bytes of *model* followed by the associated files of *source*.
 
     Args:
-        model: bytes of a model without associated files.
+        model: bytes of a model without associated files; it may have entries.
         source: bytes of a model that may have some, ``[bytes], uint8``.
 
     Raises:
@@ -127,21 +133,22 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
     return stream.getvalue()
 
 
-def _open(content: NDArray[np.uint8]) -> zipfile.ZipFile | None:
-    """Return the zip archive at the end of *content*, or None without one."""
+def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
+    """Return the zip archive at the end of *content*, or None, and the byte that it counts from."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:
-        return None
+        return 0, None
     list_bytes = struct.unpack_from("<I", tail, at + 12)[0]
     locator = tail[max(0, at - _ZIP64_LOCATOR_BYTES) :]
     if list_bytes > MAX_BYTES or locator.startswith(_ZIP64_LOCATOR):
         raise MalformedModelError("the zip after the model has too many files")
     end = len(content) - len(tail) + at + _END_BYTES
     # Without its comment the record just found is the last one, so zipfile finds the same.
-    packed = content[max(0, end - MAX_ZIP) : end - 2].tobytes() + b"\0\0"
+    start = max(0, end - MAX_ZIP)
+    packed = content[start : end - 2].tobytes() + b"\0\0"
     try:
-        return zipfile.ZipFile(io.BytesIO(packed))
+        return start, zipfile.ZipFile(io.BytesIO(packed))
     except _DAMAGE as error:
         raise _damaged(error) from error
 

@@ -12,15 +12,28 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.collector import collector_paused
-from delegraph.errors import ArgumentError, MalformedModelError
-from delegraph.graph.model import Model, OperatorSpec, Signature, Specs, SubgraphSpec, TensorSpec
+from delegraph.errors import (
+    ExternalBufferError,
+    MalformedModelError,
+    SectionError,
+)
+from delegraph.graph.model import (
+    ExternalBuffers,
+    Model,
+    OperatorSpec,
+    Signature,
+    Specs,
+    SubgraphSpec,
+    TensorSpec,
+)
+from delegraph.graph.model_files import mapped_address
 from delegraph.graph.tensor_loader import Copies, TensorLoader
 from delegraph.log import Logger
 from delegraph.schema import tables
@@ -32,6 +45,9 @@ from delegraph.schema.table import Columns, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph.graph.external_buffers import Weights
+    from delegraph.graph.model_entries import EntryPlaces
 
 logger = Logger(__name__)
 
@@ -49,76 +65,55 @@ rather than memory.
 """
 
 
-class MappedFile(mmap.mmap):
-    """The memory of a mapped file.
-
-    Attributes:
-        path: absolute path of the file.
-        status: status of the file when it was mapped.
-    """
-
-    path: str | bytes
-    status: os.stat_result
-
-
-def mapped_file(content: NDArray[np.uint8]) -> MappedFile | None:
-    """Return the mapped file that holds a model's content; None for other memory."""
-    memory = getattr(content.base, "obj", None)  # of a memoryview, as NumPy makes one
-    return memory if isinstance(memory, MappedFile) else None
-
-
-def is_unchanged(content: NDArray[np.uint8]) -> bool:
-    """Whether a model's content is still what was loaded; a mapped file may be written in place."""
-    file = mapped_file(content)
-    if file is None:
-        return True
-    before = file.status
-    try:
-        now = os.stat(file.path)
-    except OSError:
-        return True  # removed, which leaves the mapped memory as it is
-    if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
-        return True  # replaced, likewise
-    times = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-    return times == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
-
-
 def load_model(
-    path: str | os.PathLike[str], table_limit: int | None = None, memory_limit: int | None = None
+    path: str | os.PathLike[str],
+    table_limit: int | None = None,
+    memory_limit: int | None = None,
+    weights_dir: str | os.PathLike[str] | None = None,
 ) -> Model:
     """Load the model in the file at *path*; the file is mapped and constants are not copied.
 
     Args:
-        path: path of the file.
+        path: path of the file; ``FILE#SECTION`` is a model in a bundle.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
-        memory_limit: see :func:`parse_model`.
+        memory_limit: see :func:`parse_model`; bytes that are inflated count, too.
+        weights_dir: a folder that may hold external buffers, besides that of the file.
 
     Raises:
         ArgumentError: the file cannot be opened.
-        MalformedModelError: the file is not a valid model.
+        MalformedModelError: the file is not a valid model, or a damaged bundle.
+        SectionError: the bundle does not have the section, or has several models.
+        ExternalBufferError: constants in another file cannot be used.
     """
+    content, file, sections = mapped_address(path)
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
-                raise MalformedModelError(f"{os.fspath(path)!r} is empty")
-            mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
-            mapped.status = os.fstat(file.fileno())
-            mapped.path = os.path.abspath(path)
-    except OSError as error:
-        reason = error.strerror or error
-        if os.path.isdir(path):
-            from delegraph.graph.other_formats import other_folder
+        if sections is None and content[4:8].tobytes() == FILE_IDENTIFIER:
+            model = _parsed(content, table_limit, memory_limit, _beside(file, weights_dir))
+        else:
+            from delegraph.bundles.opening import find_model  # here: most files are models
 
-            reason = other_folder(path)
-        raise ArgumentError(f"Could not open '{os.fspath(path)}': {reason}") from error
-    try:
-        model = parse_model(mapped, table_limit, memory_limit)
-    except MalformedModelError as error:
-        raise MalformedModelError(f"{os.fspath(path)}: {error}") from error
+            found = find_model(content, sections, memory_limit)
+            if memory_limit is not None:
+                memory_limit = max(0, memory_limit - found.inflated)
+            weights = found.weights if found.chain else _beside(file, weights_dir)
+            model = _parsed(found.content, table_limit, memory_limit, weights)
+    except (MalformedModelError, SectionError, ExternalBufferError) as error:
+        raise type(error)(f"{os.fspath(path)}: {error}") from error
     operators = sum(len(subgraph.operators) for subgraph in model.subgraphs)
     text = "read %s: %d bytes, %d operators in %d subgraphs"
     logger.info(text, path, len(model.content), operators, len(model.subgraphs))
     return model
+
+
+def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
+    """Return a function that maps the files of external buffers of the model in *file*."""
+
+    def weights(group: str) -> NDArray[np.uint8]:
+        from delegraph.graph.external_buffers import file_beside  # here: few models have any
+
+        return file_beside(file, group, weights_dir)
+
+    return weights
 
 
 def parse_model(
@@ -136,12 +131,38 @@ def parse_model(
 
     Raises:
         MalformedModelError: the bytes are not a sound model.
+        ExternalBufferError: the model keeps constants in another file.
     """
     data = np.frombuffer(content, np.uint8)
     data.flags.writeable = False
-    with collector_paused(lasting=len(data) // _BYTES_PER_OBJECT):
-        limit = ReadLimit(len(data), memory_limit)
-        return _model(_record(data, table_limit, limit), data, limit)
+    return _parsed(data, table_limit, memory_limit, None)
+
+
+def _parsed(
+    content: NDArray[np.uint8],
+    table_limit: int | None,
+    memory_limit: int | None,
+    weights: Weights | None,
+) -> Model:
+    with collector_paused(lasting=len(content) // _BYTES_PER_OBJECT):
+        limit = ReadLimit(len(content), memory_limit)
+        entries = _entries(content)
+        model = content if entries is None else content[: entries.model_bytes]
+        record = _record(model, table_limit, limit)
+        external = ExternalBuffers()
+        if record.external_buffers:
+            from delegraph.graph.external_buffers import load_external_buffers  # here: few have any
+
+            external = load_external_buffers(record, weights)
+        return _model(record, content, entries, limit, external)
+
+
+def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
+    if not content[-22:].tobytes().startswith(b"PK"):  # no zip follows the model
+        return None
+    from delegraph.graph.model_entries import find_entries
+
+    return find_entries(content)
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
@@ -157,7 +178,13 @@ def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimi
         raise MalformedModelError(f"{found}; {error}") from error
 
 
-def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -> Model:
+def _model(
+    record: tables.Model,
+    content: NDArray[np.uint8],
+    entries: EntryPlaces | None,
+    limit: ReadLimit,
+    external: ExternalBuffers,
+) -> Model:
     if record.version != SCHEMA_VERSION:
         raise MalformedModelError(
             f"Model provided is schema version {record.version} not equal to supported version "
@@ -172,7 +199,7 @@ def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -
     limit.take_objects(len(record.subgraphs), _SUBGRAPH_BYTES, "subgraphs")
     limit.take_objects(len(record.signature_defs or ()), _SIGNATURE_BYTES, "signatures")
     subgraphs = tuple(
-        _subgraph(index, subgraph, record.buffers, codes, copies)
+        _subgraph(index, subgraph, record.buffers, external.contents, codes, copies)
         for index, subgraph in enumerate(record.subgraphs)
     )
     return Model(
@@ -182,6 +209,8 @@ def _model(record: tables.Model, content: NDArray[np.uint8], limit: ReadLimit) -
         signatures=_signatures(record, subgraphs),
         metadata=_metadata(record),
         content=content,
+        external_buffers=external,
+        entries=entries,
     )
 
 
@@ -213,6 +242,7 @@ def _subgraph(
     index: int,
     record: tables.SubGraph,
     buffers: Sequence[tables.Buffer],
+    external: Mapping[int, NDArray[np.uint8]],
     codes: Sequence[_OperatorType],
     copies: Copies,
 ) -> SubgraphSpec:
@@ -223,7 +253,8 @@ def _subgraph(
     copies.limit.take_objects(len(record.operators or ()), _OPERATOR_BYTES, f"operators {where}")
     tensors: Sequence[TensorSpec] = ()
     if record.tensors:
-        tensors = TensorLoader(index, Columns.of(record.tensors), buffers, copies).load()
+        records_of_tensors = Columns.of(record.tensors)
+        tensors = TensorLoader(index, records_of_tensors, buffers, external, copies).load()
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")

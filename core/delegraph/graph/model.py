@@ -12,7 +12,7 @@ arrays have no truth value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress, count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
@@ -24,6 +24,7 @@ from delegraph.schema.enums import BuiltinOperator, TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from delegraph.graph.model_entries import EntryPlaces
     from delegraph.schema.table import Table
 
 
@@ -109,14 +110,14 @@ class TensorSpec(NamedTuple):
         shape: declared dimensions; unknown ones are given as 1 here.
         shape_signature: the same with -1 for each unknown dimension; equals ``shape`` when the
             file has none.
-        data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of the file; None when
+        data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of its file; None when
             the tensor is computed.
         is_variable: keeps its value between invokes.
         quantization: None for tensors without scales.
         sparsity: None for dense tensors.
         has_rank: False with an empty shape means that the rank is unknown.
         buffer: index in the model's buffer list.
-        external_buffer: id of an external buffer group entry; 0 for none.
+        external_buffer: id of the external buffer that holds ``data``; 0 for none.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which is not needed here
@@ -255,12 +256,28 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ExternalBuffers:
+    """Constants that a model keeps in other files.
+
+    Attributes:
+        contents: raw bytes by the id that tensors have, ``[bytes], uint8``; views of *files*.
+        files: the files, or sections of a bundle, ``[bytes], uint8``; empty for most models.
+    """
+
+    contents: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    files: tuple[NDArray[np.uint8], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Model:
     """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
 
     Attributes:
-        content: the mapped file, ``[bytes], uint8``; every constant is a view into it.
+        content: the mapped file, ``[bytes], uint8``; constants are views into it, but for those of
+            external buffers.
         metadata: entry name to raw bytes.
+        external_buffers: constants in other files.
+        entries: what delegates keep in the file, after the model; None for nothing.
     """
 
     version: int
@@ -269,6 +286,13 @@ class Model:
     signatures: tuple[Signature, ...]
     metadata: Mapping[str, NDArray[np.uint8]]
     content: NDArray[np.uint8]
+    external_buffers: ExternalBuffers = field(default_factory=ExternalBuffers)
+    entries: EntryPlaces | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the file and of the files with other constants."""
+        return len(self.content) + sum(map(len, self.external_buffers.files))
 
     def __repr__(self) -> str:
         operators = sum(len(subgraph.operators) for subgraph in self.subgraphs)

@@ -18,6 +18,7 @@ _NAMES_TOLD = 3
 
 _PICTURE = "pictures are inputs: delegraph run MODEL --input PICTURE"
 _UNPACK = "unpack it first"
+_SECTION = "give the path of the file, and FILE#SECTION where it has several models"
 _FROM_TENSORFLOW = "convert it: delegraph flex convert, of delegraph-flex"
 _FROM_TORCH = "convert it with litert-torch"
 _WEIGHTS = "it has weights and no graph: export the model itself to TFLite"
@@ -34,7 +35,7 @@ _FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\x89HDF\r\n\x1a\n", "a Keras model or other HDF5 file", _FROM_TENSORFLOW),
     (rb"GGUF|lmgg|tjgg", "a GGUF file", _WEIGHTS),
     (rb".{5}\0\0\0\{[\s\"]", "a safetensors file", _WEIGHTS),
-    (rb"LITERTLM", "a LiteRT-LM bundle", "run it with litert-lm; its parts are no single model"),
+    (rb"LITERTLM", "a LiteRT-LM bundle", _SECTION),
     (rb".{4}ORTM", "an ONNX Runtime model", "start from what it was made of"),
     (rb".{4}ET\d\d", "an ExecuTorch program", "start from what it was made of"),
     (rb"\x1f\x8b|BZh|\xfd7zXZ\0|7z\xbc\xaf|\x28\xb5\x2f\xfd", "a compressed file", _UNPACK),
@@ -55,7 +56,7 @@ _FORMATS: tuple[tuple[bytes, str, str], ...] = (
 """Pattern of the first bytes, what such a file is, and what to do; the first that fits counts."""
 
 _ZIPS: tuple[tuple[bytes, str, str], ...] = (
-    (rb"\.tflite", "a zip with a .tflite file in it", _UNPACK),
+    (rb"\.tflite", "a zip with a .tflite file in it", _SECTION),
     (rb"model\.weights\.h5", "a Keras model (.keras)", _FROM_TENSORFLOW),
     (rb"constants\.pkl|archive_format", "a TorchScript or torch.export model", _FROM_TORCH),
     (rb"data\.pkl", "weights of PyTorch", f"start from the model they are for; {_FROM_TORCH}"),

@@ -8,7 +8,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress, count
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +83,11 @@ class TensorLoader:
         subgraph: int,
         records: Columns[tables.Tensor],
         buffers: Sequence[tables.Buffer],
+        external: Mapping[int, NDArray[np.uint8]],
         copies: Copies,
     ) -> None:
         self._copies = copies
+        self._external = external
         self._subgraph = subgraph
         self._records = records
         self._buffers = buffers
@@ -106,7 +108,10 @@ class TensorLoader:
         each = names, kinds, shapes, signatures, nothing, are_variable, nothing, nothing, have_rank
         columns = list(map(list, (*each, buffers, external_buffers)))  # right for computed tensors
         special = set[int]().union(
-            *(compress(count(), each) for each in (buffers, are_variable, quantizations))
+            *(
+                compress(count(), given)
+                for given in (buffers, external_buffers, are_variable, quantizations)
+            )
         )
         sorts = set(zip(kinds, shapes, strict=True))
         if unsound := {sort for sort in sorts if not self._is_sound(*sort)}:
@@ -133,7 +138,7 @@ class TensorLoader:
         if is_variable and kind in OBJECT_TYPES:
             raise self._fault(index, "String variable tensor isn't supported.")
         required = self._required_bytes(index, kind, shape)
-        data = self._constant(index, record, required) if buffer else None
+        data = self._constant(index, record, required) if buffer or external_buffer else None
         return TensorSpec(
             index,
             name or "",
@@ -160,10 +165,10 @@ class TensorLoader:
         self, index: int, record: tables.Tensor, required: int
     ) -> NDArray[np.uint8] | None:
         """Return the bytes of a constant, at least *required*; None when the buffer is empty."""
-        data = self._buffer(index, record.buffer)
+        data = self._buffer(index, record)
         if data is None:
             return None
-        if record.is_variable or record.external_buffer:
+        if record.is_variable:
             raise self._fault(index, "is a variable tensor with buffer or external buffer")
         if len(data) < required and record.sparsity is None:
             raise self._fault(
@@ -173,13 +178,20 @@ class TensorLoader:
             )
         return data
 
-    def _buffer(self, index: int, buffer: int) -> NDArray[np.uint8] | None:
-        if buffer >= len(self._buffers):
-            count = len(self._buffers)
-            raise self._fault(
-                index, f"specifies out of range buffer {buffer} (only {count} buffers)"
-            )
-        return self._buffers[buffer].data
+    def _buffer(self, index: int, record: tables.Tensor) -> NDArray[np.uint8] | None:
+        """Return the bytes of a tensor's buffer, or of its external buffer."""
+        if record.buffer >= len(self._buffers):
+            only = f"(only {len(self._buffers)} buffers)"
+            raise self._fault(index, f"specifies out of range buffer {record.buffer} {only}")
+        inside = self._buffers[record.buffer].data if record.buffer else None
+        if not record.external_buffer:
+            return inside
+        if inside is not None:
+            raise self._fault(index, "is a variable tensor with buffer or external buffer")
+        outside = self._external.get(record.external_buffer)
+        if outside is None:
+            raise self._fault(index, f"the model has no external buffer {record.external_buffer}")
+        return outside
 
     def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
         """Return the bytes of a dense tensor; most tensors of a model share a few shapes."""
@@ -254,7 +266,7 @@ class TensorLoader:
             raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")
         source = self._records[record.scales]
         dtype = NUMPY_DTYPES.get(source.type)
-        data = self._buffer(record.scales, source.buffer) if source.buffer else None
+        data = self._buffer(record.scales, source)
         if data is None or dtype is None or dtype.kind != "f" or record.block_size <= 0:
             raise self._fault(
                 index,

@@ -29,6 +29,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from delegraph.bundles.opening import split_address
 from delegraph.errors import (
     ArenaTooSmallError,
     ArgumentError,
@@ -38,7 +39,8 @@ from delegraph.errors import (
     TensorIndexError,
 )
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.loader import parse_model
+from delegraph.graph.external_buffers import self_contained
+from delegraph.graph.loader import load_model, parse_model
 from delegraph.micro.allocator import MicroAllocator
 from delegraph.micro.interpreter import MicroInterpreter
 from delegraph.micro.recording_allocator import RecordingMicroAllocator
@@ -128,17 +130,17 @@ class Interpreter:
 
         Raises:
             ArgumentError: the file does not exist.
+            ModelError: the bundle of ``FILE#SECTION`` does not have the model.
         """
-        if model_path is None or not os.path.isfile(model_path):
+        if model_path is None or not os.path.isfile(split_address(os.fspath(model_path))[0]):
             raise ArgumentError(f"Invalid model file path: {model_path!r}")
-        with open(model_path, "rb") as file:
-            return cls.from_bytes(
-                file.read(),
-                custom_op_registerers,
-                arena_size,
-                intrepreter_config,
-                alt_decompression_memory_size,
-            )
+        return cls.from_bytes(
+            self_contained(load_model(model_path)).tobytes(),
+            custom_op_registerers,
+            arena_size,
+            intrepreter_config,
+            alt_decompression_memory_size,
+        )
 
     @classmethod
     def from_bytes(

@@ -67,6 +67,10 @@ class DelegateSpec:
             configuration or environment. None means that it cannot be the default.
         is_ready: quick function that tells whether the delegate can work here at once, without
             compiling for seconds; asked of default delegates. None means that it always can.
+        load_compiling: function like ``load`` for a delegate that keeps something in model files:
+            ``delegraph compile`` applies and prepares the delegate that it returns, which gives
+            what it keeps to ``DelegateContext.model_entries``. It need not be able to run. None for
+            a delegate that keeps nothing there.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -82,6 +86,7 @@ class DelegateSpec:
     timeout: float | None = None
     default_rank: int | None = None
     is_ready: Callable[[], bool] | None = None
+    load_compiling: Callable[[], DelegateFactory] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
@@ -107,10 +112,12 @@ class DelegateSpec:
                 "of names"
             )
         _check_isolation(self)
-        if self.is_ready is not None and not callable(self.is_ready):
-            raise ArgumentError(
-                f"DelegateSpec {self.name!r}: is_ready is {self.is_ready!r}, expected a function"
-            )
+        for field in ("is_ready", "load_compiling"):
+            value = getattr(self, field)
+            if value is not None and not callable(value):
+                raise ArgumentError(
+                    f"DelegateSpec {self.name!r}: {field} is {value!r}, expected a function"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,19 +31,22 @@ def model_of(
     content: bytes | None,
     table_limit: int | None = None,
     memory_limit: int | None = None,
+    weights_dir: AnyPath | None = None,
 ) -> Model:
     """Load the model from a file or from bytes; exactly one of the two must be given.
 
     Raises:
         ArgumentError: both or neither, no such file, or a wrong limit.
         MalformedModelError: a damaged model.
+        SectionError, ExternalBufferError: as of :func:`~delegraph.graph.loader.load_model`.
     """
     check_count("table_limit", table_limit)
     check_count("memory_limit", memory_limit)
     if path and content:
         raise ArgumentError("Can't both provide `model_path` and `model_content`")
     if path:
-        return load_model(os.fsdecode(path), table_limit, memory_limit)
+        folder = None if weights_dir is None else os.fsdecode(weights_dir)
+        return load_model(os.fsdecode(path), table_limit, memory_limit, folder)
     if content:
         return parse_model(content, table_limit, memory_limit)
     raise ArgumentError("`model_path` or `model_content` must be specified.")

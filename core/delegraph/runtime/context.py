@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DelegateParams,
         StopRequest,
     )
+    from delegraph.delegation.model_entries import ModelEntries
     from delegraph.delegation.rejections import Rejection
     from delegraph.delegation.shared_objects import Shared
     from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec
@@ -124,6 +125,7 @@ class ModelContext:
     ) -> None:
         self._model = model
         self._cache_dir = cache_dir
+        self._written_entries: dict[str, bytes] | None = None
         self._objects = {} if objects is None else objects
         self.spec = spec
         self.inputs: Sequence[int] = spec.inputs
@@ -156,6 +158,12 @@ class ModelContext:
         from delegraph.delegation.blob_cache import BlobCache
 
         return BlobCache(namespace, version, self._cache_dir)
+
+    def model_entries(self, namespace: str) -> ModelEntries:
+        """Return what a delegate keeps in the model file."""
+        from delegraph.delegation.model_entries import ModelEntries
+
+        return ModelEntries(self._model, namespace, self._written_entries)
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return an object that interpreters share."""
@@ -230,6 +238,10 @@ class SubgraphContext(ModelContext):
     def model_digest(self) -> str | None:
         """SHA-256 of the model file; see ``DelegateContext``."""
         return self._subgraph.session.model_digest
+
+    def write_entries(self, entries: dict[str, bytes]) -> None:
+        """From now on, add what delegates keep in the model file to *entries*."""
+        self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set a tensor's shape; see ``OpContext.resize_tensor``."""

@@ -60,7 +60,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     thing at a time: each thread needs one of its own.
 
     Args:
-        model_path: a ``.tflite`` file; it is mapped, not read.
+        model_path: a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it is mapped, not read.
         model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
         num_threads: threads that kernels may use; >= 1, and at most eight for each processor, with
@@ -79,7 +79,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         placement: which nodes delegates get: ``PlacementPolicy(rules, require, partitions)``.
-        limits: what the model may take: ``Limits(memory, time, tables, depth, cancellation)``.
+        limits: what the model may take:
+            ``Limits(memory, time, tables, depth, cancellation, weights_dir)``.
         failures: what becomes of delegates that fail, or run in a process of their own:
             ``FailurePolicy(on_failure, validate, shadow_share, isolate, timeout)``.
         on_loaded: is called between loading the model and applying delegates: to time them apart.
@@ -89,6 +90,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
         MalformedModelError: (ValueError) a damaged model.
+        SectionError: (ValueError) a bundle without the model asked for, or with several.
+        ExternalBufferError: (ValueError) constants in another file that cannot be used.
         UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
         PluginError: a delegate asked for by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
@@ -140,7 +143,10 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self._keep(model_content, experimental_compress_quantization_zero_points)
         self._views = MemoryViews()
         self._session: Session | None = None
-        model = model_of(model_path, model_content, options.limits.tables, options.limits.memory)
+        granted = options.limits
+        model = model_of(
+            model_path, model_content, granted.tables, granted.memory, granted.weights_dir
+        )
         ops = self._all_custom_ops(model, custom_ops or {})
         self._session = Session(model, options, ops, _placement_rules(options.placement.rules))
         if on_loaded is not None:

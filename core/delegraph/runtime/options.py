@@ -68,6 +68,7 @@ class Limits:
             take; None for no limit.
         tables: number of operators, options and tensors in the file; None for a million.
         depth: number of calls of subgraphs within each other; None for 50.
+        weights_dir: folder from which constants may be read, besides the model's own folder.
         cancellation: stop request of a delegate's context, for an interpreter that a kernel uses.
 
     Raises:
@@ -79,6 +80,7 @@ class Limits:
     tables: int | None = None
     depth: int | None = None
     cancellation: StopRequest | None = None
+    weights_dir: AnyPath | None = None
 
     def __post_init__(self) -> None:
         check_count("Limits.memory", self.memory)
@@ -173,6 +175,7 @@ PLACES = {
     "table_limit": ("limits", "tables"),
     "depth_limit": ("limits", "depth"),
     "cancellation": ("limits", "cancellation"),
+    "weights_dir": ("limits", "weights_dir"),
     "on_failure": ("failures", "on_failure"),
     "validate": ("failures", "validate"),
     "shadow_share": ("failures", "shadow_share"),

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from delegraph.graph.loader import is_unchanged
 from delegraph.graph.model import CONTROL_EDGES
+from delegraph.graph.model_files import is_unchanged
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.arguments import folder_of
 from delegraph.runtime.execution.calls import Calls
@@ -69,7 +69,7 @@ class SharedState:
         self.model = model
         self.options = options
         self.resolver = OpResolver(custom_ops)
-        self.memory_limit = MemoryLimit.of(options.limits.memory, len(model.content))
+        self.memory_limit = MemoryLimit.of(options.limits.memory, model.bytes)
         self.resources: dict[Any, Any] = {}
         self.shared: dict[Any, Any] = {}
         self.cache_dir = folder_of(options.cache_dir)
@@ -91,13 +91,14 @@ class SharedState:
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model file in hexadecimal digits; None where constants differ from it."""
-        if self.has_other_constants or not is_unchanged(self.model.content):
+        """SHA-256 of the model in hexadecimal digits; None if constants differ from its files."""
+        files = self.model.content, *self.model.external_buffers.files
+        if self.has_other_constants or not all(map(is_unchanged, files)):
             return None
         if not self._model_digest:
-            from delegraph.delegation.content_digest import content_digest  # here: few ask
+            from delegraph.delegation.content_digest import model_digest  # here: few ask
 
-            self._model_digest = content_digest(self.model.content, self.cache_dir)
+            self._model_digest = model_digest(self.model, self.cache_dir)
         return self._model_digest
 
     @cached_property

@@ -47,6 +47,6 @@ def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> 
         OperatorError: an input exceeds the memory limit of *setup*.
     """
     if setup.runtime == "delegraph":
-        limit = MemoryLimit.of(setup.memory_limit, len(model.content))
+        limit = MemoryLimit.of(setup.memory_limit, model.bytes)
         for entry in details:
             require_room(entry, limit)

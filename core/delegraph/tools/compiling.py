@@ -1,5 +1,7 @@
 """Compiles partitions of delegates ahead of time, as custom operators in the model file.
 
+Delegates that keep entries in model files have these written instead; see ``model_entries.py``.
+
 Source:
     Other projects with the same aim: ``to_backend`` of ExecuTorch, ``EPContext`` of ONNX Runtime,
     compiler plugins of LiteRT. The format is our own.
@@ -11,16 +13,22 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.delegation.compiled_partition import CompiledPartition
 from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, PluginError
 from delegraph.graph.associated_files import with_associated_files
+from delegraph.graph.external_buffers import records_of
+from delegraph.graph.loader import parse_model
 from delegraph.graph.model import CONTROL_EDGES, Model
+from delegraph.graph.model_files import bundles_of
 from delegraph.json_records import to_json
+from delegraph.plugins.address import DelegateAddress
+from delegraph.plugins.options import make_options
+from delegraph.plugins.plugin_set import Offer, installed, only_one
 from delegraph.runtime.arguments import AnyPath
 from delegraph.runtime.delegates.compiled_partitions import compiled_delegate, compilers_of
 from delegraph.runtime.delegates.custom_op_delegates import called_for
@@ -30,7 +38,6 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema import tables
 from delegraph.schema.custom_nodes import with_plans
 from delegraph.schema.pruning import pruned
-from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 from delegraph.tools.compiling_delegate import (
     CompiledNode,
@@ -38,8 +45,12 @@ from delegraph.tools.compiling_delegate import (
     compiling_delegate,
 )
 from delegraph.tools.explanation import Explanation, explain
+from delegraph.tools.model_entries import Keeper, KeptEntries, keepers, with_kept
 from delegraph.tools.progress import Progress, untold
-from delegraph.tools.whole_file import write_whole
+from delegraph.tools.whole_file import whole_file, write_whole
+
+if TYPE_CHECKING:
+    from delegraph.bundles.opening import Chain
 
 Plans = Sequence[Sequence[int | CompiledNode]]
 """Execution plan of each subgraph: indices of its own operators, and compiled partitions."""
@@ -54,22 +65,38 @@ class CompiledModel:
         partitions: the compiled partitions, in execution order.
         explanation: which delegate has each node, and why delegates rejected nodes.
         seconds: duration of the compilation, in seconds.
+        kept: what delegates keep in the file beside the nodes, by level and number of threads.
+        bundles: the bundles that hold the model, each with the section that leads on; empty for a
+            model that is a file.
     """
 
     content: bytes = field(repr=False)
     partitions: tuple[CompiledPartition, ...]
     explanation: Explanation = field(repr=False)
     seconds: float
+    kept: tuple[KeptEntries, ...] = ()
+    bundles: Chain = field(default=(), repr=False)
 
     def write(self, path: AnyPath) -> None:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
 
+        A model of a bundle is written with its bundle, and all other sections are as before; a path
+        that ends in ``.tflite`` gets the model alone.
+
         Raises:
             ArgumentError: the file cannot be written.
+            ModelError: the bundle has a damaged section, or the model stands after another one.
         """
         target = os.fsdecode(path)
         try:
-            write_whole(target, self.content)
+            if not self.bundles or target.lower().endswith(".tflite"):
+                write_whole(target, self.content)
+                return
+            from delegraph.bundles.writing import write_bundle
+
+            model = np.frombuffer(self.content, np.uint8)
+            with whole_file(target) as partial, open(partial, "w+b") as file:
+                write_bundle(file, self.bundles, model)
         except OSError as error:
             reason = error.strerror or error
             raise ArgumentError(f"{target!r} cannot be written: {reason}") from error
@@ -80,6 +107,7 @@ class CompiledModel:
             "bytes": len(self.content),
             "seconds": self.seconds,
             "compiled": to_json(self.partitions),
+            "kept": to_json(self.kept),
             **self.explanation.to_json(),
         }
 
@@ -88,6 +116,8 @@ def compile_model(
     model: AnyPath | bytes,
     delegates: Sequence[str] | Mapping[str, Any],
     *,
+    cpu: Sequence[str] = (),
+    threads: Sequence[int] = (),
     progress: Progress = untold,
     **arguments: Any,
 ) -> CompiledModel:
@@ -98,15 +128,24 @@ def compile_model(
     the file is loaded, the same delegates run these operators without being named. Partitions are
     compiled for the shapes that the file declares.
 
+    For a delegate that keeps what it decides, such as numba_cpu, no node changes. What it keeps is
+    added to the file, and used where it fits.
+
     Args:
-        model: path or bytes of a ``.tflite`` file; it may hold compiled partitions already.
+        model: path or bytes of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it may be
+            compiled already.
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
+        cpu: levels of processors, values of the option ``cpu`` of delegates that keep what they
+            decide; empty for the one of their options.
+        threads: numbers of threads that such delegates prepare for; empty for the interpreter's
+            default on this machine.
         progress: is called before each partition is compiled.
         arguments: ``placement`` and ``limits`` of ``Interpreter``.
 
     Raises:
-        ArgumentError: no delegate is given, or the file does not exist.
+        ArgumentError: no delegate is given, the file does not exist, or ``cpu`` or ``threads`` are
+            given without a delegate that keeps what it decides.
         MalformedModelError: the model is damaged.
         PluginError: a delegate is missing or broken, or cannot be compiled ahead of time.
         DelegateError: a delegate or its compiler failed; the message names the delegate and the
@@ -114,33 +153,68 @@ def compile_model(
         PlacementError: the placement does not satisfy ``placement``.
     """
     start = time.perf_counter()
-    compiling = _compiling(delegates, progress)
-    interpreter = Interpreter(
+    compiling, keeping = _chosen(delegates, cpu, progress)
+    if not keeping and (cpu or threads):
+        raise ArgumentError("'cpu' and 'threads' are for delegates that keep what they decide")
+    with Interpreter(
         model_path=None if isinstance(model, bytes) else model,
         model_content=model if isinstance(model, bytes) else None,
         delegates=[],
         **arguments,
-    )
-    with interpreter:
+    ) as interpreter:
         session = interpreter.session
-        session.calls.run("compile_model", _apply, session, compiling)
+        if compiling:
+            session.calls.run("compile_model", _apply, session, compiling)
         nodes = [list(_plan(subgraph)) for subgraph in session.subgraphs]
-        return CompiledModel(
-            _content(session, nodes),
-            tuple(n.partition for plan in nodes for n in plan if isinstance(n, CompiledNode)),
-            explain(interpreter),
-            time.perf_counter() - start,
-        )
+        partitions = tuple(n.partition for p in nodes for n in p if isinstance(n, CompiledNode))
+        content, explanation = _content(session, nodes), explain(interpreter)
+        kept: tuple[KeptEntries, ...] = ()
+        if keeping:
+            source = session.model
+            if partitions:
+                source = parse_model(content)
+            elif source.external_buffers.files:
+                source = parse_model(write_model(records_of(source)))
+            content, kept, explanation = with_kept(source, keeping, threads, progress, arguments)
+        seconds, bundles = time.perf_counter() - start, _bundles(model, session)
+    return CompiledModel(content, partitions, explanation, seconds, kept, bundles)
 
 
-def _compiling(
-    delegates: Sequence[str] | Mapping[str, Any], progress: Progress
-) -> list[CompilingDelegate]:
+def _chosen(
+    delegates: Sequence[str] | Mapping[str, Any], cpu: Sequence[str], progress: Progress
+) -> tuple[list[CompilingDelegate], list[Keeper]]:
+    """Return the delegates whose partitions are compiled, and those that keep entries.
+
+    Raises:
+        ArgumentError: no delegate is given.
+        PluginError: one is missing or broken, its options do not fit, or it does neither.
+    """
     if isinstance(delegates, str) or not delegates:
         raise ArgumentError(f"delegates is {delegates!r}, expected a list of at least one name")
     if not isinstance(delegates, Mapping):
         delegates = dict.fromkeys(delegates)
-    return [compiling_delegate(name, options, progress) for name, options in delegates.items()]
+    compiling: list[CompilingDelegate] = []
+    keeping: list[Keeper] = []
+    for address, options in delegates.items():
+        parsed = DelegateAddress.parse(address)
+        offer = installed().find(parsed)
+        spec = offer.compiler
+        if spec is None and offer.spec.load_compiling is None:
+            able = ", ".join(o.address for o in installed().offers() if _is_compiled(o))
+            raise PluginError(
+                f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
+                f"CompilerSpec for it; those that can: {able or 'none'}"
+            )
+        made = make_options(offer.spec, only_one(parsed, options))
+        if spec is None:
+            keeping += keepers(offer, made, cpu)
+        else:
+            compiling.append(compiling_delegate(offer, made, spec, progress))
+    return compiling, keeping
+
+
+def _is_compiled(offer: Offer) -> bool:
+    return offer.compiler is not None or offer.spec.load_compiling is not None
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
@@ -163,12 +237,18 @@ def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
             yield from (inner.index for inner, _ in subgraph.plan.model_nodes(node))
 
 
+def _bundles(model: AnyPath | bytes, session: Session) -> Chain:
+    """Return the bundles that hold the model; there are none for bytes."""
+    is_bytes = isinstance(model, bytes)
+    return () if is_bytes else bundles_of(os.fsdecode(model), session.options.limits.memory)
+
+
 def _content(session: Session, plans: Plans) -> bytes:
     """Return the bytes of the model file in which each subgraph executes its plan."""
     content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
         return content.tobytes()
-    record = read_model(content)
+    record = records_of(session.model)
     record = _with_control_edges(_with_shapes(record, plans), session.model, plans)
     custom = [[s if isinstance(s, int) else s.custom_node() for s in plan] for plan in plans]
     return with_associated_files(write_model(pruned(with_plans(record, custom))), content)

@@ -30,9 +30,8 @@ from delegraph.errors import (
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.plugins import creation
-from delegraph.plugins.address import DelegateAddress
-from delegraph.plugins.options import Given, make_options, options_text
-from delegraph.plugins.plugin_set import Offer, installed, only_one
+from delegraph.plugins.options import options_text
+from delegraph.plugins.plugin_set import Offer
 from delegraph.plugins.specs import CompilerSpec
 from delegraph.schema.custom_nodes import CustomNode
 from delegraph.tools.progress import Progress
@@ -85,36 +84,28 @@ class CompilingDelegate(SimpleDelegate):
             context.mark_subgraph_as_delegation_skippable(index)
 
 
-def compiling_delegate(address: str, options: Given, progress: Progress) -> CompilingDelegate:
+def compiling_delegate(
+    offer: Offer, options: object, spec: CompilerSpec, progress: Progress
+) -> CompilingDelegate:
     """Return a delegate that compiles the partitions of an installed delegate.
 
     Args:
-        address: ``name`` or ``dist:name``, each optionally followed by ``:key=value,key=value``.
-        options: options as a mapping or text; None means those in *address*, or the defaults.
+        offer: the plugin's offer of the delegate.
+        options: options of the delegate.
+        spec: specification of the delegate's compiler.
         progress: is called before each partition is compiled.
 
     Raises:
-        PluginError: the delegate is missing or broken, its options do not fit, or its plugin has no
-            compiler.
+        PluginError: the delegate is broken, or does its own partitioning.
     """
-    parsed = DelegateAddress.parse(address)
-    offer = installed().find(parsed)
-    spec = offer.compiler
-    if spec is None:
-        able = ", ".join(o.address for o in installed().offers() if o.compiler is not None)
-        raise PluginError(
-            f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
-            f"CompilerSpec for it; those that can: {able or 'none'}"
-        )
-    made = make_options(offer.spec, only_one(parsed, options))
     claiming = replace(offer.spec, load=spec.load_claims or offer.spec.load)
-    delegate = creation.make_delegate(claiming, made, offer.plugin)
+    delegate = creation.make_delegate(claiming, options, offer.plugin)
     if not isinstance(delegate, SimpleDelegate):
         raise PluginError(
-            f"delegate {parsed.name!r} of {offer.plugin} does its own partitioning; what is "
+            f"delegate {offer.spec.name!r} of {offer.plugin} does its own partitioning; what is "
             "compiled ahead of time is a SimpleDelegateInterface"
         )
-    return CompilingDelegate(delegate.simple, Compiler(offer, spec, made, progress))
+    return CompilingDelegate(delegate.simple, Compiler(offer, spec, options, progress))
 
 
 class Compiler:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
@@ -112,7 +112,7 @@ class ModelSummary(JsonRecord):
     Attributes:
         version: schema version.
         description: description in the file, usually of the converter that made it.
-        bytes: size of the file.
+        bytes: size of the file, and of constants in other files.
         constant_bytes: bytes of constant tensors, each buffer counted once.
         constants: number of constant tensors.
         subgraphs: summaries of all subgraphs.
@@ -122,6 +122,7 @@ class ModelSummary(JsonRecord):
         described: facts about custom operators from the packages that run them, and about
             partitions compiled ahead of time.
         author_metadata: the author's description of inputs and outputs; None if there is none.
+        kept: bytes of what delegates keep after the model, by namespace.
     """
 
     version: int
@@ -135,6 +136,7 @@ class ModelSummary(JsonRecord):
     metadata: dict[str, int]
     described: tuple[OperatorDescription, ...] = ()
     author_metadata: ModelMetadata | None = None
+    kept: dict[str, int] = field(default_factory=dict)
 
 
 def summarize_model(model: Model) -> ModelSummary:
@@ -144,7 +146,7 @@ def summarize_model(model: Model) -> ModelSummary:
     return ModelSummary(
         model.version,
         model.description,
-        len(model.content),
+        model.bytes,
         sum(buffers.values()),
         len(constants),
         tuple(map(_subgraph, model.subgraphs)),
@@ -156,7 +158,15 @@ def summarize_model(model: Model) -> ModelSummary:
         {name: len(value) for name, value in sorted(model.metadata.items())},
         tuple(_descriptions(model)),
         read_metadata(model),
+        _kept(model),
     )
+
+
+def _kept(model: Model) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for name, (_, length) in () if model.entries is None else sorted(model.entries.places.items()):
+        found[name.partition("/")[0]] += length
+    return dict(found)
 
 
 def count_operators(model: Model) -> tuple[OperatorCount, ...]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import Model
 from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan
 from delegraph.schema import tables
-from delegraph.schema.reader import read_model
 from delegraph.schema.writer import write_model
 
 OFFLINE_ALIGNMENT = 16
@@ -26,7 +26,7 @@ def with_offline_plan(model: Model, offsets: Mapping[int, int]) -> bytes:
         offsets: mapping from a tensor's index to its offset in bytes. TFLM chooses the offsets of
             other tensors. An earlier plan is removed.
     """
-    record = read_model(model.content)
+    record = records_of(model)
     counts = [len(subgraph.tensors) for subgraph in model.subgraphs]
     places = [offsets.get(i, _PLANNED_ONLINE) for i in range(counts[0])]
     places += [_PLANNED_ONLINE] * sum(counts[1:])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from delegraph.delegation.delegate import PartitionPolicy
 from delegraph.delegation.rules_file import Rules
 from delegraph.errors import ArgumentError
+from delegraph.graph.loader import load_model
 from delegraph.operators.numerics import Numerics
 from delegraph.plugins.specs import Isolate
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate, delegate_of_file
@@ -20,6 +21,7 @@ from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.runtime.options import OWN_RUNTIME_ONLY, PLACES, OnFailure, Requirement, in_groups
 
 if TYPE_CHECKING:
+    from delegraph.graph.model import Model
     from delegraph.native import LiteRtInterpreter
     from delegraph.runtime.interpreter import Interpreter
 
@@ -37,7 +39,7 @@ class Setup:
     mobilenet.tflite, numba_cpu, 2 threads
 
     Attributes:
-        model: path of the model's file, kept as text.
+        model: path of the model's file, or ``FILE#SECTION`` of a bundle, kept as text.
         runtime: name of the runtime.
         delegates: delegates as for ``Interpreter(delegates=...)``; None means the default ones. A
             set-up that is sent to another process must have names only.
@@ -48,7 +50,7 @@ class Setup:
         threads: number of threads; None lets the runtime choose.
         numerics: whether kernels round like the official builtin or reference ones.
         rules, require, partition_policy: as in ``PlacementPolicy``.
-        time_limit, memory_limit, table_limit, depth_limit: as in ``Limits``.
+        time_limit, memory_limit, table_limit, depth_limit, weights_dir: as in ``Limits``.
         on_failure, validate, isolate, timeout: as in ``FailurePolicy``.
     """
 
@@ -70,6 +72,7 @@ class Setup:
     depth_limit: int | None = None
     isolate: Isolate | None = None
     timeout: float | None = None
+    weights_dir: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", os.fspath(self.model))
@@ -99,6 +102,15 @@ class Setup:
             **self._groups(),
             **arguments,
         )
+
+    def loaded_model(self) -> Model:
+        """Return the content of the model's file.
+
+        Raises:
+            ArgumentError: the file cannot be opened.
+            ModelError: it cannot be loaded.
+        """
+        return load_model(self.model, self.table_limit, self.memory_limit, self.weights_dir)
 
     @property
     def isolation(self) -> Isolation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -283,12 +284,20 @@ def test_a_compiled_model_is_not_compiled_again() -> None:
         compiled(compiled(MIXED).model)
 
 
+def test_a_model_in_a_bundle_is_compiled(tmp_path: Path) -> None:
+    path = tmp_path / "x.task"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("m", MIXED)
+    (compilation,) = delegraph_edgetpu.compile(f"{path}#m")
+    assert compilation.model == compiled(MIXED).model
+
+
 def test_a_damaged_model_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "damaged.tflite"
     path.write_bytes(MIXED[:100])
     with pytest.raises(MalformedModelError, match=r"damaged\.tflite: "):
         delegraph_edgetpu.compile(path)
-    with pytest.raises(ArgumentError, match=r"absent\.tflite: cannot be opened: No such file"):
+    with pytest.raises(ArgumentError, match=r"Could not open .*absent.tflite.: No such file"):
         delegraph_edgetpu.compile(tmp_path / "absent.tflite")
 
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,15 @@ def test_nodes_are_chosen_by_name_and_index(tmp_path: Path) -> None:
     assert record["left"][0] == {"node": 1, "operator": "ADD", "reason": None}
 
 
+def test_a_model_in_a_bundle_is_rewritten(tmp_path: Path) -> None:
+    bundle, path = tmp_path / "x.task", tmp_path / "out.tflite"
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.write(SINES, "m")
+    assert flexify(f"{bundle}#m", "-o", path).code == 0
+    assert flexify(SINES, "-o", tmp_path / "plain.tflite").code == 0
+    assert path.read_bytes() == (tmp_path / "plain.tflite").read_bytes()
+
+
 def test_output_is_named_after_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert flexify(SINES).code == 0
@@ -103,7 +113,7 @@ def test_output_is_named_after_the_model(tmp_path: Path, monkeypatch: pytest.Mon
         ([SINES, "--node", "COS"], 2, "no operator 'COS'; there are ADD, MUL, SIN"),
         ([SINES, "--node", 9], 2, "no node 9; there are 5"),
         ([SINES, "--node", "SIM"], 2, "no operator 'SIM' (did you mean 'SIN'?); there are"),
-        (["no.tflite"], 2, "'no.tflite' does not exist"),
+        (["no.tflite"], 2, "Could not open 'no.tflite': No such file"),
         ([SINES, "-o", "no/folder/x.tflite"], 2, "cannot write 'no/folder/x.tflite'"),
         ([__file__], 1, f"{__file__}: "),
         ([SINES.with_name("digits_int8.tflite")], 1, "can be rewritten: CONV_2D: tensor 0 is"),

@@ -39,7 +39,10 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 KEY = bytes(range(32))
 
-TABLES = ("memories", "rows", "kinds", "values", "values", "values", "nodes", "constants")
+TABLES = (
+    *("memories", "memories", "rows", "kinds", "values", "values", "values", "nodes"),
+    *("shared", "constants"),
+)
 """Parts that are damaged, most often the words."""
 
 NUMBERS = (
@@ -77,12 +80,14 @@ class Start:
     Attributes:
         name: the operator of its model.
         content: the file.
+        shared: constants that are not in the file, by name.
         tensors: of the subgraph.
         kernel: of the partition.
     """
 
     name: str
     content: bytes
+    shared: dict[bytes, memoryview]
     tensors: Sequence[Tensor]
     kernel: NumbaCpuKernel
 
@@ -100,6 +105,7 @@ class Start:
             2,
             self.kernel.kernel_library,
             GuardedWorkingMemory(),
+            self.shared.get,
         )
         try:
             program = read(piece.array[: len(content)].data, KEY, host)
@@ -160,7 +166,18 @@ def _start(op: str, model: bytes) -> Start | None:
             tensor.data = array
     _kept_alive.append(interpreter)
     assert kernel.program is not None
-    return Start(op, written(kernel.program, KEY), tensors, kernel)
+    constants: dict[bytes, bytes] = {}
+    content = written(kernel.program, KEY, constants)
+    return Start(op, content, {k: _guarded(c) for k, c in constants.items()}, tensors, kernel)
+
+
+def _guarded(constant: bytes) -> memoryview:
+    """Return a constant between protected pages, itself protected against writes."""
+    piece = GuardedMemory(len(constant), file.LINE)
+    piece.array[:] = np.frombuffer(constant, np.uint8)
+    piece.freeze()
+    _kept_alive.append(piece)
+    return piece.array.data
 
 
 _kept_alive: list[object] = []
@@ -196,7 +213,7 @@ def damaged(content: bytes, rng: np.random.Generator) -> bytes:
         name = TABLES[rng.integers(len(TABLES))]
         if name not in tables:
             continue
-        table = tables[name]
+        table = tables[name].view("<u8") if name == "shared" else tables[name]
         if table.dtype.names:
             table = table[table.dtype.names[rng.integers(len(table.dtype.names))]]
         at = rng.integers(len(table))

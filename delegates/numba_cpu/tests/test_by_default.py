@@ -65,7 +65,7 @@ def test_what_the_core_refuses_is_refused_in_its_words(
     monkeypatch.delitem(os.environ, "DELEGRAPH_DEFAULT_DELEGATES")
     interpreter = Interpreter(model_content=model)
     if interpreter.placement.default_delegate is None:
-        pytest.skip("no kernels came along, so that nothing is applied by default")
+        pytest.skip("no kernels are prebuilt, so that nothing is applied by default")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for arrays in runs:

@@ -1,4 +1,4 @@
-"""Levels of instructions: what a processor has, what can be asked for."""
+"""Levels of instructions: what a processor has, and which one an option selects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SERVER = frozenset(f for level in OF_X86.values() for f in level.needs)
 
 @pytest.fixture(autouse=True)
 def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No kernels came along, and nothing is remembered of a processor."""
+    """No kernels are prebuilt, and no processor is remembered."""
     came_along(monkeypatch)
     yield
     supported_levels.cache_clear()
@@ -38,7 +38,7 @@ def _forget(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def came_along(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Pretend that the kernels of these levels came along."""
+    """Pretend that the kernels of these levels are prebuilt."""
     found = SimpleNamespace(files=dict.fromkeys(names, "library.so"), failures={})
     monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
 

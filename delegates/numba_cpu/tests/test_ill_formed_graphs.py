@@ -121,6 +121,37 @@ def test_working_memory_obeys_the_limit() -> None:
         interpreter.allocate_tensors()
 
 
+@pytest.mark.parametrize("op", ["GATHER", "GATHER_ND"])
+def test_a_constant_position_outside_the_input_is_left_to_the_core(op: str) -> None:
+    options = o.GatherOptions() if op == "GATHER" else o.GatherNdOptions()
+    tensors = {"x": tensor((6, 2)), "p": constant(np.array([[-1]], np.int32))}
+    interpreter = interpreter_of([(op, "x p", "y", options)], tensors)
+    assert owners(interpreter) == [None]
+    interpreter.allocate_tensors()
+    with pytest.raises(NodeError, match="failed to invoke: position -1 is outside"):
+        interpreter.invoke()
+
+
+def test_an_image_without_height_and_width_is_left_to_the_core() -> None:
+    weight = constant(np.ones((2, 1, 1, 3), np.float32))
+    options = o.Conv2DOptions(stride_w=1, stride_h=1)
+    tensors = {"x": tensor((1, 3)), "w": weight, "b": constant(np.ones(2, np.float32))}
+    interpreter = interpreter_of([("CONV_2D", "x w b", "y", options)], tensors)
+    assert owners(interpreter) == [None]
+    with pytest.raises(NodeError, match="expected 4 dimensions each"):
+        interpreter.allocate_tensors()
+
+
+def test_a_tensor_that_no_machine_holds_obeys_the_limit() -> None:
+    begin, end = (constant(np.full(4, n, np.int32)) for n in (0, 1))
+    nodes = [("STRIDED_SLICE", "x begin end end", "y", o.StridedSliceOptions())]
+    tensors = {"x": tensor((1, 2**29, 166, 8)), "begin": begin, "end": end, "y": tensor((1,) * 4)}
+    interpreter = interpreter_of(nodes, tensors)
+    assert owners(interpreter) == ["numba_cpu"]
+    with pytest.raises(NodeError, match=r"the plan needs \d+ bytes of \d+ allowed"):
+        interpreter.allocate_tensors()
+
+
 def test_weights_of_no_outputs_are_refused_in_words() -> None:
     tensors = {
         "x": tensor((1, 4), "INT8", scale=0.5),

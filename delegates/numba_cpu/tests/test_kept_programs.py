@@ -16,18 +16,25 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
+from delegraph.memory import aligned_buffer
 from delegraph.testing import cases
 from delegraph_numba_cpu.bounds import Overrun
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
-from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
+from delegraph_numba_cpu.instructions.memory import Address, Memory, Row, constant
 from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept import store
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
+from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.kept.writing import written
+from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.program import Program
+from delegraph_numba_cpu.program.working_memory import WorkingMemory
+from kept_program_damage import starts
 
 MODELS = Path(__file__).parents[3] / "docs" / "demo" / "models"
 
@@ -188,3 +195,47 @@ def test_damaged_programs_with_right_digests_end_no_process() -> None:
     command = [sys.executable, str(script), "--copies=3000", "--seconds=60", *ops]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_was_checked_stays_when_the_file_is_written_meanwhile() -> None:
+    (start,) = starts(["ADD"], 1)
+    data = aligned_buffer(len(start.content))
+
+    class Scribbling(WorkingMemory):
+        def require(self, size: int) -> None:
+            data[:] = 0x5A
+
+    params = start.kernel.params
+    programs = []
+    for memory in (WorkingMemory(), Scribbling()):
+        data[:] = np.frombuffer(start.content, np.uint8)
+        host = Host(
+            start.tensors,
+            params.nodes_to_replace,
+            (*params.input_tensors, *params.output_tensors),
+            params.output_tensors,
+            2,
+            start.kernel.kernel_library,
+            memory,
+            start.shared.get,
+        )
+        programs.append(read(data.data, KEY, host))
+    one, other = programs
+    for number in range(len(one.rows)):
+        np.testing.assert_array_equal(other.block(number), one.block(number))
+
+
+def test_shared_constants_of_equal_sums_stay_apart() -> None:
+    first = np.eye(2, file.PAGE // 8, dtype=np.int64)
+    both = [first, first[::-1].copy()]
+    assert len({file.sums_of(array.view(np.uint8).reshape(-1)) for array in both}) == 1
+    kernels = library(level_named("auto"))
+    kernels.load([COPY.family])
+    rows = []
+    for array in both:
+        words = {"source": Address(constant(array)), "target": Address(Memory(array.nbytes))}
+        rows.append(Row(COPY, 1, {**words, "bytes": array.nbytes, "tiles": 1}))
+    shared: dict[bytes, bytes] = {}
+    written(Program(rows, kernels, 1), KEY, shared)
+    found = [content[: first.nbytes] for content in shared.values()]
+    assert found == [array.tobytes() for array in both]

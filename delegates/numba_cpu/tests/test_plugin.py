@@ -124,7 +124,7 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
         f"{levels[0]} is used, the best that this processor has: compiled when needed and kept, "
         f"2.5 MB in {folder} ({why} installation)"
     )
-    asked = [line.split()[0] for line in lines if " can be asked for: " in line]
+    asked = [line.split()[0] for line in lines if " is used with cpu=" in line]
     assert (answer["used"], [level["level"] for level in answer["levels"]]) == (levels[0], levels)
     assert asked == levels[1:]
     assert "models get numba_cpu only where it is named" in "".join(lines)
@@ -171,7 +171,7 @@ def test_info_says_that_a_better_level_was_not_built(
     (tmp_path / "generic.objects").touch()
     monkeypatch.delenv(cpu.VARIABLE, raising=False)
     shown = CliRunner().invoke(command, ["info"]).output
-    why = f"the best whose kernels came along; cpu={best.name} has faster ones"
+    why = f"the best with prebuilt kernels; cpu={best.name} has faster ones"
     assert shown.startswith(f"generic is used, {why}: ")
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.testing import one_op_model, tensor
 from support.by_name import sines
 from support.command import Command
 from support.compiling_plugin import install_compiler, uninstall_compiler
+from support.keeping_plugin import install_keeping
 
 
 @pytest.fixture
@@ -130,3 +132,33 @@ def test_a_compiled_file_is_compared_with_its_source(
     alone = delegraph("diff", compiled)
     assert alone.code == 1
     assert "the file's own delegates are switched off" in alone.err
+
+
+def test_what_a_delegate_keeps_is_listed_by_level_and_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    model, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
+    model.write_bytes(sines())
+    words = ("compile", model, "-d", "keeping", "-o", out, "--cpu", "one,two", "--threads", "1,4")
+    result = delegraph(*words)
+    assert result.code == 0
+    assert any("keeping:cpu=two" in line and "1 2 6" in line for line in result.lines)
+    answer = delegraph(*words, "--json").json
+    assert [each["threads"] for each in answer["kept"]] == [1, 4, 1, 4]
+    assert answer["bytes"] == out.stat().st_size
+    assert delegraph("inspect", out, "--json").json["kept"] == {"keeping": 12}
+    assert "Kept by delegates, after the model" in delegraph("inspect", out).lines
+    refused = delegraph("compile", model, "-d", "keeping", "-o", out, "--threads", "0")
+    assert refused.code == 2
+    assert "0 is not in the range" in refused.err
+
+
+def test_a_delegate_that_keeps_nothing_writes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_keeping(tmp_path, monkeypatch)
+    model, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
+    model.write_bytes(one_op_model("ABS", [tensor((4,))], [tensor((4,))]))
+    result = delegraph("compile", model, "-d", "keeping", "-o", out)
+    assert (result.code, out.exists()) == (1, False)

@@ -16,7 +16,7 @@ import click
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
 PATIENCE = 2.0
 """Seconds before progress is shown."""
@@ -67,7 +67,6 @@ def print_table(
         names: headings of the columns whose cells are shortened to fit the width.
         indent: number of blanks before each row.
     """
-    from rich.padding import Padding
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -78,12 +77,25 @@ def print_table(
         table.add_row(*row)
     if not table.row_count:
         return
-    shown = Padding(table, (0, 0, 0, indent), expand=False)
+    _print_indented(out, table, indent)
+
+
+def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
+    """Print a text whose lines are wrapped to the console's width, each after some blanks."""
+    from rich.text import Text
+
+    _print_indented(out, Text(printable(text)), indent)
+
+
+def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:
+    from rich.padding import Padding
+
+    padded = Padding(shown, (0, 0, 0, indent), expand=False)
     if out.is_terminal:
-        out.print(shown)
+        out.print(padded)
         return
     with out.capture() as capture:
-        out.print(shown)
+        out.print(padded)
     for line in capture.get().splitlines():
         print(line.rstrip())  # rich pads lines with blanks
 

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.answers.printing import heading, print_table, shortened
+from delegraph.cli.answers.printing import heading, print_paragraph, print_table, shortened
 from delegraph.cli.answers.run_findings import print_findings
 from delegraph.errors import printable
 from delegraph.json_records import to_json
@@ -91,7 +91,7 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     """Print inputs, outputs and times of a run."""
     out.print(answer.model, style="bold")
     if answer.placement.delegates:
-        out.print(f"  {answer.placement}")
+        print_paragraph(out, str(answer.placement))
     if answer.signature is not None:
         out.print(f"  signature: {answer.signature}")
     if answer.numerics != "builtin":

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from delegraph.tools.compiling import CompiledModel
 
 
+def _listed(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (text or "").split(",")))
+
+
+def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    kind = click.IntRange(min=1)
+    return tuple(int(kind(each, parameter, ctx)) for each in _listed(ctx, parameter, text))
+
+
 @click.command("compile")
 @model_argument
 @named_delegate_option
@@ -33,22 +42,45 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     required=True,
-    metavar="OUT.tflite",
+    metavar="OUT",
     callback=require_folder,
-    help="Write the compiled model to this file.",
+    help="Write the compiled model to this file; for a model in a bundle, the whole bundle unless "
+    "the name ends in .tflite.",
+)
+@click.option(
+    "--cpu",
+    metavar="LEVEL,...",
+    callback=_listed,
+    help="For which levels of processors numba_cpu, or another delegate with an option 'cpu', "
+    "prepares the model.  [default: this processor's]",
+)
+@click.option(
+    "--threads",
+    metavar="N,...",
+    callback=_numbers,
+    help="For which numbers of threads.  [default: the interpreter's on this machine]",
 )
 @rule_options
 @limit_options
 @json_option
 @diagnosis_options
 def command(
-    model: str, delegates: tuple[str, ...], output: str, as_json: bool, **arguments: Any
+    model: str,
+    delegates: tuple[str, ...],
+    output: str,
+    cpu: tuple[str, ...],
+    threads: tuple[int, ...],
+    as_json: bool,
+    **arguments: Any,
 ) -> int:
     """Compile the partitions of delegates ahead of time.
 
     Each partition that a delegate claims in MODEL becomes one custom operator with the data that
     the delegate compiled. All other nodes stay unchanged. When the written file is loaded, its
-    delegates are applied without being named.
+    delegates are applied without being named. A bundle keeps its other sections.
+
+    For numba_cpu all nodes stay unchanged, so the written file runs in every runtime. What
+    numba_cpu decides for the model comes into the file beside the nodes, for --cpu and --threads.
     """
     if not delegates:
         raise click.UsageError("give at least one --delegate", click.get_current_context())
@@ -56,14 +88,17 @@ def command(
     from delegraph.tools import compile_model
 
     with shown_progress() as progress:
-        compiled = compile_model(model, delegates, progress=progress, **in_groups(arguments))
-    if compiled.partitions:
+        compiled = compile_model(
+            model, delegates, cpu=cpu, threads=threads, progress=progress, **in_groups(arguments)
+        )
+    is_written = bool(compiled.partitions or any(each.entries for each in compiled.kept))
+    if is_written:
         compiled.write(output)
     if as_json:
         print_json({"model": model, "output": output, **compiled.to_json()})
     else:
         _print(model, output, compiled)
-    if not compiled.partitions:
+    if not is_written:
         raise CheckFailed(f"nothing of {Path(model).name} was compiled; {output} is not written")
     return OK
 
@@ -91,6 +126,25 @@ def _print(model: str, output: str, compiled: CompiledModel) -> None:
                 for found in compiled.partitions
             ],
             right=("nodes", "blob"),
+        )
+    if compiled.kept:
+        time = f"{compiled.seconds:.1f} s"
+        out.print(f"  prepared in {time}: {output}, {size(len(compiled.content))}")
+        heading(out, "Kept in the file")
+        print_table(
+            out,
+            ("delegate", "by", "threads", "entries", "size"),
+            [
+                (
+                    kept.delegate,
+                    kept.provider,
+                    "default" if kept.threads is None else kept.threads,
+                    kept.entries,
+                    size(kept.size),
+                )
+                for kept in compiled.kept
+            ],
+            right=("threads", "entries", "size"),
         )
     print_stages(out, compiled.explanation)
     if compiled.explanation.refusals:

@@ -14,6 +14,7 @@ from delegraph.cli.answers.printing import (
     heading,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     progress,
     size,
@@ -169,7 +170,6 @@ def _explain_litert(request: ExplainRequest) -> int:
     """Explain the placement of nodes in the official interpreter; return the exit code."""
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
-    from delegraph.graph.loader import load_model
     from delegraph.tools.explanation import explain_placement, unresolved_in
 
     for option in ("lock", "check"):
@@ -189,7 +189,7 @@ def _explain_litert(request: ExplainRequest) -> int:
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
-        explanation = explain_placement(placement, load_model(request.setup.model))
+        explanation = explain_placement(placement, request.setup.loaded_model())
     if request.as_json:
         print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
@@ -218,16 +218,16 @@ def _require(request: ExplainRequest, placement: Placement) -> None:
 def _print(out: Console, model: str, explanation: Explanation) -> None:
     placement = explanation.placement
     out.print(model, style="bold")
-    out.print(f"  {placement}", soft_wrap=True)
+    print_paragraph(out, str(placement))
     if placement.crossings:
-        out.print(f"  {_crossings(placement)}")
+        print_paragraph(out, _crossings(placement))
     print_stages(out, explanation)
     if explanation.refusals:
         print_refusals(out, explanation)
     if placement.incidents:
         heading(out, "Incidents")
         for incident in placement.incidents:
-            out.print(f"  {incident}", soft_wrap=True)
+            print_paragraph(out, str(incident))
 
 
 def _crossings(placement: Placement) -> str:

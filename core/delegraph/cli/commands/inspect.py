@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,11 +23,14 @@ from delegraph.cli.options.arguments import (
     json_option,
     model_argument,
     table_limit_option,
+    weights_dir_option,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.bundles.bundle import Bundle
+    from delegraph.tools.bundle_summary import SectionSummary
     from delegraph.tools.model_summary import (
         ModelSummary,
         OperatorCount,
@@ -39,23 +42,64 @@ if TYPE_CHECKING:
 @click.command("inspect")
 @model_argument
 @table_limit_option
+@weights_dir_option
 @json_option
 @diagnosis_options
-def command(model: str, table_limit: int | None, as_json: bool) -> None:
+def command(model: str, table_limit: int | None, weights_dir: str | None, as_json: bool) -> None:
     """Show what a model file holds.
 
     Shows inputs and outputs, operators, constants, signatures and metadata, with the author's
-    description of the model and its labels. The model is not run.
+    description of the model and its labels. The model is not run. Of a bundle it shows the
+    sections; FILE#SECTION is a model in it.
     """
     from delegraph.graph.loader import load_model
+    from delegraph.graph.model_files import bundle_at
     from delegraph.tools.model_summary import summarize_model
 
     with progress(f"reading {model}"):
-        summary = summarize_model(load_model(model, table_limit))
+        bundle = bundle_at(model)
+    if bundle is not None:
+        _show_bundle(model, bundle, as_json)
+        return
+    with progress(f"reading {model}"):
+        summary = summarize_model(load_model(model, table_limit, weights_dir=weights_dir))
     if as_json:
         print_json({"model": model, **summary.to_json()})
     else:
         _print(console(), model, summary)
+
+
+def _show_bundle(model: str, bundle: Bundle, as_json: bool) -> None:
+    from delegraph.tools.bundle_summary import summarize_bundle
+
+    summary = summarize_bundle(bundle)
+    if as_json:
+        print_json({"bundle": model, **summary.to_json()})
+        return
+    out = console()
+    out.print(model, style="bold")
+    kind = " ".join(filter(None, (f"{summary.format} bundle", summary.version)))
+    out.print(f"  {size(summary.bytes)}, {kind}, {plural(len(summary.sections), 'section')}")
+    if summary.metadata:
+        heading(out, "Metadata")
+        facts = [(key, _value(value)) for key, value in summary.metadata.items()]
+        print_table(out, ("name", "value"), facts)
+    heading(out, "Sections")
+    rows = [
+        (s.index, s.name or s.items.get("model_type") or "-", s.type, size(s.bytes), _items(s))
+        for s in summary.sections
+    ]
+    columns = ("section", "name", "type", "size", "facts")
+    print_table(out, columns, rows, right=("section", "size"))
+
+
+def _items(section: SectionSummary) -> str:
+    facts = [f"{key}={_value(value)}" for key, value in section.items.items()]
+    return ", ".join([*facts, *(["packed"] * section.is_packed)])
+
+
+def _value(value: Any) -> str:
+    return "of an unknown type" if value is None else str(value)
 
 
 def _print(out: Console, model: str, summary: ModelSummary) -> None:
@@ -91,6 +135,10 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
             [(name, size(count)) for name, count in summary.metadata.items()],
             right=("size",),
         )
+    if summary.kept:
+        heading(out, "Kept by delegates, after the model")
+        kept = [(name, size(count)) for name, count in summary.kept.items()]
+        print_table(out, ("name", "size"), kept, right=("size",))
     if summary.author_metadata is not None:
         print_author_metadata(out, summary.author_metadata)
 

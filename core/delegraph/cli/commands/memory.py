@@ -31,6 +31,7 @@ from delegraph.json_records import to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.graph.model import Model
     from delegraph.micro.estimate import ArenaEstimate
     from delegraph.tools.memory_report import MemoryReport, PlannerResult
 
@@ -54,6 +55,7 @@ class MemoryRequest:
     memory_limit: int | None
     table_limit: int | None
     depth_limit: int | None
+    weights_dir: str | None
     as_json: bool
 
 
@@ -133,7 +135,6 @@ def command(**options: Any) -> None:
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.delegation.dry_run import dry_run
-    from delegraph.graph.loader import load_model
     from delegraph.micro.estimate import estimate_arena
     from delegraph.tools.memory_report import COMPARED
     from delegraph.tools.setup import Setup
@@ -147,7 +148,7 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
     with progress(f"planning {request.model}"), dry_run():
         report = _report(request, delegates or [], planners, align)
         plain = _report(request, [], planners, align) if delegates else None
-        model = load_model(request.model, request.table_limit) if request.micro else None
+        model = _model(request) if request.micro else None
         estimate = None if model is None else estimate_arena(model)
     chosen = report.result_of("best" if request.planner == "all" else request.planner)
     found = {result.planner for result in report.results}
@@ -175,14 +176,20 @@ def _report(
             memory=request.memory_limit,
             tables=request.table_limit,
             depth=request.depth_limit,
+            weights_dir=request.weights_dir,
         ),
     ) as interpreter:
         interpreter.allocate_tensors()
         return memory_report(interpreter, planners, alignment)
 
 
-def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
+def _model(request: MemoryRequest) -> Model:
     from delegraph.graph.loader import load_model
+
+    return load_model(request.model, request.table_limit, request.memory_limit, request.weights_dir)
+
+
+def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     from delegraph.tools.memory_report import IN_PLACE
     from delegraph.tools.offline_plan import with_offline_plan
 
@@ -194,7 +201,7 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
         )
     tensors = answer.report.tensors
     offsets = {t.index: o for t, o in zip(tensors, answer.chosen.offsets, strict=True)}
-    content = with_offline_plan(load_model(request.model, request.table_limit), offsets)
+    content = with_offline_plan(_model(request), offsets)
     try:
         Path(request.write_offline).write_bytes(content)
     except OSError as error:

@@ -169,9 +169,10 @@ def info(name: str, claims: bool, as_json: bool) -> int:
         for command_spec in plugin.commands:
             heading(out, f"Command delegraph {command_spec.name}")
             out.print(f"  {command_spec.summary}")
-        for compiler in plugin.compilers:
-            heading(out, f"Compiles ahead of time for delegate {compiler.name}")
-            out.print(f"  delegraph compile MODEL -d {compiler.name} -o OUT.tflite")
+        keeping = [spec.name for spec in plugin.delegates if spec.load_compiling is not None]
+        for delegate in [*(compiler.name for compiler in plugin.compilers), *keeping]:
+            heading(out, f"Compiles ahead of time for delegate {delegate}")
+            out.print(f"  delegraph compile MODEL -d {delegate} -o OUT.tflite")
     return PLUGIN_TROUBLE if any(plugin.is_faulty for plugin in matching) else OK
 
 

@@ -212,12 +212,11 @@ def _predictor(request: PredictRequest) -> Predictor:
 
 def _source(request: PredictRequest, predictor: Predictor) -> Source:
     """Return the source of the data; pictures are prepared as by ``delegraph run``."""
-    from delegraph.graph.loader import load_model
     from delegraph.scale.opening import open_source
     from delegraph.tools.called_inputs import called_metadata
 
     inputs = predictor.input_columns()
-    model = load_model(request.setup.model, request.setup.table_limit)
+    model = request.setup.loaded_model()
     metadata = called_metadata(model, predictor.signature)
     described = metadata.tensor(int(next(iter(inputs.values()))["index"]))
     return open_source(request.data, inputs, described)

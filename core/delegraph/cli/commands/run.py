@@ -127,13 +127,12 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
 
 
 def _run(request: RunRequest) -> RunAnswer:
-    from delegraph.graph.loader import load_model
     from delegraph.tools.array_files import write_npz
     from delegraph.tools.model_call import model_call
     from delegraph.tools.pictures import open_picture
     from delegraph.tools.recognition.drawing import draw_findings
 
-    model = load_model(request.setup.model, request.setup.table_limit)
+    model = request.setup.loaded_model()
     metadata = _metadata(model, request.signature)
     with request.setup.interpreter() as interpreter:
         call = model_call(interpreter, request.signature)

@@ -114,7 +114,7 @@ def command(
     from delegraph.scale.serve import ServeOptions, serve
 
     options = ServeOptions(
-        name=name or Path(setup.model).stem,
+        name=name or Path(setup.model).stem.replace("#", "_"),
         max_latency=max_latency / 1e3,
         max_queued=max_queue,
         replicas=replicas,

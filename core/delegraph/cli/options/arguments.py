@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -35,11 +36,24 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
             self.fail(f"{value!r} is no size, expected 4096, 256K or 1.5M", param, ctx)
 
 
+class ModelPath(click.Path):
+    """An existing file, or ``FILE#SECTION`` with such a file; the loader rejects folders itself."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, readable=True)
+        self.name = "file"  # the name that messages use
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the address as it is, if its file exists."""
+        from delegraph.bundles.opening import split_address
+
+        super().convert(split_address(os.fsdecode(value))[0], param, ctx)
+        return value
+
+
 def model_argument(command: Command) -> Command:
-    """Add the MODEL argument, an existing path; the loader rejects folders with its own message."""
-    kind = click.Path(exists=True, readable=True)
-    kind.name = "file"  # the name that messages use
-    return click.argument("model", type=kind)(command)
+    """Add the MODEL argument."""
+    return click.argument("model", type=ModelPath())(command)
 
 
 def delegate_option(command: Command) -> Command:
@@ -157,7 +171,7 @@ def failure_options(command: Command) -> Command:
 
 
 def limit_options(command: Command) -> Command:
-    """Add ``--time-limit`` and the limits of memory, tables and depth, as in ``Limits``."""
+    """Add ``--time-limit`` and the other limits, as in ``Limits``."""
     command = click.option(
         "--memory-limit",
         type=ByteCount(),
@@ -167,12 +181,22 @@ def limit_options(command: Command) -> Command:
         "--depth-limit",
         type=click.IntRange(0),
         help="Calls of subgraphs within each other that the model may make. Default: 50.",
-    )(table_limit_option(command))
+    )(table_limit_option(weights_dir_option(command)))
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
         help="What applying the delegates, allocating and running may take each; then exit with 4.",
+    )(command)
+
+
+def weights_dir_option(command: Command) -> Command:
+    """Add ``--weights-dir``: the folder that the user grants for constants in other files."""
+    return click.option(
+        "--weights-dir",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="DIR",
+        help="Folder from which constants of the model may be read, besides the model's own.",
     )(command)
 
 

@@ -68,9 +68,9 @@ def interpreter_module(package: str | None = None) -> Any:
     for name in MODULES if package is None else [package]:
         if name in sys.modules or find_spec(name) is not None:
             return import_module(MODULES[name])
-    wanted = package or "any of " + ", ".join(MODULES)
+    lacking = f"{package} is not installed" if package else "no TFLite runtime is installed"
     raise UnsupportedRuntimeError(
-        f"{wanted} is not installed; this gives you the current one: pip install ai-edge-litert"
+        f"{lacking}; this installs the current one: pip install ai-edge-litert"
     )
 
 

@@ -15,6 +15,7 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import ArgumentError, DelegateError, StateError
+from delegraph.graph.external_buffers import official_source
 from delegraph.native.litert import thunks
 from delegraph.native.litert.delegate import LiteRtDelegate
 from delegraph.native.litert.given_delegates import (
@@ -54,21 +55,19 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     delegates need another interpreter.
 
     Args:
-        model_path: path of a ``.tflite`` file.
+        model_path: path of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle, which is read.
         model_content: the bytes of a model. Either this or ``model_path``.
         experimental_delegates: delegates to apply, in order: names, objects, and official ones.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
-        delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to
-            options.
+        delegates: names, objects, or a mapping from names to options.
         placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
-        limits: not supported, because the official runtime has no limits.
+        limits: only ``weights_dir``, because the official runtime has no limits.
         failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
-        runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first
-            of these that is installed.
+        runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first.
         switch_interval: seconds after which a busy Python thread must yield to the delegate's
             kernels during ``invoke``; see ``sys.setswitchinterval``. It applies to the whole
             process.
@@ -110,7 +109,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         groups = groups_of(placement, limits, failures, arguments)
         require_official(groups)
         policy: FailurePolicy = groups["failures"]
-        self._model = model_of(model_path, model_content)
+        self._model = model_of(model_path, model_content, weights_dir=groups["limits"].weights_dir)
+        path, model_content = official_source(self._model, model_path, model_content)
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
         check_choice("op resolver type", resolver, list(OpResolverType.__members__))
@@ -148,7 +148,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         def made() -> Any:
             with self._raising(self._refused):
                 return module.Interpreter(
-                    model_path=None if model_path is None else os.fspath(model_path),
+                    model_path=path,
                     model_content=model_content,
                     experimental_delegates=AnnouncedDelegates(self._delegates, on_loaded),
                     num_threads=checked_num_threads(num_threads),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from delegraph.errors import ArgumentError
@@ -87,7 +86,7 @@ def measured(
         model.stages.before.current,
         tuple(warmup),
         tuple(runs),
-        Path(model.setup.model).stat().st_size,
+        model.model_bytes,
         model.input_bytes,
         tuple(cautions(runs, control, where)),
         where,

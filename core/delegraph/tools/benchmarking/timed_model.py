@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from delegraph.delegation.placement import Placement
-from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.benchmarking.clock import Clock
@@ -41,6 +40,7 @@ class TimedModel:
         values: array of each input.
         clock: source of the times.
         stages: measured stages of making it ready; later stages may be added.
+        model_bytes: size of the model in bytes.
     """
 
     setup: Setup
@@ -50,6 +50,7 @@ class TimedModel:
     values: Sequence[NDArray[Any]]
     clock: Clock
     stages: Stages
+    model_bytes: int
 
     def run(self) -> float:
         """Run once; return the seconds of the computation without copying the inputs."""
@@ -98,7 +99,7 @@ def timed_model(
         DelegraphError: the model cannot be used, or a delegate failed.
     """
     clock = Clock() if clock is None else clock
-    model = load_model(setup.model, setup.table_limit)
+    model = setup.loaded_model()
     _import_runtime(setup)
     stages = Stages(clock)
     requested = setup.requested_delegates()
@@ -113,7 +114,7 @@ def timed_model(
         stages.skip()
         call.allocate(values)
         stages.end("allocate")
-        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages)
+        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages, model.bytes)
 
 
 def _import_runtime(setup: Setup) -> None:

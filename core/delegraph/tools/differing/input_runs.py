@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.loader import load_model
 from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.model_call import Details
 from delegraph.tools.requested_inputs import InputRequest
@@ -71,7 +70,7 @@ class InputRuns:
         request: InputRequest,
         runs: int | None,
     ) -> None:
-        self._model = load_model(setup.model, setup.table_limit)
+        self._model = setup.loaded_model()
         require_room_for(setup, self._model, details)
         self._signature = signature
         self._details = details

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.loader import load_model
 from delegraph.tools.differing.difference import OutputDifference
 from delegraph.tools.differing.layers import LayerDifference, LayersDifference
 from delegraph.tools.profiling.node_data import NodeData, OperatorId
@@ -30,7 +29,7 @@ def write_layers_node_data(found: LayersDifference, folder: str | os.PathLike[st
     Raises:
         ArgumentError: a file cannot be written.
     """
-    model = load_model(found.test.model, found.test.table_limit)
+    model = found.test.loaded_model()
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         for file, (title, way) in _WAYS.items():

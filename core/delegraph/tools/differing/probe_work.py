@@ -13,7 +13,6 @@ from delegraph.delegation.placement import NodePlacement, is_never_delegated
 from delegraph.delegation.rules import PlacementRules
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError, DelegraphError, PluginError, in_words
-from delegraph.graph.loader import load_model
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.differing.bisection import RIGHT, Nodes, Outcome
 from delegraph.tools.differing.cut_model import cut_model
@@ -118,7 +117,7 @@ class ProbeWork:
     def all_nodes(self) -> Candidates:
         """Return all nodes of the model, and the delegates that the user names."""
         setup = self._job.setup
-        model = load_model(setup.model, setup.table_limit)
+        model = setup.loaded_model()
         nodes = tuple(
             NodePlacement(spec.index, operator.index, operator.name)
             for spec in model.subgraphs

@@ -11,9 +11,8 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from delegraph.delegation.placement import PartitionPlacement, Placement
-from delegraph.graph.loader import load_model
+from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
-from delegraph.schema.reader import read_model
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
@@ -44,8 +43,8 @@ class Watched:
     def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
         self.setup, self.signature = setup, signature
         self._label = label
-        model = load_model(setup.model, setup.table_limit)
-        self.records = read_model(model.content, setup.table_limit)
+        model = setup.loaded_model()
+        self.records = records_of(model, setup.table_limit)
         called = {s.key: s.subgraph_index for s in model.signatures}
         self.spec: SubgraphSpec = model.subgraphs[called.get(signature or "", 0)]
         with ExitStack() as stack:

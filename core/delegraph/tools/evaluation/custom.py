@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.graph.loader import load_model
 from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval, percentile_interval, resampled
 from delegraph.tools.evaluation.answers import Answers
@@ -228,8 +227,8 @@ def _signature_names(setups: Sequence[Setup]) -> dict[str, str]:
     name for all models.
     """
     found: dict[str, str] = {}
-    for path in dict.fromkeys(setup.model for setup in setups):
-        model = load_model(path)
+    for setup in {setup.model: setup for setup in setups}.values():
+        model = setup.loaded_model()
         for signature in model.signatures:
             if signature.subgraph_index == 0:
                 tensors = model.subgraphs[0].tensors

@@ -13,7 +13,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.loader import load_model
 from delegraph.tools.evaluation.detections import detections, made_by_postprocess, order_of
 from delegraph.tools.evaluation.picture_files import PictureFile
 from delegraph.tools.evaluation.preprocessing import Preprocessing, picture_size
@@ -109,7 +108,7 @@ def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, 
     """
     made: dict[tuple[int, ...], tuple[int, ...]] = {}
     for setup in setups:
-        graph = load_model(setup.model, setup.table_limit).subgraphs[0]
+        graph = setup.loaded_model().subgraphs[0]
         its = made_by_postprocess(graph)
         if made.setdefault(graph.outputs, its) != its:
             raise ArgumentError(

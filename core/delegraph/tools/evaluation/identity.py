@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from delegraph.errors import ArgumentError
+from delegraph.bundles.opening import split_address
+from delegraph.errors import ArgumentError, ModelError
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
 
@@ -41,7 +42,7 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
         ArgumentError: a file cannot be read.
     """
     values = setup.to_json()
-    values["model"] = _file_digest(setup.model)
+    values["model"] = _model_digest(setup)
     written = [file_and_options(text) for text in setup.delegate_files]
     values["delegate_files"] = [[_file_digest(path), options] for path, options in written]
     compiled = [str(name).partition(":")[0] for name in setup.delegates or ()]
@@ -49,6 +50,20 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
     if isinstance(setup.rules, str | os.PathLike):
         values["rules"] = _file_digest(os.fspath(setup.rules))
     return values
+
+
+def _model_digest(setup: Setup) -> str:
+    """Return the digest of the model's bytes, and of its constants in other files.
+
+    Raises:
+        ArgumentError: the file cannot be read.
+    """
+    try:
+        model = setup.loaded_model()
+    except ModelError:  # which is told when it is run
+        return _file_digest(split_address(setup.model)[0])
+    outside = "".join(content_digest(file.tobytes()) for file in model.external_buffers.files)
+    return content_digest(model.content.tobytes()) + outside
 
 
 def _file_digest(path: str) -> str:

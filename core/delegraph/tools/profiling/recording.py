@@ -10,7 +10,6 @@ from time import perf_counter_ns
 import numpy as np
 
 from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Placement
-from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
 from delegraph.runtime.execution.profile import Profile, ProfileEvent
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
@@ -165,7 +164,7 @@ def record(
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or it fails.
     """
-    file = load_model(setup.model, setup.table_limit)
+    file = setup.loaded_model()
     with timed_model(setup, inputs, signature=signature) as model:
         runs = _runs(model, control, progress)
         return Recording(

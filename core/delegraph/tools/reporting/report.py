@@ -14,7 +14,6 @@ from importlib_metadata import version
 
 from delegraph.delegation.placement import Placement
 from delegraph.errors import ArgumentError, DelegraphError, TimeLimitError
-from delegraph.graph.loader import load_model
 from delegraph.graph.model import Model
 from delegraph.json_records import to_json
 from delegraph.runtime.interpreter import Interpreter
@@ -111,7 +110,7 @@ def report(
     """
     if memory and setup.runtime != "delegraph":
         raise ArgumentError("memory needs runtime='delegraph': the official one does not tell")
-    model = load_model(setup.model, setup.table_limit)
+    model = setup.loaded_model()
     summary = summarize_model(model)
     with setup.interpreter() as interpreter:
         problem = _allocated(interpreter)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from delegraph.errors import ArgumentError, MalformedModelError
+from delegraph.graph import load_model, self_contained
 from delegraph_edgetpu.chip import NEWEST_RUNTIME
 from delegraph_edgetpu.compilation import Compilation
 from delegraph_edgetpu.compiled_segment import CompiledSegment
@@ -77,8 +77,9 @@ def compile(
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
     """Return the compiled parts of one model, without caching tokens and cache shares."""
     name = "model" if isinstance(model, bytes) else os.fspath(model)
+    content = model if isinstance(model, bytes) else self_contained(load_model(name)).tobytes()
     try:
-        source = SourceModel.of(name, model if isinstance(model, bytes) else _read(name))
+        source = SourceModel.of(name, content)
         return compiled_parts(source, settings)
     except MalformedModelError as error:
         raise MalformedModelError(f"{name}: {error}") from error
@@ -86,10 +87,3 @@ def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
         raise CannotCompile(f"{name}: {error}") from error
     except ArgumentError as error:
         raise ArgumentError(f"{name}: {error}") from error
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"cannot be opened: {error.strerror or error}") from error

@@ -13,7 +13,7 @@ import numpy as np
 
 from delegraph import Tensor
 from delegraph.errors import OperatorError
-from delegraph.graph import Quantization, SubgraphSpec, TensorSpec, load_model
+from delegraph.graph import Quantization, SubgraphSpec, TensorSpec, load_model, self_contained
 from delegraph.schema import read_model, write_model
 
 _MOST_NAMED = 3
@@ -44,7 +44,7 @@ def twin_model(path: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -
             f"the twin {path!r} has {len(subgraph.inputs)} inputs, the compiled model {len(inputs)}"
         )
     starts, ends = read.find_all(inputs), written.find_all(outputs)
-    record = read_model(model.content)
+    record = read_model(self_contained(model))
     (records,) = record.subgraphs or ()
     needed = _needed(subgraph, set(starts), ends)
     operators = tuple((records.operators or ())[index] for index in needed)

@@ -184,7 +184,7 @@ def _quiet() -> Iterator[None]:
     epilog=EPILOG,
     short_help="Rewrite builtin operators of a model as TensorFlow's.",
 )
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, readable=True))
+@click.argument("model", metavar="MODEL")
 @output_option
 @click.option(
     "--node",
@@ -202,7 +202,7 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
     several operators. All other parts of the model are kept.
     """
     path = Path(output or f"{Path(model).stem}_flex.tflite")
-    if path.exists() and path.samefile(model):
+    if path.exists() and os.path.exists(model) and path.samefile(model):
         raise ArgumentError(f"{os.fspath(path)!r} is the model itself: give -o another name")
     wanted = [int(node) if node.isdecimal() else node for node in nodes]
     flexified = rewritten(model, wanted or None)

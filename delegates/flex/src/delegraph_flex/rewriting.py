@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph import BuiltinOperator
 from delegraph.errors import ArgumentError, did_you_mean
-from delegraph.graph import OperatorSpec, SubgraphSpec, load_model, parse_model
+from delegraph.graph import OperatorSpec, SubgraphSpec, load_model, parse_model, self_contained
 from delegraph.schema import read_model, tables, write_model
 from delegraph_flex.custom_options import PREFIX, write_custom_options
 from delegraph_flex.data_types import DataType
@@ -65,7 +65,7 @@ def rewritten(
     """Rewrite a model as :func:`flexify` does, and also return the record of the rewrite."""
     loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
     subgraph = loaded.subgraphs[0]
-    record = read_model(loaded.content)
+    record = read_model(self_contained(loaded))
     wanted = None if nodes is None else _indices(subgraph, nodes)
     rewriting = _Rewriting(record, subgraph, wanted)
     return Flexified(write_model(rewriting.model()), rewriting.became, rewriting.left)

@@ -9,10 +9,10 @@ The way from a partition to a running program:
 3. Lowering emits rows, each a kernel call with its words (``instructions/``), into the builder of
    ``program/program.py``. It plans memory (``program/working_memory.py``), has each row checked
    against its bounds (``bounds/``), and writes the table of rows.
-4. ``library/kernel_library.py`` loads the compiled kernels that the rows call, from a library that
-   came along (``library/prebuilt.py``, made by ``library/linking.py``) or from
-   ``library/cache.py``. Missing ones are compiled from ``kernels/`` and ``codegen/`` by processes
-   that ``library/building.py`` starts.
+4. ``library/kernel_library.py`` loads the compiled kernels that the rows call, from a prebuilt
+   library (``library/prebuilt.py``, made by ``library/linking.py``) or from ``library/cache.py``.
+   Missing ones are compiled from ``kernels/`` and ``codegen/`` by processes that
+   ``library/building.py`` starts.
 5. At each invoke the program follows moved tensors, and ``program/pool.py`` runs the table with
    as many threads as ``program/run_time_estimate.py`` finds worth it.
 """

@@ -84,10 +84,11 @@ def info(as_json: bool) -> None:
     if os.environ.get(VARIABLE):
         why = f"as {VARIABLE} says"
     elif chosen != best:
-        why = f"the best whose kernels came along; cpu={best.name} has faster ones"
+        why = f"the best with prebuilt kernels; cpu={best.name} has faster ones"
     click.echo(f"{used['level']} is used, {why}: {_in_words(used)}")
     for other in others:
-        click.echo(f"{other['level']} can be asked for: {_in_words(other)}")
+        level = other["level"]
+        click.echo(f"{level} is used with cpu={level}: {_in_words(other)}")
     click.echo(_READY if is_ready else _NOT_READY)
     for name, what in lacks.items():
         click.echo(f"{name} cannot be used: this processor lacks {', '.join(what)}")
@@ -95,17 +96,17 @@ def info(as_json: bool) -> None:
 
 _READY = "models get numba_cpu by default, unless the environment or a configuration says otherwise"
 _NOT_READY = (
-    "models get numba_cpu only where it is named: these kernels did not come along, and even to "
-    "load what was compiled and kept takes llvmlite, a large import"
+    "models get numba_cpu only where it is named: these kernels are not prebuilt, and to load "
+    "kernels from the cache llvmlite is imported, which is slow"
 )
 
 
 def _in_words(kernels: dict[str, Any]) -> str:
     words = {
-        "library": "a library that came along",
-        "objects": "object code that came along",
+        "library": "a prebuilt library",
+        "objects": "prebuilt object code",
         "cache": "compiled when needed and kept",
-        "none": "no kernels",
+        "none": "compiled when needed",
     }
     place = f", {kernels['bytes'] / 1e6:.1f} MB in {kernels['place']}" if kernels["place"] else ""
     return f"{words[kernels['source']]}{place} ({kernels['why']})"

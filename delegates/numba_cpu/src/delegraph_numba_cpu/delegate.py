@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,9 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 if TYPE_CHECKING:
     from delegraph import Capabilities
+    from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
     from delegraph_numba_cpu.instructions.memory import Memory
+    from delegraph_numba_cpu.library.kernel_library import Library
     from delegraph_numba_cpu.lowering.fusion import Partition
     from delegraph_numba_cpu.program.node_times import TimedProgram
 
@@ -41,16 +43,35 @@ ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
-    """Takes what it has kernels for; see ``lowering``."""
+    """Takes what it has kernels for; see ``lowering``.
+
+    Attributes:
+        options, num_threads: what the user set.
+        level: instructions of the kernels.
+        in_model: remarks for users on programs in model files.
+    """
 
     def __init__(self, options: NumbaCpuOptions) -> None:
         self.options = options
         self.num_threads = limited_num_threads(options.num_threads)
-        self.level = level_named(options.cpu)
+        self.level = self.chosen_level()
+        self.in_model: dict[str, None] = {}
         self._working_memory: WeakKeyDictionary[DelegateContext, WorkingMemory] = (
             WeakKeyDictionary()
         )
         self._claims: WeakKeyDictionary[DelegateContext, KeptClaims] = WeakKeyDictionary()
+
+    def chosen_level(self) -> CpuLevel:
+        """Return the level of the kernels."""
+        return level_named(self.options.cpu)
+
+    def open_library(self) -> Library:
+        """Return the kernels of the level."""
+        return library(self.level)
+
+    def wants_programs(self) -> bool:
+        """Return whether the user lets programs be kept."""
+        return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
         """Return whether programs of a subgraph are kept in files, and used from there."""
@@ -58,7 +79,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def initialize(self, context: DelegateContext) -> None:
         before = self._claims.pop(context, None)
-        if is_wanted(self.options.kept_programs) and not is_guarded():
+        if self.wants_programs() and not is_guarded():
             self._claims[context] = KeptClaims(context, [self.options.exact], before)
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
@@ -86,7 +107,8 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         )
 
     def note(self) -> str:
-        return "" if self.options.exact else "integers within 1 unit per operator"
+        exactness = "" if self.options.exact else "integers within 1 unit per operator"
+        return "; ".join(filter(None, (exactness, *self.in_model)))
 
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
@@ -117,6 +139,25 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
             )
         return True if rejection is None else rejection
 
+    def check_claims(self, context: DelegateContext, nodes: Sequence[int]) -> None:
+        """Check the claims of nodes that are about to be lowered, if they are from a model file.
+
+        Raises:
+            DelegateError: there is no lowering for one.
+        """
+        kept = self._claims.get(context)
+        if kept is None or not kept.are_from_model:
+            return
+        for index in nodes:
+            node, registration = context.get_node_and_registration(index)
+            answer = self.decided(registration, node, context)
+            if isinstance(answer, Rejection):
+                raise DelegateError(
+                    f"the model file says that numba_cpu takes {described(context, [index])}, and "
+                    f"it does not ({answer}): compile the model again",
+                    phase="prepare",
+                )
+
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
         """Return a rejection where exact integers are those of kernels that round otherwise."""
         if not self.options.exact or context.numerics == "builtin":
@@ -146,7 +187,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
         self._delegate = delegate
-        self.kernel_library = library(delegate.level)
+        self.kernel_library = delegate.open_library()
         self.program: Program | None = None
         self._timed: TimedProgram | None = None  # of the program, once a profile was taken
 
@@ -172,6 +213,8 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
                 program = self._lowered(context, maker)
                 if program is not None:
                     self._kept.add(program)
+            if self._kept.in_model:
+                self._delegate.in_model[self._kept.in_model] = None
         if program is not None and context.cancellation is not None:
             program.heed(context.cancellation.word)
         self.program = program
@@ -202,6 +245,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         for index in (*params.input_tensors, *params.output_tensors):
             builder.border(index)
         if self._partition is None:
+            self._delegate.check_claims(context, params.nodes_to_replace)
             nodes = map(context.get_node_and_registration, params.nodes_to_replace)
             calls = [Call.of(context, *node) for node in nodes]
             self._partition = Partition(calls, params.output_tensors)

@@ -21,8 +21,14 @@ def _load() -> type[NumbaCpuDelegate]:
     return NumbaCpuDelegate
 
 
+def _load_compiling() -> type[NumbaCpuDelegate]:
+    from delegraph_numba_cpu.ahead_of_time import ProgramCompiler
+
+    return ProgramCompiler
+
+
 def is_ready() -> bool:
-    """Return whether the kernels came along that are used unless ``cpu=`` names others."""
+    """Return whether the kernels of the level that ``auto`` stands for are prebuilt."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import prebuilt_file
@@ -40,7 +46,13 @@ def delegraph_delegates() -> list[DelegateSpec]:
     summary = "the CPU, by kernels that Numba compiles"
     return [
         DelegateSpec(
-            "numba_cpu", summary, _load, NumbaCpuOptions, default_rank=0, is_ready=is_ready
+            "numba_cpu",
+            summary,
+            _load,
+            NumbaCpuOptions,
+            default_rank=0,
+            is_ready=is_ready,
+            load_compiling=_load_compiling,
         )
     ]
 

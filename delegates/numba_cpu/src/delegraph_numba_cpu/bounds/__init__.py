@@ -1,10 +1,10 @@
 """Bounds: a rule for each kernel declares the bytes that rows access, checked before a run.
 
-A rule follows from the kernel and the words of its block. It knows nothing of the lowering that
-wrote the row, so a lowering that is wrong raises here, and no kernel gets to run it.
+A rule follows from the kernel and the words of its instruction. It is independent of the lowering
+that wrote the row. An error in a lowering therefore raises here, before any kernel runs.
 
-Rules of a family are imported when one of its rows is checked. They are no part of
-``instructions``, as kernels need not be compiled again when one changes.
+Rules of a family are imported when one of its rows is checked. They are not in ``instructions``,
+so that a change of a rule does not compile kernels again.
 """
 
 from __future__ import annotations

@@ -56,13 +56,13 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
-    """Bytes of a worker's scratch memory for windows: taps, pixels, and padded rows.
+    """Number of bytes of a worker's scratch memory for windows: taps, pixels, and padded rows.
 
     Args:
         row: the row.
-        prefix: of the words.
-        chunk: output rows that are worked on together.
-        tables: how many tables of pixels there are, with copies of the last pixel at their end.
+        prefix: prefix of the words' names.
+        chunk: number of output rows that are computed together.
+        tables: number of tables of pixels; copies of its last pixel end each table.
     """
 
     def word(name: str) -> int:

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
 
 LEAST_ROWS = 14
-"""Matrix rows that micro-kernels read where there are fewer."""
+"""Number of matrix rows that micro-kernels read, even if there are fewer."""
 
 
 def _measured(row: Touched) -> int:

@@ -6,7 +6,7 @@ from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 LEAST_ROWS = 16
-"""Matrix rows that micro-kernels read where there are fewer."""
+"""Number of matrix rows that micro-kernels read, even if there are fewer."""
 
 
 @rule(instructions.CONVOLVE)

@@ -31,7 +31,7 @@ TABLES = {
     Operation.LOOKUP_PAIR: (1 << 16,),
     Operation.LOOKUP_PAIR_BY_POSITION: (1 << 16, 1 << 16),
 }
-"""Bytes of the tables that an operation's first parameters are."""
+"""Sizes in bytes of an operation's tables, which are its first parameters."""
 
 Words = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def _records(row: Touched) -> list[Words]:
 
 
 def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[int, int]:
-    """Return the bytes of an element in each slot; all operands are of the operation's types."""
+    """Return each slot's element size in bytes; all operands have the types of their operation."""
     sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
     for step in steps:
         operation = Operation(int(step[Step.OPERATION]))
@@ -90,7 +90,7 @@ def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[
 
 
 def _source_bytes(row: Touched, record: Words) -> int:
-    """Return how many bytes of a source are read."""
+    """Return the number of bytes of a source that are read."""
     layout, itemsize = Layout(int(record[Record.LAYOUT])), int(record[Record.ITEMSIZE])
     if layout is Layout.DIRECT:
         return row["elements"] * itemsize

@@ -31,7 +31,7 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 
 
 def _span(limits: list[int]) -> int:
-    """Return the bytes from the first position to the last, by pairs of a count and a step."""
+    """Return the number of bytes from first to last position, from pairs of count and stride."""
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 

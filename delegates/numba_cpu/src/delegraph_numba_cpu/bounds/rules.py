@@ -20,9 +20,9 @@ class Touched:
     Rules say with :meth:`read` and :meth:`write` which bytes the kernel touches.
 
     Attributes:
-        tiles: into how many parts the row is split.
+        tiles: number of parts of the row.
         workers: number of threads that may run the row.
-        vector_bytes: bytes of the registers that its kernel works with.
+        vector_bytes: size of the kernel's vector registers in bytes.
         kernel: its name.
     """
 
@@ -47,7 +47,7 @@ class Touched:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The words that are no addresses, by name."""
+        """The words that are not addresses, by name."""
         return {name: self._words[name] for name in self._words.keys() - self._addresses}
 
     def is_constant(self, name: str) -> bool:
@@ -68,7 +68,7 @@ class Touched:
         """Declare that the kernel reads bytes *start* to *stop*, counted from the address *name*.
 
         Raises:
-            Overrun: the bytes are not all in the memory, or in the room after it.
+            Overrun: some bytes are neither in the memory nor in the readable bytes after it.
         """
         memory = self._words[name].memory
         room = 0 if memory.tensor is not None or memory.is_constant else SLACK
@@ -78,7 +78,7 @@ class Touched:
         """Declare that the kernel writes, and may read, bytes *start* to *stop* from the address.
 
         Raises:
-            Overrun: the bytes are not all in the memory, or it is a constant.
+            Overrun: some bytes are outside the memory, or the memory is a constant.
         """
         memory = self._words[name].memory
         if memory.is_constant and stop > start:
@@ -88,7 +88,7 @@ class Touched:
         self._touch(name, start, stop, memory.size, "writes")
 
     def scratch(self, stop: int, prefix: str = "") -> None:
-        """Declare how many bytes each worker accesses in its own part of the scratch memory."""
+        """Declare the bytes that each worker accesses in its part of the scratch memory."""
         each = self[f"{prefix}scratch_bytes"]
         self.within("a worker's scratch memory", stop, each)
         self.write(f"{prefix}scratch", (self.workers - 1) * each + stop)
@@ -112,10 +112,10 @@ class Touched:
             raise Overrun(f"{self.kernel!r}: {what}")
 
     def table(self, name: str) -> NDArray[np.int64]:
-        """Return the int64 from the address of a constant on.
+        """Return the int64 values of a constant, from the address on.
 
         Raises:
-            Overrun: the memory is no table of constants.
+            Overrun: the memory is not a table of constants.
         """
         address = self._words[name]
         array = address.memory.array
@@ -128,12 +128,12 @@ class Touched:
         """Return the words of a record; the kernel reads *copies* records, *apart* bytes apart.
 
         Raises:
-            Overrun: the memory is no record.
+            Overrun: the memory is not a record.
         """
         return self.records(name, copies, apart)[0]
 
     def records(self, name: str, copies: int = 1, apart: int = 0) -> list[Touched]:
-        """Return the words of all records that are known of a memory; arguments as above.
+        """Return the words of all known records of a memory; arguments as for :meth:`record`.
 
         Raises:
             Overrun: the memory has no record, or the kernel reads between records.
@@ -174,7 +174,7 @@ class Touched:
 Rule = Callable[[Touched], None]
 
 RULES: dict[tuple[str, str], Rule] = {}
-"""Family and kernel to the rule of its rows, of the families that rows were checked of."""
+"""Family and kernel to the rule of its rows; the rules of a family are added at its first check."""
 
 FAMILIES = frozenset((
     "arg_min_max", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16", "conv_int8",
@@ -182,7 +182,7 @@ FAMILIES = frozenset((
     "inverted_residual_int8", "l2_normalization", "lstm_f32", "lstm_int8", "moves", "pooling",
     "reductions", "resize", "softmax", "svdf",
 ))  # fmt: skip
-"""Families that have rules, each in the module of this package with its name."""
+"""Families with rules; each has a module of its name in this package."""
 
 
 def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
@@ -200,12 +200,12 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
     """Check that a row accesses only memory that its words point to.
 
     Args:
-        row: a row whose words are given; sizes of all its memory are known.
+        row: a row with its words; the sizes of all its memory are known.
         workers: number of threads that may run the row.
-        vector_bytes: bytes of the registers that its kernel works with.
+        vector_bytes: size of the kernel's vector registers in bytes.
 
     Raises:
-        Overrun: the row accesses other memory, or has an unknown access.
+        Overrun: the row accesses other memory, or its kernel has no rule.
     """
     if row.block.family in FAMILIES:
         import_module(f"{__package__}.{row.block.family}")  # a look into a dict, but for the first

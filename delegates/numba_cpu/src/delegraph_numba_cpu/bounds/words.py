@@ -1,4 +1,4 @@
-"""Which words of a row or a record are addresses; all others are numbers."""
+"""Names of the words that are addresses; all other words are numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ ADDRESSES = frozenset((
     "steps", "sums", "table", "tanh", "taps", "target", "times", "weight", "weights", "windows",
     "x", "y",
 ))  # fmt: skip
-"""Names of words that are addresses, as are ``source0`` and ``expand_x``."""
+"""Names of words that are addresses, without the prefix or the number of ``expand_x`` or
+``source0``.
+"""
 
 NUMBERS = {
     "arg_min_max": {"outer"},
@@ -39,7 +41,7 @@ NUMBERS = {
     "lstm_int8": {"steps"},
     "reductions": {"bias", "outer"},
 }
-"""Words of a family that are numbers, though other families have addresses of that name."""
+"""Words that are numbers in a family, although they are addresses in other families."""
 
 
 @cache
@@ -54,10 +56,10 @@ def _plain(name: str) -> str:
 
 
 def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that addresses are where the kernel takes words for addresses, and nowhere else.
+    """Check that exactly the words that the kernel uses as addresses are addresses, or 0.
 
     Raises:
-        Overrun: one is elsewhere, or a number other than 0 is in its place.
+        Overrun: an address stands for a number, or a number other than 0 for an address.
     """
     expected = addresses_of(block)
     for name, word in words.items():

@@ -1,4 +1,4 @@
-"""What AVX-512 has and LLVM's plain vectors have not: on vectors of a multiple of 16 float32."""
+"""Functions that need instructions of AVX-512, on vectors of a multiple of 16 float32."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _THREE_QUARTERS = ir.Constant(I32, 0b0011)  # from there to 1.5
 
 
 def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
-    """Return ``x * 2**n`` for whole numbers n; denormals and infinity where they are due."""
+    """Return ``x * 2**n`` for integers n; the result may be denormal or infinity."""
 
     def scale(builder: Any, x: Any, n: Any) -> Any:
         name = "llvm.x86.avx512.mask.scalef.ps.512"
@@ -41,7 +41,7 @@ def reciprocal(x: Lanes) -> Lanes:
 
 
 def reciprocal_square_root(x: Lanes) -> Lanes:
-    """Return ``1 / sqrt(x)`` to a unit in the last place; infinity of 0, NaN below."""
+    """Return ``1 / sqrt(x)`` to a unit in the last place; infinity for 0, NaN below 0."""
     first = _root_estimate(x)
     rest = -(x * first).times_plus(first, -1.0)  # NaN of 0 and of infinity
     better = (first * 0.5).times_plus(rest, first)
@@ -49,7 +49,7 @@ def reciprocal_square_root(x: Lanes) -> Lanes:
 
 
 def square_root(x: Lanes) -> Lanes:
-    """Return the square root, which is rarely another than the nearest float32."""
+    """Return the square root, which is nearly always the nearest float32."""
     estimate = _root_estimate(x)
     first = x * estimate  # NaN of 0 and of infinity
     lost = x.times_plus(estimate, -first)
@@ -60,9 +60,9 @@ def square_root(x: Lanes) -> Lanes:
 
 
 def split(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return n and m such that ``x = 2**n * m``, n whole and m from 0.75 to 1.5.
+    """Return n and m such that ``x = 2**n * m``, n an integer and m from 0.75 to 1.5.
 
-    Of 0 and infinity n is -infinity and infinity; below 0 they mean nothing.
+    For 0 and infinity, n is -infinity and infinity; for negative numbers, both are undefined.
     """
 
     def mantissa(builder: Any, x: Any) -> Any:
@@ -87,7 +87,7 @@ def _root_estimate(x: Lanes) -> Lanes:
 
 
 def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
-    """Return the results of a function of vectors of 16."""
+    """Return a function that applies *function* to parts of 16 elements."""
     builder, count = operands[0].builder, operands[0].type.count
     parts = [
         function(builder, *(_elements(x.value, builder, range(i, i + 16)) for x in operands))

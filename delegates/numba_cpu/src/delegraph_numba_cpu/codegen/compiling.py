@@ -1,8 +1,8 @@
-"""Compiles families of kernels, in a process of its own; see ``library/building.py``.
+"""Compiles families of kernels, in a separate process; see ``library/building.py``.
 
-A process of its own, because LLVM ends the process when it meets an instruction that it does not
-have, because Numba takes its processor from the environment, and because a process that finds the
-objects in the cache then needs no Numba at all.
+There are three reasons for a process. LLVM ends the process at an instruction that it does not
+support. Numba reads the target processor from the environment. A process that finds all objects
+in the cache does not import Numba.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.codegen.object_code import Objects, pack, symbol_of
 
 ANSWER = b"compiled "
-"""What the first line of an answer starts with; the number of bytes that follow comes next."""
+"""Start of the first line of an answer; the number of bytes that follow comes after it."""
 
 
 def serve(level_name: str, machine: str) -> None:
-    """Compile, for a level, the families that standard input names, one a line.
+    """Compile the families that standard input names, one per line, for a level.
 
     Args:
         level_name: the level.
-        machine: for which family of processors, by the words of ``codegen/host_platform.py``.
+        machine: type of processor, as ``codegen/host_platform.py`` names it.
 
-    Ends with the input. Each is answered, on standard output, by a line that starts with
-    :data:`ANSWER`, and the packed kernels; what compilers print goes to standard error.
+    It returns at the end of the input. The answer to each name, on standard output, is a line that
+    starts with :data:`ANSWER`, and the packed kernels. Output of compilers goes to standard error.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

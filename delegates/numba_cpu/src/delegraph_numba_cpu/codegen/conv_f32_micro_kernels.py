@@ -1,7 +1,7 @@
 """Micro-kernels in LLVM IR: sums of products of float32 values in registers.
 
-Both kinds take the addresses of a few pixels (*rows*) and the offsets of the *taps* of a window: a
-tap of a pixel is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap is done.
+All take the addresses of a few pixels (*rows*), and the offsets of the *taps* of a window: tap *t*
+of pixel *m* is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap.
 """
 
 from __future__ import annotations
@@ -31,22 +31,27 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 )
 
 VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
-"""Values of a pixel that are loaded together: where a product may take one lane for all columns."""
+"""Number of values of a pixel that are loaded together.
+
+It is 4 on processors whose products may take one lane of a register for all columns.
+"""
 
 
 def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
     """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
 
-    It writes to *height* pixels, a register of each of the *widths* (in lanes) for every pixel. Of
-    each tap, ``tap_bytes / 4`` values are multiplied with as many rows of weights.
+    It computes *height* pixels, with registers of *widths* lanes for each pixel. Each tap has
+    ``tap_bytes / 4`` values, which are multiplied with as many rows of weights.
 
-    For each row of weights it asks for a cache line at *ahead*, and goes on by *ahead_step* bytes:
-    so the next columns' weights arrive while these are in use.
+    For each row of weights it prefetches a cache line at *ahead*, and adds *ahead_step* bytes, so
+    that
+    the next columns' weights arrive while these are in use.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
     them.
 
-    Source of the tile's shape: enough sums that none waits for itself, few enough for registers.
+    The tile has enough sums that none waits for its previous product, and few enough for the
+    registers.
     """
 
     @intrinsic
@@ -98,10 +103,10 @@ def _tap_products(
     ahead: Any,
     ahead_step: Any,
 ) -> list[Any]:
-    """Return the next weights, what to prefetch next, and the sums with a tap's products added."""
+    """Return the next weights, the next prefetch address, and the sums after a tap's products."""
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
-        """Return all of that after *count* more values of every pixel, from byte *k* on."""
+        """Return all of these after *count* more values of every pixel, from byte *k* on."""
         weights, ahead, *sums = values
         loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
 
@@ -131,7 +136,7 @@ def _tap_products(
 
 
 def _prefetch(builder: Any, address: Any) -> None:
-    """Ask for the cache line at an address, which need not be ours."""
+    """Prefetch the cache line at an address, which may be outside of any memory block."""
     place = pointer(builder, address, I8)
     read, near, data = (ir.Constant(I32, value) for value in (0, 2, 1))
     call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, read, near, data])
@@ -170,9 +175,9 @@ def _add_products(
 def blocks_product(blocks: int, width: int) -> Any:
     """Return ``product(rows, taps, tap_count, tap_bytes, weight, apart, out, limits)``.
 
-    It writes one pixel: *blocks* blocks of columns of two registers of *width* each, whose weights
-    are *apart* bytes from one another; all other arguments are those of :func:`matrix_product`. So
-    many sums do not wait for each other that weights are read as fast as they come.
+    It computes *blocks* blocks of columns of one pixel. A block has two registers of *width* lanes,
+    and weights of blocks are *apart* bytes apart. Other arguments are those of
+    :func:`matrix_product`. There are enough sums that reading weights alone limits the speed.
     """
 
     @intrinsic
@@ -226,9 +231,10 @@ def blocks_product(blocks: int, width: int) -> Any:
 def channel_product(height: int, width: int, masked: bool) -> Any:
     """Return ``product(rows, taps, tap_count, channel, weight, *output)``.
 
-    It writes one register of *width* channels for each of *height* pixels; *channel* is the offset
-    of the first in a pixel. With *masked*, only the first *columns* channels are read. *output* is
-    that of :func:`matrix_product`.
+    It computes one register of *width* channels for each of *height* pixels. *channel* is the
+    offset
+    of the first channel in a pixel. With *masked*, only the first *columns* channels are read.
+    *output* is that of :func:`matrix_product`.
     """
 
     @intrinsic
@@ -279,10 +285,11 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
 def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
     """Return ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
 
-    It writes one register of *width* channels for each of *height* pixels beside each other. What
-    neighbours share, windows being *kernel* wide and *stride* apart, is read once. *source* is the
-    first pixel's offset from the taps, *step* the bytes between input pixels; of *taps*, only the
-    first of each row is looked at.
+    It computes one register of *width* channels for each of *height* adjacent pixels. Windows are
+    *kernel* wide and *stride* apart, and values that they share are read once. *source* is the
+    first
+    pixel's offset from the taps, *step* the distance of input pixels. Of *taps*, only the first one
+    of each row is used.
     """
 
     @intrinsic

@@ -1,4 +1,4 @@
-"""How sums of products of float32 leave registers: clamped, added to what was there, stored."""
+"""Output of float32 sums of products from registers: clamping, residual, stores."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def write(
     columns: Any,
     limits: Any,
 ) -> None:
-    """Clamp the sums, add the residual if there is one, and write what is inside the output.
+    """Clamp the sums, add the residual if there is one, and store the pixels inside the output.
 
-    Pixels after the last are copies of it, so they are written to its place.
+    Pixels after the last one are copies of it, and are stored in the same place.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
     last = builder.sub(pixels, integer(1))
@@ -74,7 +74,7 @@ def write(
 
 
 def clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:
-    """Return sums between the two floats at some offsets in *limits*."""
+    """Return sums clamped to two floats, at the offsets *low* and *high* in *limits*."""
     lowest = load(builder, builder.add(limits, integer(low)), F32)
     highest = load(builder, builder.add(limits, integer(high)), F32)
     return [

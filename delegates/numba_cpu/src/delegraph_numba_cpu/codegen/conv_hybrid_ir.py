@@ -1,4 +1,4 @@
-"""Micro-kernels of hybrid products: floats into bytes, accumulators into floats."""
+"""Micro-kernels of hybrid products: quantization of floats, accumulators into floats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from delegraph_numba_cpu.instructions.conv_hybrid import HEADER
 i64, f32 = types.int64, types.float32
 
 BELOW_HALF = 0.5 - 2.0**-25
-"""The float32 below a half: added before truncating, it carries halves and nothing less."""
+"""Largest float32 below 0.5: added before truncation, it rounds halves up and nothing less."""
 
 
 def _smaller(builder, x, y):
@@ -41,7 +41,7 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return all 16 elements combined: halves, and halves of these."""
+    """Return all 16 elements combined, by halves."""
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -51,7 +51,7 @@ def _folded(builder, x, combine):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the smallest and the largest of *count* > 0 float32 and 0; NaN if one is not finite."""
+    """Store the smallest and the largest of 0 and *count* > 0 float32; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -141,7 +141,7 @@ def round_floats(context, source, count, inverse, low, high, scale, target):
 
 
 def _finisher(kind):
-    """Return an intrinsic that makes results of accumulators, int32 or float32."""
+    """Return an intrinsic that computes results from accumulators, int32 or float32."""
 
     @intrinsic
     def finish(
@@ -150,8 +150,9 @@ def _finisher(kind):
     ):  # fmt: skip
         """Store rows of the first *count* of 16 results, clamped; at least one row.
 
-        The scale and zero point of the first row are at *scales*, the next *scale_step* bytes
-        after.
+        Scale and zero point of the first row are at *scales*; those of consecutive rows are
+        *scale_step*
+        bytes apart.
         """
 
         def generate(lowering, builder, signature, arguments):

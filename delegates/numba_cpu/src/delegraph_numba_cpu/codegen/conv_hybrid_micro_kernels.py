@@ -1,8 +1,8 @@
 """Micro-kernels of products of bytes and weights of 8 or 4 bits, in groups of 64 outputs.
 
-Weights lie in the order in which they are read. Two of 4 bits share a byte: a weight is multiplied
-as the high half of a signed byte, 16 times what it is. One mask makes the odd ones, a shift and a
-mask the even ones.
+Weights are in the order in which they are read. Two 4-bit weights share a byte. Each is multiplied
+as the high half of a signed byte, which is 16 times its value. One mask extracts the odd weights, a
+shift and a mask the even ones.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
     Args:
         builder: appends instructions.
         rows_at: addresses of rows of unsigned bytes.
-        weights: where the first cell's columns begin.
-        cells: how many.
-        steps: of four bytes of each row, or of eight where two weights share a byte.
-        weights_a_byte: 1, or 2, whose sums are 16 times too large.
+        weights: address of the first cell's columns.
+        cells: number of cells.
+        steps: number of steps, of four bytes of each row, or of eight if two weights share a byte.
+        weights_a_byte: 1 or 2; sums are 16 times too large for 2.
     """
     if dot_products_neon.IS_THERE:
         places = [builder.add(weights, integer(4 * WIDTH * n)) for n in range(cells)]
@@ -71,7 +71,7 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
 def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
     """Return biases plus the sums of each part of rows times its scales, float32.
 
-    The scales of a part come after its weights, of which two share a byte.
+    The scales of a part are stored after its weights, of which two share a byte.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
@@ -100,13 +100,13 @@ def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
 def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
 
-    With *by_parts*, each part of a row has scales of its own, and results are float32.
+    With *by_parts*, each part of a row has separate scales, and results are float32.
     """
     cells, kind = blocks * dot_products.LANES // WIDTH, FLOATS if by_parts else INTEGERS
 
     @intrinsic
     def tile(context, a, row_bytes, weights, parts, steps, headers, acc):
-        """Store bias + a @ weights; rows lie *row_bytes* apart, those of results a group."""
+        """Store bias + a @ weights; rows are *row_bytes* apart, rows of results a group apart."""
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, parts, steps, headers, acc = arguments

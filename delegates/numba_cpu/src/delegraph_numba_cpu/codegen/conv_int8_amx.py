@@ -1,7 +1,7 @@
-"""Products of bytes in matrix registers (AMX): 16 rows with 64 columns at a time.
+"""Products of bytes in tile registers (AMX): 16 rows with 64 columns at a time.
 
-A register has 16 rows of 64 bytes at most. Four hold accumulators, two what is multiplied, and two
-more the same of a last step with less than 64 bytes of a row.
+A register has at most 16 rows of 64 bytes. Four registers hold accumulators, and two hold factors.
+Two more hold the factors of a last step with less than 64 bytes of a row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _number(value):
 
 
 def _mover(instruction, tile):
-    """An intrinsic that loads or stores a register: rows at an address, so many bytes apart."""
+    """Return an intrinsic that loads or stores a register, with a distance of rows in memory."""
 
     @intrinsic
     def move(context, address, row_bytes):
@@ -73,7 +73,7 @@ dot_last_0, dot_last_1, dot_last_2, dot_last_3 = (_dotter(n, _LAST_A, _LAST_B) f
 
 @intrinsic
 def _configure(context, address):
-    """Lay out the registers as the 64 bytes at an address say."""
+    """Configure the registers by the 64 bytes at an address."""
 
     def generate(lowering, builder, signature, arguments):
         place = pointer(builder, arguments[0], I8)
@@ -85,7 +85,7 @@ def _configure(context, address):
 
 @intrinsic
 def release_tiles(context):
-    """Let go of the registers, so that switching between threads need not save them."""
+    """Release the registers, so that thread switches need not save them."""
 
     def generate(lowering, builder, signature, arguments):
         call(builder, "llvm.x86.tilerelease", ir.VoidType(), [])
@@ -96,7 +96,7 @@ def release_tiles(context):
 
 @jit
 def lay_out_tiles(memory, steps):
-    """Lay out the registers for rows of *steps* times 4 bytes; *memory* has room for 64 bytes."""
+    """Configure the registers for rows of *steps* times 4 bytes; *memory* has room for 64 bytes."""
     rest = steps % 16
     fill_bytes(memory, 0, 64)
     store_u8(memory, 1)
@@ -111,7 +111,7 @@ def lay_out_tiles(memory, steps):
 
 @jit
 def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
-    """Store bias + a @ weights of 16 rows and one block; arguments as of :func:`multiply_tile`."""
+    """Store bias + a @ weights of 16 rows and one block; arguments as for :func:`multiply_tile`."""
     load_0(header, 0)
     for step in range(0, steps - 15, 16):
         load_a(a + 4 * step, a_bytes)
@@ -130,13 +130,13 @@ def multiply_tile(a, a_bytes, weights, block_bytes, steps, header, acc):
     """Store bias + a @ weights of 16 rows and 4 blocks of 16 columns, int32 ``[16, 64]``.
 
     Args:
-        a: rows of unsigned bytes.
-        a_bytes: from one to the next.
-        weights: the first block.
-        block_bytes: from one block to the next.
-        steps: of 4 bytes of a row.
-        header: of the first block; begins with the bias.
-        acc: where results go.
+        a: address of rows of unsigned bytes.
+        a_bytes: distance of rows.
+        weights: address of the first block.
+        block_bytes: distance of blocks.
+        steps: number of steps of 4 bytes of a row.
+        header: header of the first block; it starts with the bias.
+        acc: address for results.
     """
     first, second = weights, weights + block_bytes
     third, fourth = second + block_bytes, second + 2 * block_bytes

@@ -1,7 +1,7 @@
 """Micro-kernels of 8-bit products: dot products into accumulators, accumulators into bytes.
 
-Accumulators pass through a little memory between the two, which costs nothing beside arithmetic
-and leaves one form of each instead of one for every combination.
+Accumulators are stored to memory between the two parts. This costs little beside the arithmetic,
+and avoids a micro-kernel for every combination of both.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ V8I32 = ir.VectorType(I32, 8)
 def _dot_tile(rows, blocks, chains=1):
     """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
 
-    Steps are added by turns to *chains* accumulators, which hide from one another how long one
-    takes where there are few of them.
+    Steps are added to *chains* accumulators in turn, so that a sum waits less for its previous
+    product.
     """
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store bias + a @ weights + sums, int32; rows lie *acc_bytes* apart, blocks 64."""
+        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart, blocks 64."""
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
             size = rows * blocks
 
             def add_steps(count, values):
-                """Values of *values* after so many steps."""
+                """Return *values* after *count* more steps."""
                 *found, place, row = values
                 for k in range(count):
                     prepared = []
@@ -111,7 +111,7 @@ def _dot_tile(rows, blocks, chains=1):
 
 
 def _lane_tile(rows, blocks, chains=1):
-    """Return the same for AArch64, where one row has accumulators enough."""
+    """Return the same for AArch64, where one row has enough accumulators."""
     return conv_int8_neon.dot_tile(rows, blocks)
 
 
@@ -122,15 +122,15 @@ dot_single = _tile(1, SINGLE)
 dot_one = _tile(1, 1, chains=4)
 
 HAS_SPLIT_ROWS = dot_products.HAS_MADD
-"""Whether products of several rows take :func:`split_rows`."""
+"""Whether products of several rows use :func:`split_rows`."""
 
 
 @intrinsic
 def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
     """Store bias + a @ weights + sums of ``SPLIT_ROWS`` split rows and 8 columns, int32.
 
-    As many sums as registers hold besides weights, and a number of rows that divides those of most
-    images.
+    These are as many sums as registers can hold beside weights. The number of rows divides that of
+    most images.
     """
 
     def generate(lowering, builder, signature, arguments):
@@ -157,7 +157,7 @@ def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_byte
 
 
 def _splitter(dwords):
-    """Return an intrinsic that stores dwords as their even bytes, int16, then their odd ones."""
+    """Return an intrinsic that stores the even bytes of words as int16, then the odd ones."""
     kind = ir.VectorType(I32, dwords)
 
     @intrinsic
@@ -178,7 +178,7 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 @jit
 def split_rows(a, a_bytes, steps, target):
-    """Store ``SPLIT_ROWS`` rows of bytes as int16, the even ones and the odd ones of 4 by turns."""
+    """Store ``SPLIT_ROWS`` rows of bytes as int16: even bytes of each 4, then odd ones."""
     for _ in range(SPLIT_ROWS):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)
@@ -188,12 +188,12 @@ def split_rows(a, a_bytes, steps, target):
 
 
 def _dot_taps(pixels, vectors, group):
-    """Return an intrinsic for neighbouring outputs of a depthwise convolution.
+    """Return an intrinsic for adjacent outputs of a depthwise convolution.
 
     Args:
-        pixels: how many outputs.
-        vectors: of 16 channels, that are computed.
-        group: vectors that lie together.
+        pixels: number of outputs.
+        vectors: number of computed vectors of 16 channels.
+        group: number of vectors that are stored together.
     """
 
     @intrinsic
@@ -236,7 +236,7 @@ def _dot_taps(pixels, vectors, group):
 
 
 def _dot_group(pixels):
-    """Return :func:`_dot_taps` for 64 channels: all at once, but where registers are few."""
+    """Return :func:`_dot_taps` for 64 channels, in one call if there are enough registers."""
     if level().vector_bytes != 32:
         return _dot_taps(pixels, GROUP, GROUP)
     dot_vector = _dot_taps(pixels, 1, GROUP)
@@ -257,7 +257,7 @@ dot_tap, dot_tap_64 = _dot_taps(1, 1, 1), _dot_group(1)
 
 @intrinsic
 def pack_column(context, a, b, c, d, count, flip, target):
-    """Store 16 dwords of the bytes below each other at four addresses, for *count* channels."""
+    """Store 16 words of the bytes at four addresses, for *count* channels."""
 
     def generate(lowering, builder, signature, arguments):
         *rows, count, flip, target = arguments
@@ -292,7 +292,7 @@ def pack_column(context, a, b, c, d, count, flip, target):
 
 @intrinsic
 def pack_column_64(context, a, b, c, d, flip, target):
-    """Store 64 dwords of the bytes at four addresses, in the order of ``dot_products.zipped``."""
+    """Store 64 words of the bytes at four addresses, in the order of ``dot_products.zipped``."""
 
     def generate(lowering, builder, signature, arguments):
         *rows, flip, target = arguments
@@ -320,7 +320,7 @@ def fill_dwords(context, target, value):
 
 @intrinsic
 def sum_bytes(context, source, count):
-    """Return the sum of unsigned bytes, as :func:`dot_products.seen` makes them."""
+    """Return the sum of unsigned bytes, after :func:`dot_products.seen`."""
 
     def generate(lowering, builder, signature, arguments):
         source, count = arguments

@@ -1,6 +1,6 @@
 """Tiles of 8-bit products on AArch64, whose instructions take four bytes of a lane for all columns.
 
-So a row is loaded 16 bytes at a time, for four steps.
+A row is therefore loaded 16 bytes at a time, for four steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def dot_tile(rows, blocks):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store bias + a @ weights + sums, int32; rows lie *acc_bytes* apart, blocks 64."""
+        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart, blocks 64."""
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
@@ -49,21 +49,21 @@ def dot_tile(rows, blocks):
 
 
 def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
-    """Return, for each row, its products with four columns at each of some places.
+    """Return, for each row, its products with four columns at each of several places.
 
     Args:
         builder: appends instructions.
         rows_at: addresses of rows of unsigned bytes.
         places: addresses of 16 bytes, four for each of four columns.
-        step_bytes: from there to the next 16 of these columns.
-        steps: of four bytes of a row, a multiple of *weights_a_byte*.
-        weights_a_byte: 2 for those of :func:`dot_products.nibbles`, of two steps.
+        step_bytes: distance to the next 16 bytes of these columns.
+        steps: number of steps of four bytes of a row, a multiple of *weights_a_byte*.
+        weights_a_byte: 2 for weights of :func:`dot_products.nibbles`, which serve two steps.
     """
     size = len(dot_products_neon.NOTHING)
     values = [part for _ in rows_at for _ in places for part in dot_products_neon.NOTHING]
 
     def weights_of(index, count):
-        """Yield the weights of each of *count* steps, of all places, as they are needed."""
+        """Yield the weights of each of *count* steps, of all places."""
         for k in range(0, count, weights_a_byte):
             step = builder.udiv(builder.add(index, integer(k)), integer(weights_a_byte))
             at = builder.mul(step, integer(step_bytes))
@@ -110,7 +110,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
 
 
 def _copies(builder, four, k):
-    """Return four bytes, of a scalar or of a lane, four times."""
+    """Return four copies of four bytes, from a scalar or a lane."""
     if isinstance(four.type, ir.VectorType):
         lanes = ir.Constant(V4I32, [k] * 4)
         return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)

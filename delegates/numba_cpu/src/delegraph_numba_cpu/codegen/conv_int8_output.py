@@ -1,4 +1,4 @@
-"""Accumulators of 8-bit products into bytes: rescaled, rounded, clamped, stored."""
+"""Conversion of accumulators of 8-bit products to bytes: scaling, rounding, clamping, stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER, HEADER_BYTES
 
 ROWS = 4
-"""Rows of 16 results that are finished together: what they share is done once."""
+"""Number of rows of 16 results that are finished together and share the header's vectors."""
 
 i64 = types.int64
 
@@ -66,10 +66,10 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 
 
 def _exact_close(builder, acc, factor, offset, zero, away):
-    """Result of :func:`_exact_away` as if float64 had more bits.
+    """Return the result of :func:`_exact_away`, as if float64 had more bits.
 
-    Rounding before the floor can only lift it to the next integer. What is left when that is taken
-    away has few bits, and its sign tells.
+    Rounding before the floor can only raise it to the next integer. The rest after subtracting that
+    integer has few bits, and its sign shows whether this happened.
     """
     offset = _away_offset(builder, acc, offset, away)
     found = _exact(builder, acc, factor, offset, constant(0))
@@ -82,7 +82,7 @@ def _exact_close(builder, acc, factor, offset, zero, away):
 
 
 def _all_of(rescale, *names):
-    """Preparation of a function that rescales vectors, each with the parts of its header."""
+    """Return a preparation of *rescale*, which rescales vectors with the parts of their header."""
 
     def prepare(builder, headers):
         parts = [_parts(builder, header, names) for header in headers]
@@ -104,11 +104,13 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _if_near(exact, takes_away):
-    """Preparation of the same function in float32 where that is certain.
+    """Return a preparation of the same function that uses float32 where its result is certain.
 
-    Headers have an offset that leads to more than the right value, and one that leads to less. Both
-    are halves lower than a floor asks for, so that what is nearest is the floor. Where both give
-    the same integer it is right; else float64 decides.
+    Headers have one offset that gives more than the right value, and one that gives less. Both are
+    0.5
+    lower than a floor needs, so that rounding to nearest gives the floor. If both give the same
+    integer,
+    it is right; else float64 decides.
 
     Args:
         exact: prepares the rescaling in float64.
@@ -152,7 +154,7 @@ def _if_near(exact, takes_away):
 
 
 def _finisher(prepare):
-    """Return an intrinsic that makes bytes of accumulators; see :func:`_all_of`."""
+    """Return an intrinsic that converts accumulators to bytes; see :func:`_all_of`."""
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
@@ -162,7 +164,7 @@ def _finisher(prepare):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
 
             def rows_by(size, write):
-                """Finish *size* rows at a time; the last ones may be finished twice."""
+                """Finish *size* rows at a time; the last rows may be finished twice."""
                 rescale_all = prepare(builder, [header] * size)
                 last = builder.sub(rows, integer(size))
                 loop = Loop(builder, rows, size)

@@ -10,14 +10,14 @@ class CpuLevel:
     """Instructions that kernels are compiled for.
 
     Attributes:
-        name: what the option ``cpu`` calls it.
-        target: LLVM's name of a processor that has them.
-        needs: features beyond it that kernels use, by LLVM's names; a processor must have all.
+        name: value of the option ``cpu``.
+        target: LLVM's name of a processor with these instructions.
+        needs: LLVM's names of further features that kernels use; a processor must have all.
         vector_bytes: width of the vectors that kernels use.
-        machine: processor family, as ``platform.machine`` calls it; empty for any.
-        has_tiles: whether kernels use matrix registers, for which a process must ask.
-        byte_shift: what kernels take from unsigned activations before they multiply them: 128 where
-            there are only products of signed bytes.
+        machine: type of processor, as ``platform.machine`` names it; empty for any.
+        has_tiles: whether kernels use tile registers, for which a process needs permission.
+        byte_shift: number that kernels subtract from unsigned activations before they multiply
+            them: 128 if the level has only products of signed bytes.
     """
 
     name: str
@@ -52,7 +52,7 @@ LEVELS = {
         CpuLevel("generic", "generic", (), 16),
     )
 }
-"""The levels of each family of processors, the fastest first.
+"""The levels by name, the fastest first for each type of processor.
 
 ``generic`` is plain vector code, for any processor.
 """

@@ -1,8 +1,8 @@
-"""Dot products of four bytes, and their way back to bytes, in LLVM IR for each level.
+"""Dot products of four bytes, and their conversion to bytes, in LLVM IR for each level.
 
-Everything works on 16 int32 at once; LLVM splits them where the processor's vectors are shorter.
-Activations are unsigned, weights signed: what VNNI's one instruction takes. Without an
-instruction for that, AArch64 takes activations that are 128 lower, as :func:`seen` makes them.
+All functions compute 16 int32 at once; LLVM splits them for shorter vectors. Activations are
+unsigned and weights signed, as in VNNI's instruction. AArch64 without such an instruction
+subtracts 128 from activations; see :func:`seen`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import load, merged, splat, vector
 
 LANES = 16
-"""Channels that are computed together, on every level."""
+"""Number of channels that are computed together, on every level."""
 
 V16I32, V16F32, V16F64 = vector(I32, LANES), vector(F32, LANES), vector(F64, LANES)
 V16I8 = vector(I8, LANES)
@@ -34,13 +34,13 @@ def constant(value, kind=V16I32):
 
 
 SEEN = int.from_bytes(bytes([level().byte_shift]) * 4, "little")
-"""What four unsigned activations are xored with before they are multiplied."""
+"""Number that is xored with four unsigned activations before they are multiplied."""
 
 
 def seen(builder, x):
-    """Return unsigned activations, in vectors or integers of 8 or 32 bits, as they are multiplied.
+    """Return unsigned activations in the form that is multiplied.
 
-    See ``CpuLevel.byte_shift``.
+    They are vectors, or integers of 8 or 32 bits. See ``CpuLevel.byte_shift``.
     """
     if not level().byte_shift:
         return x
@@ -51,9 +51,9 @@ def seen(builder, x):
 
 
 def prepare_weights(builder, weights):
-    """Return weights in the form that :func:`dot` wants: 16 times four signed bytes.
+    """Return weights in the form that :func:`dot` takes: 16 times four signed bytes.
 
-    Once for all activations that they are multiplied by.
+    The result serves for all activations.
     """
     if _HAS_VNNI or dot_products_neon.IS_THERE:
         return weights
@@ -84,7 +84,7 @@ def dot(builder, acc, activations, weights):
     Args:
         builder: appends instructions.
         acc: 16 int32.
-        activations: an int32 for all, or 16 of them: four unsigned bytes each.
+        activations: one int32 for all, or 16 int32, of four unsigned bytes each.
         weights: see :func:`prepare_weights`.
     """
     if dot_products_neon.IS_THERE:
@@ -106,12 +106,12 @@ def dot(builder, acc, activations, weights):
 
 
 def add_sums(builder, accumulators, sums):
-    """Return rows of vectors, int32, with what each row adds.
+    """Return rows of vectors, int32, plus a number for each row.
 
     Args:
         builder: appends instructions.
         accumulators: a list of vectors for each row.
-        sums: address of an int32 for each row; 0 where rows add nothing.
+        sums: address of an int32 for each row; 0 if nothing is added.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", sums, ir.Constant(I64, 0)), likely=False):
@@ -127,12 +127,12 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Result of :func:`dot` for activations that are pairs of int16 already.
+    """Return the result of :func:`dot` for activations that are already pairs of int16.
 
     Args:
         builder: appends instructions.
         acc: 8 or 16 int32.
-        halves: even bytes and odd ones, each as int16; as for :func:`dot` otherwise.
+        halves: the even and the odd bytes, each as int16; otherwise as for :func:`dot`.
         weights: see :func:`prepare_weights`.
     """
     for half, weight in zip(halves, weights, strict=True):
@@ -142,12 +142,12 @@ def dot_halves(builder, acc, halves, weights):
 
 
 def _halves(builder, value):
-    """Return the even and the odd bytes of dwords, each as pairs of int16."""
+    """Return the even and the odd bytes of 32-bit words, each as pairs of int16."""
     return [_field(builder, value, shift, 0x00FF00FF) for shift in (0, 8)]
 
 
 def spread_halves(builder, dwords):
-    """Return dwords as int64 of their :func:`_halves`: the even bytes, then the odd ones."""
+    """Return 32-bit words as int64 of their :func:`_halves`: the even bytes, then the odd ones."""
     wide = builder.zext(dwords, vector(I64, dwords.type.count))
     even = _field(builder, wide, 0, 0x00FF00FF)
     odd = builder.shl(wide, constant(24, wide.type))
@@ -168,7 +168,7 @@ def _spread(builder, value, lanes=LANES):
 
 
 def _add_pairs(builder, a, b):
-    """Return the products of int16, added in pairs: exact, for a < 256."""
+    """Return the products of int16, added in pairs; they are exact for a < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 
@@ -176,7 +176,7 @@ _BITS = {I8: 8, I16: 16, I32: 32, F32: 32}
 
 
 def _by_ymm(builder, name, result, *operands):
-    """Result of an instruction of 32 bytes on vectors of 32 or 64, part by part."""
+    """Return the result of a 32-byte instruction on vectors of 32 or 64 bytes, part by part."""
     parts, first = [], operands[0].type
     for part in range(first.count * _BITS[first.element] // 256):
         taken = []
@@ -260,14 +260,15 @@ def narrowed(builder, vectors, low, high):
 
 
 GROUP = 4
-"""Vectors of 16 whose channels are interleaved, so that bytes are packed and unpacked cheaply."""
+"""Number of vectors of 16 channels that are interleaved, so that packing bytes is cheap."""
 
 
 def zipped(builder, rows):
-    """Return four vectors of dwords of the bytes below each other in four rows of 64 bytes.
+    """Return four vectors of words of the vertically adjacent bytes of four rows of 64 bytes.
 
-    Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``: what pairwise zips within
-    16 bytes make of them, the cheapest of all orders.
+    Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``. Pairwise zips within 16
+    bytes
+    give this order, which is the cheapest.
     """
     bytes_of = [
         [_zip(builder, a, b, high) for high in (False, True)]
@@ -284,7 +285,7 @@ def zipped(builder, rows):
 
 
 def _zip(builder, a, b, high):
-    """Return the elements of the low or high halves of all 16 bytes, by turns of *a* and *b*."""
+    """Return the elements of the low or high halves of all 16 bytes, alternately of *a* and *b*."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0
@@ -316,7 +317,7 @@ def unzipped(builder, vectors, low, high):
 
 
 def _packed(builder, vectors):
-    """Return int32 as unsigned bytes, saturated: 16 bytes' worth of all four by turns."""
+    """Return int32 as unsigned bytes, saturated: 16 bytes of each of the four vectors in turn."""
     words, kind = vector(I16, 32), vector(I8, 64)
     if _HAS_AVX512:
         halves = [

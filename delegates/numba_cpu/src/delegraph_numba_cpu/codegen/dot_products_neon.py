@@ -1,7 +1,7 @@
-"""Dot products of four bytes on AArch64, in LLVM IR: of 16 bytes with 16 others, four at a time.
+"""Dot products of four bytes on AArch64, in LLVM IR: 16 bytes with 16 others, four at a time.
 
-With ``dotprod`` there is an instruction for them, for signed bytes; with ``i8mm`` one for unsigned
-with signed ones. Before, products of 8 bytes are added in pairs to int32, so sums come in halves.
+``dotprod`` has an instruction for signed bytes, ``i8mm`` one for unsigned with signed bytes. Older
+processors add products of 8 bytes in pairs to int32, so sums are in two halves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HAS_MIXED_DOT = "i8mm" in level().needs
 _ZERO = ir.Constant(V4I32, [0] * 4)
 
 NOTHING = (_ZERO,) if _HAS_DOT else (_ZERO, _ZERO)
-"""The sums of no products, in the form that :func:`dot` adds to."""
+"""Sums of no products, as the start value of :func:`dot`."""
 
 
 def dot(builder, sums, activations, weights):
@@ -52,7 +52,7 @@ def dot(builder, sums, activations, weights):
 
 
 def total(builder, sums):
-    """Return four int32: what :func:`dot` has added up."""
+    """Return four int32: the complete sums of :func:`dot`."""
     if _HAS_DOT:
         return sums[0]
     return call(builder, "llvm.aarch64.neon.addp.v4i32", V4I32, sums)

@@ -1,4 +1,4 @@
-"""Steps on int16: to a common scale, and from there to stored results, in fixed point."""
+"""Steps on int16 in fixed point: to a common scale, and from there to stored results."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 
 
 def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
-    """Return int32 times ``multiplier * 2**(left - right - 31)``, rounded as most kernels do.
+    """Return int32 times ``multiplier * 2**(left - right - 31)``, rounded as in most kernels.
 
-    First halves go up, then, at the shift to the right, away from zero.
+    The first rounding rounds halves up; the shift to the right rounds them away from zero.
     """
     product = (x << left).widen(I64, signed=True) * multiplier.widen(I64, signed=True)
     high = (product + (1 << 30)) >> 31
@@ -41,6 +41,6 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 at the scale of the results, limited, as int16."""
+    """Return int32 at the scale of the results, clamped, as int16."""
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

@@ -1,8 +1,8 @@
-"""What the steps of a chain do, and the instruction that runs one.
+"""Operations of the steps of a chain, and the instruction that runs a step.
 
 An operation is a Python function from vectors of its operands to the vector of its results. It is
-called once, while Numba compiles, to write the body of a loop; :func:`run_step` holds the loops of
-all of them, chosen by one switch.
+called once, while Numba compiles, to write the body of a loop. :func:`run_step` has the loops of
+all operations, selected by one switch.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, st
 from delegraph_numba_cpu.instructions.elementwise import ELEMENT_BYTES, SIGNATURES, Operation, Step
 
 GRANULE = level().vector_bytes
-"""Steps work on a multiple of so many elements: a vector of bytes."""
+"""The number of elements of a step is a multiple of this: the bytes of a vector."""
 
 WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
 """Elements in a vector: the more temporaries an operation has, the fewer."""
 
 CURVE = WIDE if GRANULE == 64 else HALF
-"""The same for long computations: with 32 registers, four vectors hide each other's delays."""
+"""The same for long computations: with 32 registers, four vectors hide latencies."""
 
 TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
 
@@ -39,7 +39,7 @@ class Entry:
     """An operation.
 
     Attributes:
-        function: takes vectors of the operands, then the parameters.
+        function: function of vectors of the operands and of the parameters.
         operands: types of the operands, letters of :data:`TYPES`.
         result: type of the result.
         parameters: a letter each: ``f`` is float32, ``i`` int32 (vectors of copies), ``t`` the
@@ -74,12 +74,12 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, c
     """Run a step on the first *count* elements of its slots, a positive multiple of GRANULE.
 
     Args:
-        context: of Numba.
+        context: the typing context of Numba.
         step: address of the step.
-        first_step: address from which tables are counted.
+        first_step: address of the first step; offsets of tables are relative to it.
         slots: address of the slots.
-        start: which element of the target is the first one.
-        count: how many elements.
+        start: position of the first element in the target.
+        count: number of elements.
     """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -130,7 +130,7 @@ def _word(builder: Any, step: Any, word: int) -> Any:
 
 
 def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
-    """Return the address in the slot whose number is a word of the step."""
+    """Return the address in the slot whose number is in a word of the step."""
     place = builder.mul(_word(builder, step, word), integer(8))
     return load(builder, builder.add(slots, place), I64)
 
@@ -153,7 +153,7 @@ def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, la
 
 
 def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return a function of two operands, and the limits of its results."""
+    """Return a function of two operands and of the limits of its results."""
     return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
 
 
@@ -197,7 +197,7 @@ def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
 
 
 def permuted(x: Lanes, table: Any) -> Lanes:
-    """Return the entries of a table of 256 bytes at 64 indices: two permutations of 128 bytes."""
+    """Return entries of a table of 256 bytes at 64 indices, by two permutations of 128 bytes."""
     builder, kind = x.builder, x.type
     parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
     low, high = (
@@ -228,7 +228,7 @@ operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
-    """Return entries of one table, but of another for the last elements of every *length*."""
+    """Return entries of one table, or of another for the last elements of every *length*."""
     builder = a.builder
     place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
     is_vector = builder.icmp_unsigned("<", place, builder.trunc(vector_end, I32))
@@ -240,9 +240,9 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
-    """Return float32 as bytes, limited; *half* is what is added before they are cut.
+    """Return float32 as bytes, clamped; *half* is added before the truncation.
 
-    The maker of the step has checked that all of them fit int32.
+    The lowering has checked that all values fit int32.
     """
     whole = (x + half.with_sign_of(x)).to_integer() + zero
     if not _PACKS:
@@ -276,10 +276,9 @@ def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
-    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and limited.
+    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and clamped.
 
-    The maker of the step has tried these roundings on every pair: sums and products are rounded
-    one by one.
+    Sums and products are rounded one by one; the lowering has tried this on every pair.
     """
 
     def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
@@ -291,7 +290,7 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
 
 
 def _product(signed: bool) -> Callable[..., Lanes]:
-    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and limited."""
+    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and clamped."""
 
     def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
                  *rounding: Lanes) -> Lanes:  # fmt: skip
@@ -318,9 +317,9 @@ operation(Operation.SMALLER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(a, b
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return float32 times a factor, rounded to even, limited, and moved by the zero point.
+    """Return float32 times a factor, rounded to even, clamped, plus the zero point.
 
-    Limits are relative to the zero point. NaN becomes the least.
+    Limits are relative to the zero point. NaN becomes the least value.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
@@ -376,7 +375,7 @@ operation(Operation.DEQUANTIZE_INT16, "ff", HALF)(_dequantize(True))
 
 @operation(Operation.DEQUANTIZE_FLOAT16, lanes=HALF)
 def widen_float16(q: Lanes) -> Lanes:
-    """Return float16, given as int16, as float32; without the instruction that not all have."""
+    """Return float16, given as int16, as float32; not all processors have an instruction for it."""
     bits = q.widen(I32, signed=True)
     magnitude = ((bits & 0x7FFF) << 13).as_float() * 2.0**112
     is_finite = ((bits & 0x7C00) - 0x7C00) < 0

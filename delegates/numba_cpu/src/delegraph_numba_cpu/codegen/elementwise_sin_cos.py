@@ -1,8 +1,9 @@
-"""Sine and cosine of any float32, large ones included.
+"""Sine and cosine of any float32, including large ones.
 
-A float32 is ``m * 2**e`` with m of 24 bits. Of ``2**e * 2 / pi`` multiples of 4 do not matter: they
-are whole turns. What is left is in a table, as a sum of three float64 of which the product of m and
-the first two is exact. That gives x in quarters of a turn, and the quarter it is in.
+A float32 is ``m * 2**e``, where m has 24 bits. Multiples of 4 in ``2**e * 2 / pi`` are whole turns
+and are dropped. A table holds the rest by exponent, as a sum of three float64. Products of m and
+the
+first two are exact. The result is x in quarters of a turn, and the number of its quarter.
 
 Source:
     Payne and Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18 (1983).
@@ -23,7 +24,7 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 
 SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in (6, 5, 4, 3, 2, 1)]
 COSINE = [(-1) ** n / math.factorial(2 * n) for n in (6, 5, 4, 3, 2, 1)]
-"""Coefficients of Taylor's series beyond the first, highest power first."""
+"""Coefficients of the Taylor series after the first one, highest power first."""
 
 
 def _series(square: Lanes, coefficients: list[float]) -> Lanes:
@@ -36,7 +37,7 @@ def _series(square: Lanes, coefficients: list[float]) -> Lanes:
 
 @operation(Operation.SINE, "ti", QUARTER)
 def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
-    """Return the sine of x and so many quarters of a turn."""
+    """Return the sine of x plus *quarter* quarters of a turn."""
     bits = x.bits()
     exponent = (bits >> 23) & 255
     mantissa = exponent.equals(0).choose(bits & 0x7FFFFF, (bits & 0x7FFFFF) | 0x800000)

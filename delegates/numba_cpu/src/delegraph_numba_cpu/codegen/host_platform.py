@@ -1,4 +1,4 @@
-"""Which system and which kind of processor this is."""
+"""Operating system and type of processor of this machine."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 
 def host_machine() -> str:
-    """Return the family of this processor, by one name: ``x86_64``, ``aarch64``."""
+    """Return the type of this processor: ``x86_64``, ``aarch64``."""
     machine = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 
 
 def host_system() -> str:
-    """Return the operating system, as ``sys.platform`` calls it."""
+    """Return the operating system, as ``sys.platform`` names it."""
     return sys.platform

@@ -1,4 +1,4 @@
-"""The instructions below Numba: memory by address, atomics, calls by address."""
+"""Instructions that Numba lacks: memory access by address, atomics, calls by address."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ load_f32, store_f32 = _load(F32, types.float32), _store(F32, types.float32)
 
 @jit
 def word(block, i):
-    """Return word *i* of a block: an integer or an address."""
+    """Return word *i* of an instruction: an integer or an address."""
     return load_i64(block + 8 * i)
 
 
 @jit
 def real(block, i):
-    """Return word *i* of a block: a float32."""
+    """Return word *i* of an instruction: a float32."""
     return load_f32(block + 8 * i)
 
 
 @intrinsic
 def atomic_load(context: Any, address: Any) -> Any:
-    """Return an int64 that other threads write."""
+    """Return an int64 that other threads may write."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(pointer(builder, arguments[0], I64), "seq_cst", 8)
@@ -97,7 +97,7 @@ def atomic_load(context: Any, address: Any) -> Any:
 
 @intrinsic
 def atomic_store(context: Any, address: Any, value: Any) -> Any:
-    """Write an int64 that other threads read."""
+    """Write an int64 that other threads may read."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[1], pointer(builder, arguments[0], I64), "seq_cst", 8)
@@ -108,7 +108,7 @@ def atomic_store(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def atomic_add(context: Any, address: Any, value: Any) -> Any:
-    """Add to an int64; return what it was."""
+    """Add to an int64; return its previous value."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw(
@@ -120,7 +120,7 @@ def atomic_add(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
-    """Write *new* if the int64 is *old*; return what it was."""
+    """Write *new* if the int64 is *old*; return its previous value."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         result = builder.cmpxchg(
@@ -159,7 +159,7 @@ def pause(context: Any) -> Any:
 
 @intrinsic
 def sleep_briefly(context: Any) -> Any:
-    """Sleep for a fraction of a millisecond, or for one where that is the least there is."""
+    """Sleep for a fraction of a millisecond, or for the system's shortest time."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         name, time = ("Sleep", 1) if sys.platform == "win32" else ("usleep", 200)
@@ -187,7 +187,7 @@ def system_call(context: Any, number: Any, a: Any, b: Any, c: Any, d: Any) -> An
 
 @intrinsic
 def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
-    """Copy *count* bytes between places that do not overlap."""
+    """Copy *count* bytes between ranges that do not overlap."""
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to, frm = (pointer(builder, address, I8) for address in arguments[:2])

@@ -1,7 +1,7 @@
-"""Vectors that are written like numbers: LLVM IR by Python's operators.
+"""Vectors with Python's operators, which write LLVM IR.
 
-:class:`Lanes` wraps an LLVM vector of any length; LLVM splits or widens it to what the processor
-has. Functions of ``math_functions.py`` and ``elementwise_operations.py`` take and return them.
+:class:`Lanes` wraps an LLVM vector of any length; LLVM splits or widens it for the processor.
+Functions of ``math_functions.py`` and ``elementwise_operations.py`` take and return them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from llvmlite import ir
 from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I32, call
 
 ROUNDING = float(3 << 22)
-"""Added to a float32 below 2**22 it leaves no fraction; the low bits then are the integer."""
+"""Adding this to a float32 below 2**22 rounds it to an integer, which is in the low bits then."""
 
 
 class Lanes:
@@ -41,11 +41,11 @@ class Lanes:
         return ir.Constant(self.type, [number] * self.type.count)
 
     def filled(self, number: float) -> Lanes:
-        """Return as many copies of a number."""
+        """Return a vector of copies of a number."""
         return Lanes(self.builder, self.constant(number))
 
     def vector(self, element: Any) -> Any:
-        """Return the vector type of other elements and as many of them."""
+        """Return the type of a vector of *element* with as many elements."""
         return ir.VectorType(element, self.type.count)
 
     def _other(self, other: Any) -> Any:
@@ -96,7 +96,7 @@ class Lanes:
         return self._apply("shl", self.value, self._other(other))
 
     def __rshift__(self, other: Any) -> Lanes:
-        """Shift in copies of the sign."""
+        """Arithmetic shift to the right."""
         return self._apply("ashr", self.value, self._other(other))
 
     def __lt__(self, other: Any) -> Lanes:
@@ -109,11 +109,11 @@ class Lanes:
         return self._compare(">=", other)
 
     def equals(self, other: Any) -> Lanes:
-        """Return where both are equal."""
+        """Return a mask of equal elements."""
         return self._compare("==", other)
 
     def differs(self, other: Any) -> Lanes:
-        """Return where both differ, or one is NaN."""
+        """Return a mask of elements that differ, or of which one is NaN."""
         if self.is_float:
             return self._apply("fcmp_unordered", "!=", self.value, self._other(other))
         return self._compare("!=", other)
@@ -123,12 +123,12 @@ class Lanes:
         return self._apply(method, operator, self.value, self._other(other))
 
     def choose(self, yes: Any, no: Any) -> Lanes:
-        """Return *yes* where this mask is set, else *no*; one of the two is a vector."""
+        """Return *yes* where this mask is set, else *no*; at least one of both is a vector."""
         like = yes if isinstance(yes, Lanes) else no
         return self._apply("select", self.value, like._other(yes), like._other(no))
 
     def at_least(self, low: Any) -> Lanes:
-        """Return the larger of both; NaN stays."""
+        """Return the larger of both; NaN stays NaN."""
         return self._compare("<", low).choose(low, self)
 
     def number_at_least(self, low: Any) -> Lanes:
@@ -136,11 +136,11 @@ class Lanes:
         return self._compare(">", low).choose(self, low)
 
     def at_most(self, high: Any) -> Lanes:
-        """Return the smaller of both; NaN stays."""
+        """Return the smaller of both; NaN stays NaN."""
         return self._compare(">", high).choose(high, self)
 
     def times_plus(self, factor: Any, summand: Any) -> Lanes:
-        """Return ``self * factor + summand``, rounded once where the processor can."""
+        """Return ``self * factor + summand``, rounded once if the processor can."""
         name = f"llvm.fmuladd.v{self.type.count}f32"
         operands = [self.value, self._other(factor), self._other(summand)]
         return Lanes(self.builder, call(self.builder, name, self.type, operands))
@@ -155,11 +155,11 @@ class Lanes:
         return self._apply("bitcast", self.value, self.vector(I32))
 
     def as_float(self) -> Lanes:
-        """Return the float32 of which these are the bits."""
+        """Return the float32 with these bits."""
         return self._apply("bitcast", self.value, self.vector(F32))
 
     def magnitude(self) -> Lanes:
-        """Return float32 without their signs."""
+        """Return the absolute values of float32."""
         return (self.bits() & 0x7FFFFFFF).as_float()
 
     def with_sign_of(self, other: Lanes) -> Lanes:
@@ -167,14 +167,14 @@ class Lanes:
         return (self.bits() | (other.bits() & -0x80000000)).as_float()
 
     def to_float(self, element: Any = F32) -> Lanes:
-        """Return signed integers as floats, or floats as others."""
+        """Return signed integers or floats as floats of type *element*."""
         if self.is_float:
             wider = self.type.element == F32
             return self._apply("fpext" if wider else "fptrunc", self.value, self.vector(element))
         return self._apply("sitofp", self.value, self.vector(element))
 
     def to_integer(self, element: Any = I32) -> Lanes:
-        """Return floats, cut towards zero, as signed integers; they must fit."""
+        """Return floats, truncated towards zero, as signed integers; they must fit."""
         return self._apply("fptosi", self.value, self.vector(element))
 
     def widen(self, element: Any, *, signed: bool) -> Lanes:
@@ -186,7 +186,7 @@ class Lanes:
         return self._apply("trunc", self.value, self.vector(element))
 
     def nearest(self) -> Lanes:
-        """Return float32 below 2**22 rounded to whole numbers, halves to even."""
+        """Return float32 below 2**22 rounded to integers, halves to even."""
         return (self + ROUNDING) - ROUNDING
 
     def nearest_integer(self) -> Lanes:

@@ -1,6 +1,6 @@
-"""A few rows of unsigned bytes times strips of 64 columns of signed ones.
+"""A few rows of unsigned bytes times strips of 64 columns of signed bytes.
 
-For matrices that multiply one vector after the other: memory is read once, in order.
+They serve matrices that multiply one vector after another: weights are read once, in order.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, store
 
 STRIP = 64
-"""Columns of a strip."""
+"""Number of columns of a strip."""
 
 DEPTH = 8
-"""Bytes of a row are a multiple of these."""
+"""The number of bytes of a row is a multiple of this."""
 
 _HAS_VNNI = "avx512vnni" in level().needs
 _BLOCKS = 4 if _HAS_VNNI else 2
 MANY = 4 if _HAS_VNNI else 2
-"""Rows that :func:`dot_rows` multiplies at once."""
+"""Number of rows that :func:`dot_rows` multiplies at once."""
 
 i64 = types.int64
 
@@ -35,7 +35,7 @@ def _dot_block(rows):
 
     @intrinsic
     def dot_block(context, x, row_bytes, weights, bias, target, target_bytes):
-        """Store bias + x @ weights, int32; results of a row lie *target_bytes* apart."""
+        """Store bias + x @ weights, int32; rows of results are *target_bytes* apart."""
 
         def generate(lowering, builder, signature, arguments):
             x, row_bytes, weights, bias, target, target_bytes = arguments
@@ -100,7 +100,7 @@ def dot_rows(x, row_bytes, weights, bias, target):
 
 @jit
 def copy_unsigned(source, target, count):
-    """Copy int8 as unsigned bytes, 128 above them."""
+    """Copy int8 values as unsigned bytes, plus 128."""
     whole = count // 8 * 8
     for i in range(0, whole, 8):
         flip_8(source + i, target + i, 128)

@@ -12,21 +12,21 @@ from delegraph_numba_cpu.codegen import avx512
 from delegraph_numba_cpu.codegen.lanes import Lanes
 
 LN2_HIGH = 0.693359375
-"""The first bits of ln 2: its product with an exponent is exact."""
+"""The first bits of ln 2, whose product with an exponent is exact."""
 LN2_LOW = math.log(2) - LN2_HIGH
 
 
 def fit(function: Callable[[float], float], degree: int, low: float, high: float) -> list[float]:
     """Return the polynomial through a function's values at Chebyshev points of an interval.
 
-    The largest error is little more than that of the best polynomial. Highest power first.
+    Its largest error is little more than that of the best polynomial. Highest power first.
     """
     curve = Chebyshev.interpolate(np.vectorize(function), degree, domain=[low, high])
     return [float(c) for c in curve.convert(kind=Polynomial).coef[::-1]]
 
 
 EXP_FIT = fit(lambda r: math.expm1(r) / r if r else 1.0, 5, -math.log(2) / 2, math.log(2) / 2)
-"""``(exp(r) - 1) / r`` for what is left of an exponent."""
+"""``(exp(r) - 1) / r`` for the rest r of an exponent."""
 
 LOG_SERIES = [2 / n for n in (9, 7, 5, 3)]
 
@@ -49,7 +49,7 @@ def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def split_exp(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return n and e such that ``exp(x) = 2**n * (1 + e)``, n whole and e small."""
+    """Return n and e such that ``exp(x) = 2**n * (1 + e)``, n an integer and e small."""
     n = (x * math.log2(math.e)).nearest()
     r = n.times_plus(-LN2_HIGH, x)
     r = n.times_plus(-LN2_LOW, r)
@@ -67,7 +67,7 @@ def exp(x: Lanes) -> Lanes:
 
 
 def bounded_exp(x: Lanes) -> Lanes:
-    """Return the exponential of numbers from -105 to 89; NaN stays."""
+    """Return the exponential of numbers from -105 to 89; NaN stays NaN."""
     n, e = split_exp(x)
     if avx512.IS_THERE:
         return avx512.times_power_of_two(e + 1.0, n)
@@ -105,14 +105,14 @@ def tanh(x: Lanes) -> Lanes:
 
 
 def logistic(x: Lanes) -> Lanes:
-    """Return ``1 / (1 + exp(-x))``, which is ``exp(x) / (1 + exp(x))``: no exponent is above 0."""
+    """Return ``1 / (1 + exp(-x))``, as ``exp(x) / (1 + exp(x))`` without positive exponents."""
     e = exp(-x.magnitude())
     share = reciprocal(e + 1.0)
     return (x < 0.0).choose(e * share, share)
 
 
 def log(x: Lanes) -> Lanes:
-    """Return the natural logarithm; -inf of 0, NaN below."""
+    """Return the natural logarithm; -inf for 0, NaN below 0."""
     n, rest = avx512.split(x) if avx512.IS_THERE else split(x)
     s = (rest - 1.0) * reciprocal(rest + 1.0)
     squared = s * s
@@ -124,9 +124,9 @@ def log(x: Lanes) -> Lanes:
 
 
 def split(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return n and m such that ``x = 2**n * m``, n whole and m from sqrt(1/2) to sqrt(2).
+    """Return n and m such that ``x = 2**n * m``, n an integer and m from sqrt(1/2) to sqrt(2).
 
-    Of 0 and infinity n is -infinity and infinity; below 0 they mean nothing.
+    For 0 and infinity, n is -infinity and infinity; for negative numbers, both are undefined.
     """
     is_tiny = x < 2.0**-126
     scaled = is_tiny.choose(x * 2.0**32, x)
@@ -155,19 +155,19 @@ def gelu_by_tanh(x: Lanes) -> Lanes:
 
 
 def rounded(x: Lanes) -> Lanes:
-    """Return the nearest whole numbers, halves to even, of any float32."""
+    """Return any float32 rounded to integers, halves to even."""
     magnitude = x.magnitude()
     whole = (magnitude + 2.0**23) - 2.0**23
     return (magnitude < 2.0**23).choose(whole.with_sign_of(x), x)
 
 
 def floor(x: Lanes) -> Lanes:
-    """Return the largest whole numbers that are not larger."""
+    """Return the largest integers that are not larger."""
     whole = rounded(x)
     return ((whole > x).choose(whole - 1.0, whole)).magnitude().with_sign_of(x)
 
 
 def ceil(x: Lanes) -> Lanes:
-    """Return the smallest whole numbers that are not smaller."""
+    """Return the smallest integers that are not smaller."""
     whole = rounded(x)
     return ((whole < x).choose(whole + 1.0, whole)).magnitude().with_sign_of(x)

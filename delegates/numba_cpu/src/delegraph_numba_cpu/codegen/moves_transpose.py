@@ -1,4 +1,4 @@
-"""Small squares of elements turned over their diagonal in registers."""
+"""Transposition of small squares of elements in registers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import load, store
 
 SQUARE_BYTES = 16
-"""Bytes of a row of a square: the registers that every processor has."""
+"""Number of bytes of a row of a square: a register that every processor has."""
 
 
 def _zipped(builder, vectors, groups):
-    """Return the vectors of squares that lie side by side, each transposed.
+    """Return the vectors of adjacent squares, each transposed.
 
-    Zipping the first half of the vectors with the second turns the bits of the element number, row
-    and column together, by one; after as many times as a column number has bits, rows are columns.
-    Each of the *groups* of lanes has a square of its own, as registers are shuffled best.
+    An element's number consists of the bits of its row and column. Zipping the first half of the
+    vectors with the second rotates these bits by one. After as many zips as a column number has
+    bits,
+    rows are columns. Each of the *groups* of lanes is a separate square, since registers are
+    shuffled
+    best in such groups.
     """
     side = len(vectors)
     width = side * groups
@@ -40,7 +43,7 @@ def _lanes(numbers):
 
 
 def _turner(unit, groups):
-    """Return an intrinsic that transposes *groups* squares side by side, of *unit* bytes each."""
+    """Return an intrinsic that transposes *groups* adjacent squares, of *unit* bytes each."""
     side = SQUARE_BYTES // unit
     row = ir.VectorType(ir.IntType(8 * unit), side * groups)
     parts = [_lanes(range(side * group, side * (group + 1))) for group in range(groups)]

@@ -1,12 +1,12 @@
-"""How Numba makes native code of kernels, and of nothing else: all that is patched of Numba.
+"""Native code of kernels only: all patches of Numba.
 
-Numba optimises each function with all that it calls and makes native code of it, before those that
-call it do the same with a copy. Here only kernels are wanted, in which their helpers are inlined:
-a function by itself gets the first, simple passes of LLVM, a kernel as a whole all the others.
-That takes two thirds of the time. Numba has no public way to it, so this module reaches inside:
+Numba optimizes and compiles each function together with all functions that it calls. Each caller
+then does the same with a copy. Delegraph needs only kernels, with their helpers inlined. A helper
+therefore gets only the first, simple passes of LLVM, and a kernel as a whole all the others.
+This takes two thirds of the time. Numba has no public API for it, so this module patches it:
 
-- ``cpu_target.target_context._internal_codegen`` is replaced: by what compiles ahead of time.
-- ``AOTCodeLibrary._optimize_final_module`` waits until a kernel is asked for; its callers read
+- ``cpu_target.target_context._internal_codegen`` is replaced by a compiler ahead of time.
+- ``AOTCodeLibrary._optimize_final_module`` waits until a kernel is requested; its callers read
   ``_codegen`` and ``_final_module``.
 - ``AOTCPUCodegen._customize_tm_features`` returns ``NUMBA_CPU_FEATURES``, as for code that runs.
 - ``set_env`` and ``get_pointer_to_function``, which Numba calls for code that runs, do nothing.
@@ -29,16 +29,16 @@ from delegraph_numba_cpu.codegen.targets import initialize, triple_of
 
 
 class KernelLibrary(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
-    """A function with all that it calls, hardly optimised until somebody asks for native code."""
+    """A function with all that it calls, fully optimized when native code is requested."""
 
     def object_code(self, function: str, symbol: str) -> bytes:
-        """Return one function, optimised, with all that it calls, as an object file.
+        """Return an object file of one function, optimized, with all that it calls.
 
-        To be called once.
+        This method may be called only once.
 
         Args:
             function: its name in this library.
-            symbol: what the object file calls it; nothing else in there can be seen from outside.
+            symbol: its name in the object file, the only visible symbol there.
         """
         module = self._final_module
         for value in (*module.functions, *module.global_variables):
@@ -51,12 +51,12 @@ class KernelLibrary(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
         return code
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: nothing is made to run here."""
+        """Return 0: no code is run in this process."""
         self._ensure_finalized()
         return 0
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the kernels that this is linked into."""
+        """Do nothing; kernels that link this library optimize it."""
 
 
 class KernelCodegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
@@ -65,19 +65,19 @@ class KernelCodegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
     _library_class = KernelLibrary
 
     def _customize_tm_features(self) -> str:
-        """Return the instructions that the environment names; ahead of time Numba takes none."""
+        """Return the features that the environment names, which Numba ignores ahead of time."""
         features: str = self._get_host_cpu_features()
         return features
 
     def set_env(self, env_name: str, env: Any) -> None:
-        """Do nothing: what is never run needs no environment."""
+        """Do nothing: code that is not run needs no environment."""
 
 
 def compile_kernels_only(machine: str) -> None:
-    """Let Numba compile, in this process and from now on, as described above.
+    """Patch Numba in this process, as the module describes.
 
     Args:
-        machine: for which family of processors, by the words of ``codegen/host_platform.py``.
+        machine: type of processor, as ``codegen/host_platform.py`` names it.
     """
     initialize(machine)
     triple = triple_of(machine)
@@ -86,6 +86,6 @@ def compile_kernels_only(machine: str) -> None:
 
 
 def object_code(kernel: Any, symbol: str) -> bytes:
-    """Return an object file of a kernel that ``numba.cfunc`` has compiled; to be called once."""
+    """Return an object file of a kernel that ``numba.cfunc`` has compiled; call it only once."""
     library: KernelLibrary = kernel._library
     return library.object_code(kernel.native_name, symbol)

@@ -1,10 +1,11 @@
 """Instructions: the records that programs write and kernels read, of 64-bit words each.
 
-Programs are written without Numba, kernels with it; both name the words of a record by the same
-:class:`Instruction`. Word *i* is an address, an integer, or a float32 in its low half. Instructions
-of ``kernels/conv_f32.py`` are declared in ``instructions/conv_f32.py``, and so on: a *family* of
-kernels, compiled and cached together. Modules of ``kernels`` without one of that name here are
-shared by families. ``memory`` has what the words of a call point to.
+Programs are written without Numba, kernels with it. Both name the words of a record by the same
+:class:`Instruction`. Word *i* is an address, an integer, or a float32 in its low half.
+
+A *family* of kernels is compiled and cached together. ``instructions/conv_f32.py`` declares the
+instructions of ``kernels/conv_f32.py``, and so on. Modules of ``kernels`` without a module of that
+name here are shared by families. ``memory`` defines the memory that words point to.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ class Instruction:
         self._position = {name: i for i, name in enumerate(self.names)}
 
     def slots(self, *names: str) -> tuple[int, ...]:
-        """Positions of words."""
+        """Positions of the named words."""
         return tuple(self._position[name] for name in names)
 
     def pack(self, **values: Any) -> Words:
-        """Words of one call; each must be given.
+        """Words of one call; all must be given.
 
         Raises:
-            TypeError: a word is missing, or there is none of that name.
+            TypeError: a word is missing, or the instruction has no word of that name.
         """
         if values.keys() != self._position.keys():
             wrong = sorted(values.keys() ^ self._position.keys())

@@ -1,6 +1,6 @@
-"""Blocks of ``kernels/batch_matmul_f32.py``: a row of float32 times each matrix of a stack.
+"""Instructions of ``kernels/batch_matmul_f32.py``: a row of float32 times each matrix of a stack.
 
-Each value of a matrix is needed once, so that matrices are read as they are.
+Each value of a matrix is read once, so matrices are not packed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ WORDS = "x y weights x_image weights_image images depth columns tiles"
 DOTS = Instruction("dots", FAMILY, WORDS)
 """Rows of ``depth`` values, ``[images, 1, depth]``, times ``[images, columns, depth]``.
 
-From one row or matrix to the next there are ``x_image`` and ``weights_image`` bytes: 0 where one is
-for all. Results are ``[images, 1, columns]``.
+Rows are ``x_image`` bytes apart, and matrices ``weights_image`` bytes: 0 for a single one that all
+products share. Results are ``[images, 1, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)
-"""The same, times ``[images, depth, columns]``."""
+"""The same for matrices ``[images, depth, columns]``."""

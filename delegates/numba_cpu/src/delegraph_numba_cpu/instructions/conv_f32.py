@@ -1,8 +1,8 @@
-"""Blocks of ``kernels/conv_f32.py``: float32 sums of products over windows of an image.
+"""Instructions of ``kernels/conv_f32.py``: float32 sums of products over windows of an image.
 
-All lengths are bytes, unless a name says otherwise. ``scratch`` is a piece of ``scratch_bytes`` for
-each worker: first the taps' offsets, at ``rows_at`` the pixels' addresses, and at ``padded_at`` the
-padded input rows of one chunk, or 0 when taps read the input itself.
+All lengths are bytes, unless a name says otherwise. Each worker has ``scratch_bytes`` bytes at
+``scratch``. They begin with the offsets of the taps. The pixels' addresses are at ``rows_at``. The
+padded input rows of one chunk are at ``padded_at``, which is 0 if taps read the input itself.
 """
 
 from delegraph_numba_cpu.instructions import Instruction
@@ -19,15 +19,21 @@ WINDOWS = """
 CONV_WORDS = f"{WINDOWS} tap_bytes weight_image"
 
 CONV = Instruction("conv", "conv_f32", CONV_WORDS)
-"""Every output channel from every input channel: ``clamp(bias + sum) `` and, with a residual,
-``clamp(that + residual)``.
+"""Each output channel from all input channels: ``clamp(bias + sum)``.
 
-Words: ``row`` lies between the rows that taps read (padded ones or the input's); a tile is a range
-of output rows by a range of columns (output channels), worked on in chunks of ``chunk`` rows that
-are next to each other; ``top`` counts rows and ``left`` bytes of padding, ``copied`` the bytes of
-an input row that windows reach; ``span`` rows are under a window. ``pitch`` lies between output
-pixels. ``weight``: see ``lowering/convolution/conv_f32_packing.py``; those of an image are
-``weight_image`` after those of the one before.
+With a residual, the result is ``clamp(clamp(bias + sum) + residual)``.
+
+Words:
+    row: distance of the rows that taps read, in the padded rows or the input.
+    chunk: number of adjacent output rows that are computed together. A tile is a range of output
+        rows by a range of columns, which are output channels.
+    top: number of rows of padding above the image.
+    left: bytes of padding before a row.
+    copied: bytes of an input row that windows read.
+    span: number of rows of a window.
+    pitch: distance of output pixels.
+    weight: see ``lowering/convolution/conv_f32_packing.py``; the weights of consecutive images
+        are ``weight_image`` apart.
 """
 
 PACK = Instruction(
@@ -38,12 +44,11 @@ PACK = Instruction(
     width last_width has_bias bias tiles
     """,
 )
-"""Matrices of ``rows`` by ``columns`` values in blocks of columns, as in :data:`CONV`.
+"""Packing of matrices, ``rows`` by ``columns`` values, into blocks of columns as in :data:`CONV`.
 
-``down`` and ``across`` are the bytes between rows and columns of the source, which may be those of
-its transpose; ``has_bias`` asks for a row in front: the ``bias``, or zeros when
-that is 0.
+``down`` and ``across`` are the distances of rows and columns in the source, which may be
+transposed. With ``has_bias``, a first row is added: the ``bias``, or zeros if ``bias`` is 0.
 """
 
 HEIGHTS = {64: 7, 32: 6, 16: 6}
-"""Pixels of a tile of registers, by the bytes of a vector."""
+"""Number of pixels of a register tile, by the bytes of a vector."""

@@ -1,6 +1,6 @@
-"""Blocks of ``kernels/conv_int16.py``: 16-bit activations times 8-bit weights.
+"""Instructions of ``kernels/conv_int16.py``: 16-bit activations times 8-bit weights.
 
-Windows are laid out as those of bytes are, see ``conv_int8.WINDOWS``; there a channel is two bytes.
+Windows are described by ``conv_int8.WINDOWS``, for which an int16 channel counts as two bytes.
 """
 
 from delegraph_numba_cpu.instructions import Instruction
@@ -20,7 +20,7 @@ DEPTHWISE = Instruction("depthwise_int16", FAMILY, f"{_COMMON} scratch_bytes tap
 """DEPTHWISE_CONV_2D of one output a channel; ``weights`` are ``[O / 16][taps][16]``, int16."""
 
 HEADER = {"bias": 0, "multiplier": 128, "first": 256, "second": 384}
-"""Where 16 of each are in a header of 16 outputs: int64; ``multiplier`` may be float64."""
+"""Offset of each field of a header of 16 outputs: int64; ``multiplier`` may be float64."""
 
 HEADER_BYTES = 512
 
@@ -31,14 +31,14 @@ product in float64, halves away from zero."""
 LANES = 16
 
 ROWS = 4
-"""Windows that a micro-kernel multiplies at a time, and reads where there are fewer."""
+"""Number of windows that a micro-kernel multiplies together, and reads even if there are fewer."""
 
 PAIRS_A_CHUNK = 128
-"""Products are added up in 32 bits, and sums of so many pairs in 64 bits."""
+"""Number of pairs whose products are summed in 32 bits; these sums are added in 64 bits."""
 
 MOST_TAPS = 256
-"""The same for depthwise convolutions, whose windows are never longer."""
+"""Largest number of taps of a depthwise convolution, whose products are summed in 32 bits."""
 
 SUMS_BYTES = 8 * LANES * ROWS
 ACC_BYTES = SUMS_BYTES + 64
-"""At the start of scratch memory: sums, and a row of results."""
+"""Number of bytes at the start of scratch memory: sums, and a row of results."""

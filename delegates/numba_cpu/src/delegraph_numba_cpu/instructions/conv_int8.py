@@ -1,7 +1,7 @@
-"""Blocks of ``kernels/conv_int8.py``: convolutions and matrix products of 8-bit integers.
+"""Instructions of ``kernels/conv_int8.py``: convolutions and matrix products of 8-bit integers.
 
-Besides the blocks of the kernels, there are records of constants that blocks point to: what a
-kernel needs to know of weights or windows, wherever the data is.
+Some declare records of constants, to which words of a kernel's instruction point: a kernel's view
+of weights or windows, independent of where the data is.
 """
 
 from delegraph_numba_cpu.instructions import Instruction
@@ -15,13 +15,13 @@ MATRIX = Instruction(
 )
 """Weights ``[K, O]`` in blocks of 16 outputs: ``[O / 16][K / 4][16][4]`` bytes.
 
-The outputs of each complete 64 are in the order of ``dot_products.zipped``. Their results are
-clamped and stored as unsigned bytes, and then xored with ``out_flip``; headers of theirs add that
-too.
+Each complete group of 64 outputs is in the order of ``dot_products.zipped``. Results of such a
+group are clamped and stored as unsigned bytes, then xored with ``out_flip``. Their headers add
+that number, too.
 
-``depth`` is K, ``steps`` K / 4 rounded up, ``block_bytes`` 64 * steps. ``sum_factor`` is what each
-unit of a row's sum of activations adds to its accumulators: not 0 for weights that were shifted to
-fit signed bytes.
+``depth`` is K, ``steps`` is K / 4 rounded up, ``block_bytes`` is 64 * steps. Weights that were
+shifted to fit signed bytes have a ``sum_factor`` other than 0. It is multiplied by the sum of a
+row's activations and added to the row's accumulators.
 """
 
 WINDOWS = Instruction(
@@ -30,11 +30,11 @@ WINDOWS = Instruction(
     "height width channels out_height out_width kernel_h kernel_w stride_h stride_w "
     "dilation_h dilation_w top left zero flip row_bytes is_transposed",
 )
-"""How windows of an image become rows of a matrix.
+"""Description of how windows of an image become rows of a matrix.
 
-``zero`` is the byte around the image, ``flip`` what is xored with the bytes of the image (128 makes
-int8 unsigned), and ``zero`` is not flipped. ``row_bytes`` is the length of a window, rounded up to
-a multiple of 4. Transposed: strides are those of the convolution from output to input.
+``flip`` is xored with the bytes of the image; 128 makes int8 unsigned. ``zero`` is the byte around
+the image, which is not flipped. ``row_bytes`` is the length of a window, rounded up to a multiple
+of 4. A transposed convolution has the strides of the convolution from output to input.
 """
 
 CONVOLVE = Instruction(
@@ -45,11 +45,12 @@ CONVOLVE = Instruction(
 )
 """CONV_2D, FULLY_CONNECTED, TRANSPOSE_CONV and BATCH_MATMUL.
 
-``pixels`` of the output are split into ``row_tiles``, blocks of 16 outputs into ``column_tiles``.
-In a stack of products these are those of one, ``in_image`` and ``matrix_image`` are the bytes from
-one input and one record of a matrix to the next, and there are as many tiles again for each.
-``step`` windows at a time are laid out in scratch memory as unsigned bytes, unless the ``layout``
-is ``DIRECT``: then they are rows of the input already; ``FLIPPED`` ones are so but for their sign.
+``pixels`` pixels of the output are split into ``row_tiles``, blocks of 16 outputs into
+``column_tiles``. A stack of products has as many tiles for each product. Inputs of consecutive
+products are ``in_image`` bytes apart, and records of their matrices ``matrix_image`` bytes.
+
+``step`` windows at a time are written to scratch memory as unsigned bytes. With the ``layout``
+``DIRECT``, the input already has them as rows; with ``FLIPPED``, as rows of signed bytes.
 """
 
 WINDOWED, FLIPPED, DIRECT = range(3)
@@ -59,44 +60,45 @@ PACK_STACK = Instruction(
     FAMILY,
     "source weights headers matrices header matrix images depth outputs zero weight_zero tiles",
 )
-"""A stack of computed matrices, ``[images, outputs, depth], int8``, as ``MATRIX`` wants them.
+"""Packing of a stack of computed matrices, ``[images, outputs, depth], int8``, as for ``MATRIX``.
 
-Every image's header and record of its matrix are copies of ``header`` and ``matrix``, but for
-addresses and what zero points add to biases. ``zero`` is the zero point of activations as kernels
-see them.
+The header and the record of each image's matrix are copies of ``header`` and ``matrix``, with
+other addresses and biases. ``zero`` is the zero point of activations, as kernels read it.
 """
 
 HEADER = {
     "bias": 0, "scale": 64, "offset": 128, "below": 192, "factor": 256, "exact_offset": 384,
     "away": 512, "zero": 640,
 }  # fmt: skip
-"""Where 16 of each are in a header: int32, three of float32, three of float64, int32.
+"""Offset of each field of a header, which has 16 values: int32, 3 float32, 3 float64, int32.
 
-With an accumulator times ``scale``, ``offset`` gives more than the exact value and ``below`` less,
-by up to twice ``NEAR``; both are 0.5 lower than a floor wants them.
+An accumulator times ``scale``, plus ``offset``, is above the exact value. The same plus ``below``
+is below it. The difference is at most twice ``NEAR``. Both are 0.5 less than a floor needs.
 """
 
 HEADER_BYTES = 704
 
 NEAREST, EXACT, EXACT_AWAY, EXACT_CLOSE = range(4)
-"""Roundings: float32 and halves to even; as the official kernels, halves up; halves away.
+"""Kinds of rounding.
 
-The last one is like the one before, for factors so small that float64 has too few bits for results.
+``NEAREST``: in float32, halves to even. ``EXACT``: as in the official kernels, halves up.
+``EXACT_AWAY``: halves away from zero. ``EXACT_CLOSE``: the same, for factors so small that float64
+has too few bits for results.
 """
 
 NEAR = 2.0**-13
-"""More than results below 512 can be off in float32; see ``conv_int8_output``.
+"""Bound of the float32 error of results below 512; see ``conv_int8_output``.
 
-They are a product of at most 514, off by 2**-23 of that because an accumulator and a scale were
-rounded, and an offset, which like the sum is rounded to 2**-16, and for negative values once more:
-altogether less than 0.00011.
+A result is a product of at most 514 plus an offset. Rounding of the accumulator and of the scale
+adds an error of 2**-23 of the product. The offset and the sum are rounded to 2**-16, and for
+negative values there is one more rounding. The total is less than 0.00011.
 """
 
 ACC_BYTES = 4096 + 64
-"""At the start of scratch memory, for accumulators, and how matrix registers are laid out."""
+"""Number of bytes for accumulators and tile registers, at the start of scratch memory."""
 
 SPLIT_ROWS, SPLIT_BYTES = 7, 64
-"""Some levels multiply rows of int16, so many at a time; scratch memory for each step of them.
+"""Number of int16 rows that some levels multiply together, and their scratch bytes per step.
 
-It lies between accumulators and sums.
+This scratch memory lies between accumulators and sums.
 """

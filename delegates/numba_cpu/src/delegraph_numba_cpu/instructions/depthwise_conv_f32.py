@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/depthwise_conv_f32.py``; lengths are bytes, as in ``conv_f32``."""
+"""Instructions of ``kernels/depthwise_conv_f32.py``; lengths are bytes, as in ``conv_f32``."""
 
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.conv_f32 import WINDOWS
@@ -7,4 +7,4 @@ DEPTHWISE = Instruction("depthwise", "depthwise_conv_f32", WINDOWS)
 """Each output channel from the input channel of the same number."""
 
 REPEAT = Instruction("repeat_channels", "depthwise_conv_f32", "x y values times tiles")
-"""Each of ``values`` float32 values ``times`` times."""
+"""Copies of ``values`` float32 values, each repeated ``times`` times."""

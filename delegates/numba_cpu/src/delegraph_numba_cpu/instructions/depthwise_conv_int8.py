@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/depthwise_conv_int8.py``, and the record of weights that one points to."""
+"""Instructions of ``kernels/depthwise_conv_int8.py``, and the record of weights."""
 
 from delegraph_numba_cpu.instructions import Instruction
 
@@ -9,16 +9,16 @@ TAPS = Instruction(
     FAMILY,
     "weights headers offsets count channels block_bytes low high rounding out_flip",
 )
-"""Depthwise weights: for each 16 channels, ``count`` times 16 dwords of four taps below each other;
-for each 64 channels that are complete, as many times 64 dwords in the order of
-``dot_products.zipped``.
+"""Depthwise weights as 32-bit words of four vertically adjacent taps.
 
-``offsets`` says at which column of a packed line the dwords of each are, int64. Headers and
-``out_flip`` are as for ``conv_int8.MATRIX``.
+Each 16 channels have ``count`` times 16 words. Each complete group of 64 channels has ``count``
+times 64 words, in the order of ``dot_products.zipped``. ``offsets`` are the columns of a packed
+line at which the words are read, int64. Headers and ``out_flip`` are those of
+``conv_int8.MATRIX``.
 """
 
 DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratch scratch_bytes")
-"""DEPTHWISE_CONV_2D with one output for each channel; ``rows`` of the output of all images."""
+"""DEPTHWISE_CONV_2D with one output per channel, for ``rows`` output rows of all images."""
 
 REPEAT = Instruction("repeat", FAMILY, "x y pixels channels times tiles")
-"""Every channel several times, next to each other."""
+"""Copies of an image in which each channel is repeated several times."""

@@ -1,9 +1,9 @@
-"""Blocks of ``kernels/elementwise.py``: chains of operations on one element after the other.
+"""Instructions of ``kernels/elementwise.py``: chains of operations on single elements.
 
-A chain is a little program, made of *steps*, that runs on a thousand elements at a time, so that
-what one step leaves for the next stays in the first-level cache. Steps read and write *slots*:
-first those of the sources, then that of the target, then temporaries. A source that is repeated to
-the shape of the target is copied out to its slot first; any other is read where it is.
+A *chain* is a sequence of *steps* that runs on about a thousand elements at a time, so that results
+of one step stay in the L1 cache for the next. Steps read and write *slots*: first those of the
+sources, then that of the target, then temporaries. A source that is repeated to the target's shape
+is first copied to its slot; any other source is read in place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import IntEnum, auto
 from delegraph_numba_cpu.instructions import Instruction
 
 SOURCES = 8
-"""Sources of a chain, at most."""
+"""Largest number of sources of a chain."""
 
 CHAIN = Instruction(
     "chain",
@@ -28,13 +28,14 @@ worker has ``scratch_bytes`` of scratch memory: ``SLOTS`` words, then ``slot_cou
 """
 
 SLOTS = 32
-"""Words for the slots' addresses; more than any chain has slots."""
+"""Number of words for the addresses of slots; more than any chain has slots."""
 
 LARGEST_RANK = 8
-"""Dimensions in which a source may be repeated."""
+"""Largest number of dimensions of a repeated source."""
 
 PARAMETERS = 8
-"""Parameters of a step: float32 or integers; tables count in bytes from the first step."""
+"""Number of parameters of a step: float32 or integers; tables are byte offsets from the first step.
+"""
 
 
 class Step(IntEnum):
@@ -65,7 +66,7 @@ RECORD_WORDS = Record.STRIDES + LARGEST_RANK
 
 
 class Layout(IntEnum):
-    """How a source lies in memory, compared to the target."""
+    """Layout of a source in memory, compared with the target."""
 
     DIRECT = 0
     """Element by element."""
@@ -76,7 +77,7 @@ class Layout(IntEnum):
 
 
 class Operation(IntEnum):
-    """What a step does; ``codegen/elementwise_operations.py`` says how."""
+    """Operation of a step; ``codegen/elementwise_operations.py`` implements it."""
 
     ADD = 0
     SUB = auto()
@@ -166,7 +167,7 @@ class Operation(IntEnum):
 
 
 ELEMENT_BYTES = {"b": 1, "h": 2, "i": 4, "f": 4, "l": 8}
-"""Letters of types, and the bytes of an element: integers of 8, 16, 32 and 64 bits, and float32."""
+"""Number of bytes of an element by type letter: integers of 8, 16, 32 and 64 bits, and float32."""
 
 _NAMES_BY_SIGNATURE = {
     "ff>f": "ADD SUB MUL DIV MAXIMUM MINIMUM SQUARED_DIFFERENCE PRELU",

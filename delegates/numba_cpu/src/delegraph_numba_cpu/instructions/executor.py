@@ -1,25 +1,25 @@
-"""Entry points of the executor; they take their words as arguments, not in a block."""
+"""Entry points of the executor, which take words as arguments."""
 
 RUN = "run"
-"""``run(table, 0, 0)``: every tile of every row, in this thread."""
+"""``run(table, 0, 0)``: run all tiles of all rows in this thread."""
 
 INVOKE = "invoke"
-"""``invoke(control, table, threads)``: the same, by up to so many threads of a pool if it is free.
+"""``invoke(control, table, threads)``: run a table on up to *threads* threads of an idle pool.
 
-The caller is one of them. It returns when no worker is left on the table.
+The caller is one of them. It returns when no worker uses the table any more.
 """
 
 WORK = "work"
-"""``work(control, 0, 0)``: serve until the pool stops, as its next worker."""
+"""``work(control, 0, 0)``: be the next worker of a pool, until the pool stops."""
 
 END = "end"
-"""``end(control, 0, 0)``: let the workers stop serving."""
+"""``end(control, 0, 0)``: stop the workers."""
 
 LOOK = "look"
-"""``look(address, count, 0)``: wait for nothing, *count* times; tells how long a look takes."""
+"""``look(address, count, 0)``: poll *count* times, to measure the time of a poll."""
 
 LINE = 8
-"""Words of a cache line."""
+"""Number of words of a cache line."""
 
 ROWS, CANCELLATION, IS_CANCELLED, THREADS, NEVER = range(5)
 """The words that a table begins with.
@@ -31,10 +31,11 @@ the last run was given.
 """
 
 HEADER_WORDS = LINE
-"""Words before the first row of a table."""
+"""Number of words before the first row of a table."""
 
 ROW_WORDS = 3
-"""A row: kernel's address, number of tiles, address of its block."""
+"""Number of words of a row: the kernel's address, the number of tiles, the instruction's address.
+"""
 
 CLAIM, ROW, DONE = range(3)
 LAST, TABLE, ASKED = range(LINE, LINE + 3)

@@ -1,4 +1,4 @@
-"""The block of ``kernels/inverted_residual_f32.py``; lengths are bytes, as in ``conv_f32``."""
+"""The instruction of ``kernels/inverted_residual_f32.py``; lengths are bytes as in ``conv_f32``."""
 
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.conv_f32 import CONV_WORDS, WINDOWS
@@ -15,10 +15,10 @@ INVERTED_RESIDUAL = Instruction(
         ]
     ),
 )
-"""A depthwise convolution of expanded rows, and the convolution of single pixels after it.
+"""A depthwise convolution of expanded rows, and the 1 x 1 convolution after it.
 
-The first words are those of the depthwise part, which reads a ring of ``ring_rows`` padded rows of
-``row`` bytes and one of zeros, for each worker; ``tap_row`` counts rows. ``expand_weight`` is 0
-when rows are copied, not computed: ``expand_out_w`` pixels of ``expand_tap_bytes``. What lies
-between the depthwise part and the projection is at ``result_at`` in the scratch.
+The first words are those of the depthwise convolution. For each worker, it reads a ring buffer of
+``ring_rows`` padded rows of ``row`` bytes and one row of zeros. ``tap_row`` counts rows.
+``expand_weight`` is 0 if rows are copied instead of computed: ``expand_out_w`` pixels of
+``expand_tap_bytes``. Results of the depthwise convolution are at ``result_at`` in scratch memory.
 """

@@ -1,4 +1,4 @@
-"""The block of ``kernels/inverted_residual_int8.py``: several 8-bit convolutions as one."""
+"""The instruction of ``kernels/inverted_residual_int8.py``: several fused 8-bit convolutions."""
 
 from delegraph_numba_cpu.instructions import Instruction
 
@@ -10,11 +10,11 @@ STRIP = Instruction(
     "x y first_windows first_matrix first_layout first_step windows taps matrix rows tiles kept "
     "lines row together sums work scratch scratch_bytes",
 )
-"""A depthwise convolution followed by a 1 x 1 one, row by row; a convolution before it unless
-``first_matrix`` is 0.
+"""A depthwise convolution followed by a 1 x 1 one, row by row, after an optional convolution.
 
-Of the first one's output only ``kept`` rows exist, at ``lines`` in scratch memory, over and over;
-of the depthwise one's ``together`` rows, at ``row``, so many that the last one's micro-kernels are
-busy. What those rows add to its accumulators is at ``sums``. All are unsigned. ``rows`` of the
-output of all images are split into ``tiles``.
+Without the optional first convolution, ``first_matrix`` is 0. A ring buffer at ``lines`` in scratch
+memory holds ``kept`` rows of its output. ``together`` rows of the depthwise output are at ``row``,
+enough to use the last convolution's micro-kernels fully. ``sums`` is the offset of these rows' sums
+for its accumulators. All values are unsigned. ``rows`` output rows of all images are split into
+``tiles``.
 """

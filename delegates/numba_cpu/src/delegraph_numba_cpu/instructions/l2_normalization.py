@@ -1,4 +1,4 @@
-"""The block of ``kernels/l2_normalization.py``; words as for ``softmax``."""
+"""The instruction of ``kernels/l2_normalization.py``; words are those of ``softmax``."""
 
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.softmax import ROWS

@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/lstm_f32.py``: LSTM layers of floats."""
+"""Instructions of ``kernels/lstm_f32.py``: LSTM layers of floats."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ LSTM = Instruction(
     scratch scratch_bytes activation cell_clip:f projection_clip:f tiles
     """,
 )
-"""All steps of a float LSTM layer, a tile for each sequence of the batch.
+"""All time steps of a float LSTM layer, a tile for each sequence of the batch.
 
-``gates`` holds what the inputs add to them, ``width`` a step, and is overwritten. Each of the
-``count`` gates takes ``row`` columns. ``peephole``, ``norm`` and ``bias`` (with ``norm`` alone) are
-rows of vectors; they and ``projection`` are 0 where absent.
+``gates`` holds the inputs' part of the gates, ``width`` values per step, and is overwritten. Each
+of the ``count`` gates has ``row`` columns. ``peephole``, ``norm`` and ``bias`` are rows of vectors;
+``bias`` belongs to ``norm``. They and ``projection`` are 0 if absent.
 
-Float ``weights`` are in strips of four vectors; bytes in strips of 64 columns, with a ``HEADER``
-each. ``projection`` has the same form.
+Float ``weights`` and ``projection`` are in strips of four vectors. Int8 ones are in strips of 64
+columns, with a ``HEADER`` each.
 """
 
 HEADER = {"bias": 0, "sum": 256, "scale": 512}
-"""Where 64 of each are in a header of ``HEADER_BYTES``: what is added to sums, int32; the sum of
-weights, int32; the scale of weights, float32."""
+"""Offset of each field of a header of ``HEADER_BYTES`` bytes, which has 64 values.
+
+``bias``: number added to sums, int32. ``sum``: sum of weights, int32. ``scale``: scale of weights,
+float32.
+"""
 
 HEADER_BYTES = 768
 

@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/lstm_int8.py``: LSTM layers in integers."""
+"""Instructions of ``kernels/lstm_int8.py``: LSTM layers in integers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PROJECT = Instruction(
     "source gates input_weights input_bias gate_records rows inputs row width scratch "
     "scratch_bytes tiles",
 )
-"""What the inputs of all steps add to the gates: ``[rows, width], int16``.
+"""The inputs' part of the gates for all time steps: ``[rows, width], int16``.
 
-A gate takes ``row`` columns, a multiple of 16, of which the last may be unused. Weights are
-in strips of 64 columns, as :mod:`~delegraph_numba_cpu.lowering.recurrent.lstm_packing` makes them.
+A gate has ``row`` columns, a multiple of 16, of which the last may be unused. Weights are in strips
+of 64 columns; see :mod:`~delegraph_numba_cpu.lowering.recurrent.lstm_packing`.
 """
 
 LSTM = Instruction(
@@ -30,12 +30,12 @@ LSTM = Instruction(
     scratch scratch_bytes tiles
     """,
 )
-"""All steps of a layer, a tile for each sequence of the batch; gates are overwritten.
+"""All time steps of a layer, a tile for each sequence of the batch; gates are overwritten.
 
-``sigmoid``, ``tanh`` and ``cell_tanh`` are tables of all int16. There are ``count`` gates.
-``peephole`` is ``[gates but the cell's, batch, cells], int16``, ``norm`` and ``norm_bias`` are
-``[gates, cells]``, int16 and int32; they and ``projection`` are 0 where absent, and so
-is the limit of the projection's magnitude.
+``sigmoid``, ``tanh`` and ``cell_tanh`` are tables for all int16 values. There are ``count`` gates.
+``peephole`` is ``[gates but the cell's, batch, cells], int16``. ``norm`` and ``norm_bias`` are
+``[gates, cells]``, int16 and int32. They, ``projection`` and the projection's limit are 0 if
+absent.
 """
 
 GATE = Instruction(
@@ -44,9 +44,9 @@ GATE = Instruction(
     "input_multiplier input_shift recurrent_multiplier recurrent_shift peephole_multiplier "
     "peephole_shift norm_multiplier norm_shift least_variance",
 )
-"""A record of a gate's scales; ``gate_records`` are these, one after the other."""
+"""Record of a gate's scales; ``gate_records`` is an array of these."""
 
 GATE_BYTES = 8 * len(GATE.names)
 
 ROWS = 4
-"""Rows that scratch memory of ``PROJECT`` has room for."""
+"""Number of rows for which scratch memory of ``PROJECT`` has room."""

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 SLACK = 64
-"""Bytes after every piece of memory of a program that kernels may read, but not write."""
+"""Number of bytes after every block of a program's memory that kernels may read, but not write."""
 
 
 @dataclass(eq=False, slots=True)
@@ -23,18 +23,18 @@ class Memory:
     """A block of memory that a program reads or writes.
 
     Attributes:
-        size: bytes.
-        address: address in the process, once it is known; constants have one from the start.
-        tensor: the tensor at the border of the partition, None for memory of the program's own.
-        array: what keeps it alive.
-        name: what messages call it.
-        records: the words of each record that is in it, by name; empty when it holds none.
-        block: the words of such a record.
-        model_tensor: the constant of the model whose values it has, unchanged; None for no such.
-        is_read_only: whether no row may write it, though it is no constant.
-        is_report: whether it is the header of whatever program has the row.
-        first: first row that uses it.
-        last: last row that uses it; -1 while none does.
+        size: number of bytes.
+        address: address in the process, once it is known; that of a constant is known at once.
+        tensor: the tensor at the border of the partition; None for memory of the program.
+        array: object that keeps the memory alive.
+        name: name in messages.
+        records: the words of each record in the memory, by name; empty without records.
+        block: names of the words of a record.
+        model_tensor: the model's constant whose unchanged values the memory holds, or None.
+        is_read_only: whether rows must not write the memory, although it is not a constant.
+        is_report: whether it stands for the header of the row's program.
+        first: number of the first row that uses it.
+        last: number of the last row that uses it; -1 without one.
     """
 
     size: int
@@ -62,7 +62,8 @@ class Memory:
 def constant(array: NDArray[Any]) -> Memory:
     """Return memory with the values of a contiguous array.
 
-    They are copied if the address does not suit vectors, or if the array is part of another one.
+    Values are copied if their address is not aligned for vectors, or if the array is a part of
+    another.
     """
     if array.ctypes.data % 64 or array.base is not None:
         copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
@@ -72,7 +73,7 @@ def constant(array: NDArray[Any]) -> Memory:
 
 
 def report() -> Memory:
-    """Return the memory in which a row reports a failed run: the header of its program."""
+    """Return the memory in which a row reports failures: the header of its program."""
     return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 
@@ -100,9 +101,9 @@ class Row:
         block: the kernel and its words.
         tiles: number of parts of the row.
         words: the value of each word.
-        nodes: indices of the nodes that it computes, or a part of.
-        replaceable: words whose memory may become that of the word ``target``: the kernel has
-            read each element when it writes the one in its place.
+        nodes: indices of the nodes that the row computes, wholly or partly.
+        replaceable: words whose memory the word ``target`` may share, since the kernel reads each
+            element before it writes to that place.
     """
 
     block: Instruction
@@ -118,7 +119,7 @@ class Row:
 
 
 def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return words in which an :class:`Address` stands for each :class:`Memory`."""
+    """Return *words* with an :class:`Address` in place of each :class:`Memory`."""
     return {
         name: Address(word) if isinstance(word, Memory) else word for name, word in words.items()
     }

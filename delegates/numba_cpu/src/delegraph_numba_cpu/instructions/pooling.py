@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/pooling.py``: windows over images ``[N, H, W, C]``."""
+"""Instructions of ``kernels/pooling.py``: windows over images ``[N, H, W, C]``."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ MEAN_S16 = Instruction("mean_s16", "pooling", _WINDOWS + _RANGE)
 """Largest elements and means of the part of each window inside the image, clamped."""
 
 LARGEST_COUNT = 1 << 13
-"""Elements of a window up to which means of bytes are exact: they are computed in float32."""
+"""Largest number of elements of a window for which means of bytes are exact in float32."""

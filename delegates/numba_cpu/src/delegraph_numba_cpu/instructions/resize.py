@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/resize.py``: images ``[N, H, W, C]`` of another height and width."""
+"""Instructions of ``kernels/resize.py``: images ``[N, H, W, C]`` of another height and width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from delegraph_numba_cpu.instructions import Instruction
 _WORDS = "source target image_bytes channels out_height out_width down across rows tiles"
 
 TAP_WORDS = 3
-"""Words of a position: byte offsets of the two input positions it mixes, share of the second.
+"""Number of words of a position: byte offsets of two input positions, and the second one's share.
 
 The share is a float32; for int8 it is an integer in units of 2**-10.
 """

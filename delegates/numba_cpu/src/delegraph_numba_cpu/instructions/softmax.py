@@ -1,7 +1,7 @@
-"""Blocks of ``kernels/softmax.py``.
+"""Instructions of ``kernels/softmax.py``.
 
-All have ``rows`` rows of ``length`` elements; the ends of float32 rows pass through
-``scratch_bytes`` of scratch memory a worker when their length is no multiple of the vectors'.
+All have ``rows`` rows of ``length`` elements. If the length is not a multiple of a vector's, the
+ends of float32 rows are copied through ``scratch_bytes`` bytes of scratch memory per worker.
 """
 
 from delegraph_numba_cpu.instructions import Instruction
@@ -16,14 +16,16 @@ SOFTMAX_INT16 = Instruction(
     "softmax",
     "source target rows length tiles exponentials reciprocals left multiplier right",
 )
-"""Differences to a row's maximum, shifted left, multiplied and shifted right, are where to
-interpolate between 513 ``exponentials``; 1 / (1 + x) lies between ``reciprocals``. All are int64.
+"""SOFTMAX of int16 rows by interpolation in two tables of int64.
+
+Differences to a row's maximum, shifted left, multiplied and shifted right, are positions in 513
+``exponentials``. ``reciprocals`` holds values of 1 / (1 + x).
 """
 
 INTERPOLATION_POINTS = 513
 
 LONGEST_INT16_ROW = 1 << 16
-"""Elements whose exponentials have a sum of 31 bits."""
+"""Largest number of elements for which 31 bits hold the sum of their exponentials."""
 
 _8_BIT = "source target rows length tiles table flip scale:f half:f limit zero_point"
 
@@ -35,4 +37,4 @@ SOFTMAX_8_BIT = Instruction("softmax_8_bit", "softmax", _8_BIT)
 """
 
 SOFTMAX_8_BIT_TO_INT16 = Instruction("softmax_8_bit_to_int16", "softmax", _8_BIT)
-"""The same, but 16 bits are stored."""
+"""The same with int16 results."""

@@ -1,4 +1,4 @@
-"""Blocks of ``kernels/svdf.py``: steps of SVDF layers, as Delegraph's own kernel has them."""
+"""Instructions of ``kernels/svdf.py``: time steps of SVDF layers, as in the core's kernel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ INTEGER = Instruction(
     multiplier_in shift_in multiplier_out shift_out zero_out tiles
     """,
 )
-"""A step of an integer layer.
+"""A time step of an integer layer.
 
-``sums`` is what to add to the products with each filter, for the input's zero point: int32, as
-``bias``. ``window`` results are kept of each filter.
+``sums`` are added to the products with each filter, for the input's zero point: int32, like
+``bias``. ``window`` results of each filter are stored.
 """
 
 FLOAT = Instruction(
@@ -25,7 +25,7 @@ FLOAT = Instruction(
     FAMILY,
     "products target state times bias batch units rank window low:f high:f curve tiles",
 )
-"""What is left of a step of a float layer when the products with all filters are known.
+"""The rest of a time step of a float layer, after the products with all filters.
 
 Units are clamped between ``low`` and ``high``, and the ``curve`` is applied.
 """

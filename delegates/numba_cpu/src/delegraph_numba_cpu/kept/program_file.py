@@ -10,6 +10,7 @@ rows        :data:`ROW`: each kernel call, in order
 word kinds  int32 for each word: the memory that it points into, -1 for a number
 word values int64 for each word: the offset in that memory, or the number
 nodes       int32: indices of the nodes of all rows, row by row
+shared      :data:`SHARED_CONSTANT`: each constant that lies elsewhere, see below
 constants   from a page on, each at a multiple of 64 bytes, with zeros after it
 =========== ==========================================================================
 
@@ -18,6 +19,10 @@ but the last begins at a multiple of 8 bytes. ``digest`` is SHA-256 of all befor
 itself. ``sums`` is SHA-256 of the sums of the constants' rows and columns, as 64-bit words in rows
 of a page: it finds damage at the speed of memory. Neither keeps anybody from writing a file on
 purpose; what a program may do is checked by ``reading.py``.
+
+In a model file, programs of several levels and numbers of threads have most constants in common.
+Those of :data:`LEAST_SHARED` bytes and more lie in entries of their own there, whole pages each,
+which programs name by their SHA-256.
 """
 
 from __future__ import annotations
@@ -31,10 +36,13 @@ from numpy.typing import NDArray
 
 MAGIC = b"DGNUMBA\0"
 
-VERSION = 1
+VERSION = 2
 """Version of the format; files of other versions are made again."""
 
 PAGE = 4096
+
+LEAST_SHARED = 4096
+"""Bytes of a constant of a program in a model file that programs share."""
 
 LINE = 64
 """Constants begin at multiples of so many bytes."""
@@ -48,6 +56,7 @@ HEADER = np.dtype(
         ("rows", "<u8"),
         ("words", "<u8"),
         ("nodes", "<u8"),
+        ("shared", "<u8"),
         ("constants", "<u8"),  # bytes
         ("working", "<u8"),  # bytes of working memory
         ("workers", "<u8"),
@@ -57,18 +66,23 @@ HEADER = np.dtype(
     ]
 )
 
-CONSTANT, MODEL, BORDER, WORKING, REPORT = range(5)
-"""Kinds of memory: constants in the file; of the model; tensors; working memory; the report."""
+CONSTANT, MODEL, BORDER, WORKING, REPORT, SHARED = range(6)
+"""Kinds of memory: constants in the file; of the model; tensors; working memory; the report;
+constants that programs share.
+"""
+
+SHARED_CONSTANT = np.dtype([("name", "V32"), ("sums", "V32")])
 
 MEMORY = np.dtype(
     [
         ("kind", "<i4"),
         ("block", "<i4"),  # instruction whose words its records have; -1 for no records
         ("size", "<i8"),
-        ("place", "<i8"),  # offset among constants or in working memory, or index of a tensor
+        ("place", "<i8"),  # offset among constants or in working memory; or a number: see below
         ("records", "<i8"),
     ]
 )
+"""The place of a tensor is its index, that of a shared constant its position in ``shared``."""
 
 ROW = np.dtype([("block", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
 
@@ -120,6 +134,7 @@ def parts_of(header: Any) -> list[tuple[str, Any, int]]:
         ("kinds", np.dtype("<i4"), int(header["words"])),
         ("values", np.dtype("<i8"), int(header["words"])),
         ("nodes", np.dtype("<i4"), int(header["nodes"])),
+        ("shared", SHARED_CONSTANT, int(header["shared"])),
     ]
 
 

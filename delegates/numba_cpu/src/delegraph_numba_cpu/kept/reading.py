@@ -6,7 +6,7 @@ Nothing of a file is believed. All counts and places are checked before they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ class Host(NamedTuple):
         workers: how many threads may run the program.
         library: has the kernels.
         working_memory: shared with other programs.
+        shared: returns a constant that programs share by its name, at a multiple of 64, or None.
     """
 
     tensors: Sequence[Tensor]
@@ -51,6 +52,7 @@ class Host(NamedTuple):
     workers: int
     library: Library
     working_memory: WorkingMemory
+    shared: Callable[[bytes], memoryview | None] = lambda _: None
 
 
 def read(content: memoryview, key: bytes, host: Host) -> Program:
@@ -83,7 +85,8 @@ class _Reader:
         address = self._content.__array_interface__["data"][0]
         self._require(address % file.LINE == 0, "it lies at an address that does not suit vectors")
         self._require(len(self._content) >= file.HEADER.itemsize, "it has no header")
-        self._header = header = self._content[: file.HEADER.itemsize].view(file.HEADER)[0]
+        # Copies: what was checked stays, whatever somebody writes to the file meanwhile.
+        self._header = header = self._content[: file.HEADER.itemsize].copy().view(file.HEADER)[0]
         self._require(bytes(header["magic"]) == file.MAGIC.rstrip(b"\0"), "it is another file")
         self._require(int(header["version"]) == file.VERSION, "it has another version")
         self._require(header["key"].tobytes() == key, "it is of another program")
@@ -101,7 +104,7 @@ class _Reader:
         for name, dtype, count in file.parts_of(self._header):
             end = place + dtype.itemsize * count
             self._require(end <= len(content), f"it ends in the {name}")
-            yield name, content[place:end].view(dtype)
+            yield name, content[place:end].copy().view(dtype)
             place = file.padded(end, 8)
         start = file.padded(place, file.PAGE)
         size = int(self._header["constants"])
@@ -165,6 +168,8 @@ class _Reader:
             return memory
         if kind == file.CONSTANT:
             return Memory(size) if is_record else self._constant(size, place)
+        if kind == file.SHARED:
+            return self._shared_constant(size, place)
         tensor = self._tensor(place)
         if kind == file.MODEL:
             self._require(tensor.is_constant and tensor.data.nbytes == size, "another constant")
@@ -185,6 +190,23 @@ class _Reader:
         )
         array = constants[place : place + size]
         return Memory(size, array.__array_interface__["data"][0], array=array)
+
+    def _shared_constant(self, size: int, number: int) -> Memory:
+        self._require(number < len(self._parts["shared"]), "a constant that it does not name")
+        named = self._parts["shared"][number]
+        content = self._host.shared(named["name"].tobytes())
+        if content is None:
+            raise file.UnfitFile("a constant that it shares is missing")
+        array = np.frombuffer(content, np.uint8)
+        self._require(
+            size + SLACK <= len(array) and len(array) % file.PAGE == 0, "a constant of bad size"
+        )
+        self._require(
+            file.sums_of(array) == named["sums"].tobytes(), "a constant that it shares is damaged"
+        )
+        address = array.__array_interface__["data"][0]
+        self._require(address % file.LINE == 0, "a constant at an address that does not suit")
+        return Memory(size, address, array=array[:size])
 
     def _require_constants(self) -> None:
         """Check the size of large constants, as the builder does."""

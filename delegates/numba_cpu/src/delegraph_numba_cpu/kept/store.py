@@ -1,7 +1,8 @@
 """Kept programs and claims of one delegate: what it asks before it decides anything.
 
 Programs that were prepared in this process are remembered as well, so that a resize back and forth
-decides nothing again. Files go to Delegraph's cache, namespace ``numba_cpu-programs``.
+decides nothing again. Others are looked for in the model file, where ``delegraph compile`` puts
+them, then in Delegraph's cache, where each preparation does. Both call them ``numba_cpu-programs``.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from delegraph import DelegateContext, DelegateParams, Rejection
-from delegraph.delegation import BlobCache
+from delegraph.delegation import BlobCache, ModelEntries
 from delegraph_numba_cpu.kept import claims, keys
 from delegraph_numba_cpu.kept.program_file import IS_USABLE, UnfitFile
 from delegraph_numba_cpu.kept.reading import Host, read
@@ -46,10 +47,63 @@ def is_wanted(kept_programs: bool) -> bool:
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
-def cache_of(context: DelegateContext) -> BlobCache | None:
-    """Return the cache of programs; None if nothing can be kept here."""
+class Places(NamedTuple):
+    """Where programs and claims of a model are kept.
+
+    Attributes:
+        model: digest of the model.
+        cache: files of this user; None while the model is compiled ahead of time.
+        entries: in the model file; None if there are none of this delegate.
+    """
+
+    model: str
+    cache: BlobCache | None
+    entries: ModelEntries | None
+
+    def programs(self, key: str) -> Iterator[tuple[memoryview, bool]]:
+        """Yield programs that are kept for a key, and whether in the model file."""
+        if self.entries is not None:
+            content = self.entries.map(keys.version_everywhere(), key)
+            if content is not None:
+                yield content, True
+        content = None if self.cache is None else self.cache.map(key)
+        if content is not None:
+            yield content, False
+
+    def shared_constant(self, name: bytes) -> memoryview | None:
+        """Return a constant of the model file that programs share; None if it is missing."""
+        if self.entries is None:
+            return None
+        return self.entries.map(keys.version_everywhere(), f"constant {name.hex()}")
+
+    def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
+        """Yield the claims that are kept for a key, and whether in the model file."""
+        if self.entries is not None:
+            content = self.entries.read(keys.version_everywhere(), key)
+            if content is not None:
+                yield content, True
+        content = None if self.cache is None else self.cache.read(key)
+        if content is not None:
+            yield content, False
+
+    def keep(self, key: str, content: bytes) -> None:
+        """Keep content for later processes."""
+        if self.cache is not None:
+            self.cache.keep(key, content)
+        elif self.entries is not None:
+            self.entries.keep(keys.version_everywhere(), key, content)
+
+
+def places_of(context: DelegateContext) -> Places | None:
+    """Return where what concerns a model is kept; None if nothing can be kept here."""
+    model = keys.model_digest(context)
+    entries = None if model is None else context.model_entries(NAMESPACE)
+    if model is None or (entries is not None and entries.is_writing):
+        return None if model is None else Places(model, None, entries)
     version = keys.version()
-    return None if version is None else context.cache(NAMESPACE, version)
+    if version is None:
+        return None
+    return Places(model, context.cache(NAMESPACE, version), entries or None)
 
 
 class KeptClaims:
@@ -63,6 +117,7 @@ class KeptClaims:
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.
         files: number of files that have been kept.
+        are_from_model: whether the answers were in the model file.
     """
 
     def __init__(
@@ -71,22 +126,22 @@ class KeptClaims:
         self.files: int = 0 if before is None else before.files
         self._plan = context.get_execution_plan()
         self.is_worth_it = len(self._plan) >= LEAST_NODES
-        self._cache: BlobCache | None = None
         self._key, self._last = "", -1
         self._new: dict[int, Rejection | None] = {}
         self._known: claims.Answers = {}
-        cache = cache_of(context) if self.is_worth_it else None
-        model = None if cache is None else keys.model_digest(context)
-        if cache is None or model is None:
+        self._places = places_of(context) if self.is_worth_it else None
+        self.are_from_model = False
+        if self._places is None:
             return
         refused = context.refused_nodes
         self._last = next((index for index in reversed(self._plan) if index not in refused), -1)
-        self._cache = cache
-        self._key = "claims " + keys.claims_key(context, model, options).hex()
-        content = cache.read(self._key)
-        found = None if content is None else claims.read(content, self._plan)
-        if found is not None:
-            self._known, self._cache = found, None
+        self._key = "claims " + keys.claims_key(context, self._places.model, options).hex()
+        for content, is_from_model in self._places.claims(self._key):
+            found = claims.read(content, self._plan)
+            if found is not None:
+                self._known, self._places = found, None
+                self.are_from_model = is_from_model
+                return
 
     def known(self, node: int) -> bool | Rejection | None:
         """Return the kept answer about a node; None if there is none."""
@@ -97,15 +152,15 @@ class KeptClaims:
 
     def add(self, node: int, answer: bool | Rejection) -> None:
         """Take note of a new answer, and keep all once the last node was asked about."""
-        if self._cache is None:
+        if self._places is None:
             return
         self._new[node] = answer if isinstance(answer, Rejection) else None
         if node == self._last:
             content = claims.written(self._new, self._plan)
             if content is not None and self.files < MOST_FILES:
                 self.files += 1
-                self._cache.keep(self._key, content)
-            self._cache = None
+                self._places.keep(self._key, content)
+            self._places = None
 
 
 class Maker(NamedTuple):
@@ -130,6 +185,10 @@ class KeptPrograms:
     Args:
         params: the partition.
         is_wanted: whether there may be files.
+
+    Attributes:
+        in_model: about the program in the model file, once :meth:`find` has looked: whether it is
+            used, and why not; empty if the file has no programs.
     """
 
     def __init__(self, params: DelegateParams, is_wanted: bool) -> None:
@@ -137,6 +196,7 @@ class KeptPrograms:
         self._outputs = params.output_tensors
         self._border = (*params.input_tensors, *params.output_tensors)
         self._is_wanted = is_wanted
+        self.in_model = ""
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._written = 0
 
@@ -145,15 +205,13 @@ class KeptPrograms:
 
         One in a file that is damaged or foreign is none, and the log says why.
         """
-        self._cache = cache_of(context) if self._is_wanted else None
-        model = None if self._cache is None else keys.model_digest(context)
-        if model is None:
-            self._cache = None
+        self._places = places_of(context) if self._is_wanted else None
+        model = "" if self._places is None else self._places.model
         options = (*maker.options, maker.workers, maker.library.level.name)
-        self._key = keys.program_key(context, model or "", self._nodes, self._border, options)
+        self._key = keys.program_key(context, model, self._nodes, self._border, options)
         found = self._programs.get(self._key)
-        if found is None and self._cache is not None:
-            found = self._read(context, maker, self._cache)
+        if found is None and self._places is not None:
+            found = self._read(context, maker, self._places)
         if found is not None:
             self._remember(found)
         return found
@@ -161,22 +219,26 @@ class KeptPrograms:
     def add(self, program: Program) -> None:
         """Keep the program that was made because :meth:`find` has found none."""
         self._remember(program)
-        if self._cache is None or self._written >= MOST_FILES:
+        if self._places is None or self._written >= MOST_FILES:
             return
         from delegraph_numba_cpu.kept.writing import written  # here: once for each program
 
         self._written += 1
+        shared: dict[bytes, bytes] | None = {} if self._places.cache is None else None
         try:
-            content = written(program, self._key)
+            content = written(program, self._key, shared)
         except MemoryError:
             return
         if len(content) <= MOST_BYTES:
-            self._cache.keep(f"program {self._key.hex()}", content)
+            self._places.keep(f"program {self._key.hex()}", content)
+            for name, constant in (shared or {}).items():
+                self._places.keep(f"constant {name.hex()}", constant)
 
-    def _read(self, context: DelegateContext, maker: Maker, cache: BlobCache) -> Program | None:
-        content = cache.map(f"program {self._key.hex()}")
-        if content is None:
-            return None
+    def _read(self, context: DelegateContext, maker: Maker, places: Places) -> Program | None:
+        if places.cache is None:
+            return None  # it is made for the file
+        if places.entries is not None:
+            self.in_model = _missing(places.entries, maker)
         host = Host(
             context.tensors,
             self._nodes,
@@ -185,12 +247,21 @@ class KeptPrograms:
             maker.workers,
             maker.library,
             maker.working_memory,
+            places.shared_constant,
         )
-        try:
-            return read(content, self._key, host)
-        except UnfitFile as error:
-            logger.info("a kept program of numba_cpu is made again: %s", error)
-            return None
+        for content, is_from_model in places.programs(f"program {self._key.hex()}"):
+            try:
+                found = read(content, self._key, host)
+            except UnfitFile as error:
+                if is_from_model:
+                    self.in_model = f"the program in the file is not used: {error}"
+                    logger.warning("%s; numba_cpu makes it again", self.in_model)
+                else:
+                    logger.info("a kept program of numba_cpu is made again: %s", error)
+            else:
+                self.in_model = "its program is in the file" if is_from_model else self.in_model
+                return found
+        return None
 
     def _remember(self, program: Program) -> None:
         for other in self._programs.values():
@@ -200,3 +271,12 @@ class KeptPrograms:
         self._programs.move_to_end(self._key)
         if len(self._programs) > MOST_PROGRAMS:
             self._programs.popitem(last=False)
+
+
+def _missing(entries: ModelEntries, maker: Maker) -> str:
+    """Return why none of the programs in a model file fits."""
+    if keys.version_everywhere() not in entries.versions:
+        return "the programs in the file are of another version: compile the model again"
+    threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"
+    level = maker.library.level.name
+    return f"the file has no program for these weights and shapes, {level}, {threads}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,23 @@ LEAST_OF_MODEL = 64 << 10
 """Bytes of a constant of the model from which on the file refers to it, and has no copy."""
 
 
-def written(program: Program, key: bytes) -> bytes:
+def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = None) -> bytes:
     """Return a program as the content of a file.
 
     Args:
         program: the program, with all its constants.
         key: digest of all that it depends on, 32 bytes.
+        shared: gets large constants, which the file then has not, by their SHA-256; None for a
+            file with all constants.
     """
-    return _Writer(program).content(key)
+    return _Writer(program, shared).content(key)
 
 
 class _Writer:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, shared: dict[bytes, bytes] | None) -> None:
         self._program = program
+        self._shared = shared
+        self._shared_constants: dict[bytes, bytes] = {}  # name to sums
         self._memories: dict[int, Memory] = {}
         self._blocks: dict[Instruction, int] = {}
         for row in program.rows:
@@ -71,13 +76,14 @@ class _Writer:
             np.array([memory for memory, _ in words], "<i4"),
             np.array([value for _, value in words], "<i8"),
             np.array([node for row in program.rows for node in row.nodes], "<i4"),
+            np.array(list(self._shared_constants.items()), file.SHARED_CONSTANT),
         ]
         constants = self._constants(memories)
         header = np.zeros(1, file.HEADER)
         header[0] = (
             file.MAGIC, file.VERSION, len(names), len(memories), len(rows), len(words),
-            len(parts[-1]), len(constants), program.scratch_bytes, program.workers, key,
-            file.sums_of(constants), b"",
+            len(parts[-2]), len(parts[-1]), len(constants), program.scratch_bytes,
+            program.workers, key, file.sums_of(constants), b"",
         )  # fmt: skip
         pieces = [_padded(part, 8) for part in (header, *parts)]
         structure = _padded(np.concatenate(pieces), file.PAGE)
@@ -102,9 +108,20 @@ class _Writer:
             return file.MODEL, memory.model_tensor
         if memory.records:
             return file.CONSTANT, 0  # its words are in the file
+        if self._shared is not None and memory.size >= file.LEAST_SHARED:
+            return file.SHARED, self._share(memory, self._shared)
         place = self._places[number] = self._constants_end
         self._constants_end = file.padded(place + memory.size + SLACK, file.LINE)
         return file.CONSTANT, place
+
+    def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
+        """Return the number of a constant among shared ones."""
+        content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
+        content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
+        name = sha256(content.data).digest()
+        shared[name] = content.tobytes()
+        self._shared_constants.setdefault(name, file.sums_of(content))
+        return list(self._shared_constants).index(name)
 
     def _constants(self, memories: list[Memory]) -> NDArray[np.uint8]:
         found = np.zeros(file.padded(self._constants_end, file.PAGE), np.uint8)

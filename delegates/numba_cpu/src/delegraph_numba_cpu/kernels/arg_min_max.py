@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN: the position of the first largest or smallest element; NaN is neither."""
+"""ARG_MAX and ARG_MIN: the position of the first largest or smallest element; NaN is ignored."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         load: loads a vector.
         size: bytes of an element.
         fill: makes a vector of copies of a number.
-        start: what no element is below, turned or not.
-        turned: turns the order of the elements of a vector round, if told.
-        larger: returns the larger elements of two vectors; the second's where one is NaN.
-        fold: returns the largest element of one.
+        start: lower bound of all elements and of all turned elements.
+        turned: reverses the order of a vector's elements, if its second argument says so.
+        larger: returns the larger elements of two vectors; the second vector's where one is NaN.
+        fold: returns the largest element of a vector.
         cut: keeps the first lanes of a vector.
     """
 

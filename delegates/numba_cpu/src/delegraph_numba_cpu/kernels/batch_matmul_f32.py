@@ -29,7 +29,7 @@ KIND = vector(F32, LANES)
 ZERO = ir.Constant(KIND, [0.0] * LANES)
 
 AT_ONCE = 4
-"""Vectors of columns whose sums do not wait for each other."""
+"""Number of vectors of columns whose sums are computed independently."""
 
 (
     X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, DEPTH, COLUMNS, TILES,
@@ -38,7 +38,7 @@ AT_ONCE = 4
 
 @intrinsic
 def dot_rows(context, x, rows, depth, count, y):
-    """Store the products of *depth* values and each of the first *count* of ``LANES`` rows."""
+    """Store the products of *depth* values with the first *count* of ``LANES`` rows."""
 
     def generate(lowering, builder, signature, arguments):
         x, rows, depth, count, y = arguments
@@ -66,7 +66,7 @@ def dot_rows(context, x, rows, depth, count, y):
 
 
 def _totals(builder, vectors):
-    """Return a vector of the sum of each of ``LANES`` vectors."""
+    """Return a vector with the sum of each of ``LANES`` vectors."""
     while len(vectors) > 1:
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
         vectors = [
@@ -82,11 +82,11 @@ _EVEN_AND_ODD = [
 
 
 def _adder(vectors, masked):
-    """Return an intrinsic that adds up rows of *vectors* vectors; *masked*, of a part of one."""
+    """Return an intrinsic that adds rows of *vectors* vectors; if *masked*, the last is partial."""
 
     @intrinsic
     def add_rows(context, x, rows, row_bytes, depth, count, y):
-        """Store the sum of *depth* rows, each times one of as many values."""
+        """Store the sum of *depth* rows, each multiplied by one value of ``x``."""
 
         def generate(lowering, builder, signature, arguments):
             x, rows, row_bytes, depth, count, y = arguments

@@ -40,7 +40,7 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
 )
 
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
-"""Columns of the three tiles: one register, one and a half, two."""
+"""Numbers of columns of the three tiles: one register, one and a half, two."""
 
 wide = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES // 2))
@@ -74,7 +74,7 @@ def conv(block, tile, worker):
 
 @jit
 def multiply_blocks(block, rows, taps, column, end, row):
-    """Compute columns of one pixel, four or two blocks at a time; return the first that is left."""
+    """Compute columns of one pixel, four or two blocks at a time; return the next column."""
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)

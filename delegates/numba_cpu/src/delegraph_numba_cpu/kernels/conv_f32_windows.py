@@ -1,8 +1,8 @@
-"""Which pixels and taps the micro-kernels for float32 images get.
+"""Addresses of pixels and taps for the micro-kernels of float32 images.
 
-A tile's output rows are worked on in chunks; the addresses of a chunk's pixels are written to a
-table, once, and used for every column of the result. Where windows reach over the image's edge,
-the chunk's input rows are copied between zeros first.
+A tile's output rows are computed in chunks. The addresses of a chunk's pixels are written to a
+table once, and used for every column of the result. If windows reach over the image's edge, the
+chunk's input rows are first copied, with zeros around them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from delegraph_numba_cpu.codegen.vector_ir import LANES
 from delegraph_numba_cpu.instructions import conv_f32 as instructions
 
 HEIGHT = instructions.HEIGHTS[4 * LANES]
-"""Pixels of a tile of registers."""
+"""Number of pixels of a register tile."""
 
 X, Y, WEIGHT, RESIDUAL, SCRATCH, SCRATCH_BYTES, ROWS_AT, PADDED_AT = instructions.CONV.slots(
     "x", "y", "weight", "residual", "scratch", "scratch_bytes", "rows_at", "padded_at"
@@ -42,7 +42,7 @@ COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = instructions
 
 @jit
 def own_scratch(block, worker):
-    """Return the worker's piece of scratch memory."""
+    """Return the address of the worker's scratch memory."""
     return word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
 
 
@@ -56,7 +56,7 @@ def row_range(block, tile):
 
 @jit
 def chunk_rows(block, row, last):
-    """Return how many rows from *row* on are done together: of one image, and no more than fit."""
+    """Return the number of rows of the chunk that starts at *row*; all belong to one image."""
     count = min(word(block, CHUNK), last - row)
     return min(count, word(block, OUT_H) - row % word(block, OUT_H))
 
@@ -97,7 +97,7 @@ def pad_row(block, source, y, target):
 
 @jit
 def write_taps(block, table):
-    """Write the offset of each tap from a window's first."""
+    """Write the offset of each tap from the first tap of its window."""
     columns = word(block, TAP_COLUMNS)
     for i in range(word(block, TAP_ROWS)):
         for j in range(columns):
@@ -107,7 +107,7 @@ def write_taps(block, table):
 
 @jit
 def write_pixels(block, table, source, count):
-    """Write the address of each pixel's first tap, and copies of the last for a tile's rest."""
+    """Write the address of each pixel's first tap; copies of the last fill the register tile."""
     down, right = word(block, STRIDE_ROW), word(block, STRIDE_COLUMN)
     width = word(block, OUT_W)
     for _ in range(count):

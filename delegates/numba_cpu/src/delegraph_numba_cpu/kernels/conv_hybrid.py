@@ -73,7 +73,7 @@ def measure(block, tile, worker):
 
 @jit
 def piece_length(size, pieces):
-    """Return how long all pieces but the last of a row are; a multiple of vectors."""
+    """Return the length of all pieces of a row but the last; a multiple of a vector's length."""
     return (-(-size // pieces) + 63) // 64 * 64
 
 
@@ -185,7 +185,7 @@ def multiply_pixels(block, first, last, first_column, last_column, memory):
 def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
     """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
 
-    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
+    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
     """
     headers = word(block, HEADERS) + n * HEADER_BYTES
     height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
@@ -210,7 +210,7 @@ def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_ste
 
 @jit
 def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
-    """Store the accumulators of as many rows as a micro-kernel has."""
+    """Store the accumulators of one micro-kernel call."""
     weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
     form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
     for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):

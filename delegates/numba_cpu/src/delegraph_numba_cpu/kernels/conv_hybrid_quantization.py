@@ -1,4 +1,4 @@
-"""How float activations become bytes: a row's scale and zero point."""
+"""Scale and zero point of a row of float activations that become bytes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ LARGEST, NAN = np.finfo(np.float32).max, np.float32(np.nan)
 def parameters(low, high, is_asymmetric):
     """Return a row's scale, its inverse, zero point, and the smallest int8.
 
-    Of rows that are not all finite, whose limits are NaN, the scale is NaN, and so are products;
-    and of rows from end to end of float32 that need a zero point.
+    The scale is NaN, and so are products, in two cases: a value of the row is not finite, which
+    makes
+    the limits NaN; or the range of a row with a zero point exceeds float32.
 
-    As ``delegraph.arithmetic.quantize_rows`` does, operation by operation: a scale that is off by a
-    bit rounds some activations to the other side.
+    The operations are those of ``delegraph.arithmetic.quantize_rows``, one by one: another last bit
+    of
+    the scale would round some activations differently.
     """
     one = np.float32(1)
     if not low <= high or (is_asymmetric and not high - low <= LARGEST):

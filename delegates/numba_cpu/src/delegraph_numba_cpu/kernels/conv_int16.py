@@ -28,7 +28,7 @@ V16I16, V32I16, V16I32, V16I64 = (
 assert instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names) == tuple(range(DEPTH + 1))
 
 _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
-"""The instruction that adds products in pairs, of levels that name their processors."""
+"""Name of the instruction that adds products in pairs, by vector size."""
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
@@ -58,16 +58,16 @@ def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
 def dot_rows(
     context: Any, rows: Any, row_bytes: Any, weights: Any, pairs: Any, is_first: Any, sums: Any
 ) -> Any:
-    """Add to ROWS rows of 16 sums, int64, the products of windows and weights.
+    """Add the products of windows and weights to ROWS rows of 16 sums, int64.
 
     Args:
-        context: of Numba.
-        rows: the first window.
-        row_bytes: from one to the next.
-        weights: of 16 outputs.
-        pairs: how many, at least one and no more than ``PAIRS_A_CHUNK``.
-        is_first: whether sums begin here.
-        sums: where they are.
+        context: the typing context of Numba.
+        rows: address of the first window.
+        row_bytes: distance of windows.
+        weights: weights of 16 outputs.
+        pairs: number of pairs, from 1 to ``PAIRS_A_CHUNK``.
+        is_first: whether the sums start from zero.
+        sums: address of the sums.
     """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -102,12 +102,12 @@ def dot_channels(
     """Store 16 sums, int64, of a window's taps times weights, channel by channel.
 
     Args:
-        context: of Numba.
-        window: the first of the channels, of its first tap.
-        tap_bytes: from one tap to the next.
-        weights: of 16 channels.
-        taps: how many, at least one.
-        sums: where they go.
+        context: the typing context of Numba.
+        window: address of the first channel of the first tap.
+        tap_bytes: distance of taps.
+        weights: weights of 16 channels.
+        taps: number of taps, at least 1.
+        sums: address of the sums.
     """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -127,7 +127,7 @@ def dot_channels(
 
 
 def _finisher(rounding: int) -> Any:
-    """Return ``finish(sums, header, target, low, high)``: 16 sums become int16."""
+    """Return ``finish(sums, header, target, low, high)``, which converts 16 sums to int16."""
 
     @intrinsic
     def finish(context: Any, sums: Any, header: Any, target: Any, low: Any, high: Any) -> Any:
@@ -175,7 +175,7 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(block, sums, rows, column, target):
-    """Store up to 16 results of some windows, from *column* on."""
+    """Store up to 16 results of each window, from *column* on."""
     header = word(block, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
     outputs, row = word(block, OUTPUTS), sums + instructions.SUMS_BYTES

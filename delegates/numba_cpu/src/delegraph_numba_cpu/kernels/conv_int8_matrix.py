@@ -39,7 +39,7 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
-"""Steps of a product by one block that pays in matrix registers."""
+"""Least number of steps for which the product with one block is faster in tile registers."""
 
 HEADER_BYTES, SPLIT_ROWS = instructions.HEADER_BYTES, instructions.SPLIT_ROWS
 EXACT, EXACT_AWAY, EXACT_CLOSE = (
@@ -55,7 +55,7 @@ WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR =
 
 @jit
 def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
-    """Store rows of up to 16 results; *record* tells how they round, from word LOW on."""
+    """Store rows of up to 16 results; the words of *record* from LOW on describe the rounding."""
     low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
     if rounding == EXACT:
         finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
@@ -71,19 +71,19 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
     """Multiply rows of bytes with blocks of columns.
 
-    Fewer rows than a micro-kernel's are read as that many; what the others hold does not matter.
+    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
 
     Args:
-        a: the rows, unsigned.
-        a_bytes: from one row to the next.
-        rows: how many.
-        sums: what each row adds to its accumulators, int32; 0 where that is nothing.
+        a: address of the rows, unsigned.
+        a_bytes: distance of rows.
+        rows: number of rows.
+        sums: address of an int32 per row that is added to its accumulators; 0 for none.
         matrix: see ``MATRIX``.
-        first: block of 16 columns.
-        last: block after the last one.
-        target: first row of results; of all columns.
-        row_bytes: from one to the next.
-        acc: memory for accumulators, and for rows that are split.
+        first: number of the first block of 16 columns.
+        last: number of the block after the last one.
+        target: address of the first row of results, of all columns.
+        row_bytes: distance of rows of results.
+        acc: memory for accumulators and split rows.
     """
     if HAS_SPLIT_ROWS and rows > 1:
         multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc)
@@ -115,7 +115,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 
 @jit
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
-    """Multiply rows as int16, some rows with all columns at a time; arguments as above."""
+    """Multiply int16 rows, some rows with all columns at a time; see :func:`multiply`."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
     count = min(SPLIT_ROWS, rows)
@@ -143,9 +143,9 @@ def dot_split_blocks(split, matrix, n, columns, sums, acc):
     Args:
         split: see :func:`split_rows`.
         matrix: see ``MATRIX``.
-        n: block of 16 columns.
-        columns: how many count; others may be left out.
-        sums: what each row adds, or 0.
+        n: number of the first block of 16 columns.
+        columns: number of needed columns; others may be skipped.
+        sums: see :func:`multiply`.
         acc: int32 ``[SPLIT_ROWS, 64]``, or ``[SPLIT_ROWS, 16]``.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
@@ -162,7 +162,7 @@ def dot_split_blocks(split, matrix, n, columns, sums, acc):
 
 @jit
 def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    """Multiply with the 64 columns from block *n* on; arguments as for :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place = target + 16 * n
@@ -179,7 +179,7 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    """Multiply with the up to 16 columns of block *n*; arguments as for :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -194,7 +194,7 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add to rows of accumulators what each adds."""
+    """Add each row's int32 of *sums* to all its accumulators."""
     for m in range(TILE_ROWS):
         value = load_i32(sums + 4 * m)
         for i in range(columns):
@@ -204,7 +204,7 @@ def add_sums(acc, sums, columns):
 
 @jit
 def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the 64 columns from block *n* on; arguments as of :func:`multiply`."""
+    """Multiply with the 64 columns from block *n* on; arguments as for :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place = target + 16 * n
@@ -229,7 +229,7 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 32 columns from block *n* on; arguments as of :func:`multiply`."""
+    """Multiply with the up to 32 columns from block *n* on; arguments as for :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -250,7 +250,7 @@ def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 16 columns of block *n*; arguments as of :func:`multiply`."""
+    """Multiply with the up to 16 columns of block *n*; arguments as for :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -283,23 +283,23 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return where what rows from *row* on add is; 0 where that is nothing."""
+    """Return the address of the sums of rows from *row* on; 0 if there are no sums."""
     return sums + 4 * row if sums else 0
 
 
 @jit
 def add_rows(a, a_bytes, rows, matrix, sums):
-    """Store what each row's sum adds to its accumulators, int32.
+    """Store, for each row, the int32 that is added to its accumulators.
 
     Args:
-        a: the rows, unsigned.
-        a_bytes: from one row to the next.
-        rows: how many.
+        a: address of the rows, unsigned.
+        a_bytes: distance of rows.
+        rows: number of rows.
         matrix: see ``MATRIX``.
-        sums: where they go.
+        sums: address for the result.
 
     Returns:
-        *sums*, or 0 where rows add nothing.
+        *sums*, or 0 if nothing is added.
     """
     factor = word(matrix, SUM_FACTOR)
     if not factor:

@@ -1,4 +1,4 @@
-"""Computed matrices of bytes in the order in which micro-kernels read weights."""
+"""Packs computed int8 matrices in the order in which micro-kernels read weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ sum_of = r.folder(r.INTS, r.plus)
 
 @jit
 def pack_group(block, image, group):
-    """Pack up to 64 outputs of an image, and write what belongs to them."""
+    """Pack up to 64 outputs of an image, and write their headers."""
     outputs, depth = word(block, OUTPUTS), word(block, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
     weights = word(block, WEIGHTS) + image * blocks_of_16 * block_bytes
@@ -56,7 +56,7 @@ def pack_group(block, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store bytes as dwords 64 bytes apart, with zeros after the last."""
+    """Store bytes as 32-bit words 64 bytes apart, with zeros after the last byte."""
     for k in range(0, count - 3, 4):
         store_i32(target, load_i32(source + k))
         target += 64

@@ -1,4 +1,4 @@
-"""Pixels of a convolution's output: windows laid out, then multiplied, some at a time."""
+"""Computes pixels of a convolution's output: windows become matrix rows, which are multiplied."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def multiply_pixels(
     """Compute pixels *first* to *last* of the output of all images.
 
     Args:
-        x: the first image.
+        x: address of the first image.
         windows: see ``WINDOWS``.
         matrix: see ``MATRIX``.
-        layout: how windows become rows, see ``CONVOLVE``.
-        step: pixels at a time.
-        first: pixel.
-        last: pixel after the last.
-        first_column: block of 16 outputs.
-        last_column: block after the last.
-        target: the first pixel's results.
-        memory: for accumulators, split rows, sums, and *step* windows.
+        layout: see ``CONVOLVE``.
+        step: number of pixels that are computed together.
+        first: number of the first pixel.
+        last: number of the pixel after the last one.
+        first_column: number of the first block of 16 outputs.
+        last_column: number of the block after the last one.
+        target: address of the first pixel's results.
+        memory: scratch memory for accumulators, split rows, sums, and *step* windows.
     """
     sums = memory + instructions.ACC_BYTES + instructions.SPLIT_BYTES * word(matrix, STEPS)
     rows_at = sums + (4 * step + 127) // 64 * 64
@@ -63,7 +63,7 @@ def multiply_pixels(
 
 @jit
 def gather_pixels(x, windows, first, count, target):
-    """Lay out the windows of *count* pixels of the output, of any images, as matrix rows."""
+    """Write the windows of *count* output pixels, of any images, as matrix rows."""
     height, width = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH)
     size = word(windows, HEIGHT) * word(windows, WIDTH) * word(windows, CHANNELS)
     while count > 0:

@@ -1,4 +1,4 @@
-"""Windows of images, laid out as rows of bytes."""
+"""Writes windows of images as rows of bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 @jit
 def gather(image, windows, row, column, count, target):
-    """Lay out *count* windows along a row of the output, from *column* on, as matrix rows."""
+    """Write *count* windows along a row of the output, from *column* on, as matrix rows."""
     if word(windows, IS_TRANSPOSED):
         for i in range(count):
             place = target + i * word(windows, ROW_BYTES)
@@ -62,7 +62,7 @@ def gather(image, windows, row, column, count, target):
 
 @jit
 def gather_edge(line, windows, column, end, target):
-    """Lay out one line of windows that reach over an edge of the image, or have gaps."""
+    """Write one line of windows that reach over an edge of the image, or have gaps."""
     if word(windows, DILATION_W) != 1:
         gather_taps(line, windows, column, end, target)
         return
@@ -79,7 +79,7 @@ def gather_edge(line, windows, column, end, target):
 
 @jit
 def gather_taps(line, windows, column, end, target):
-    """Lay out one line of the windows of some columns of the output, tap by tap."""
+    """Write one line of the windows of some columns of the output, tap by tap."""
     if column >= end:
         return
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
@@ -108,7 +108,7 @@ def gather_taps(line, windows, column, end, target):
 
 @jit
 def fill_strided(target, step, count, size, value):
-    """Fill *size* bytes at *count* places."""
+    """Fill *size* bytes at each of *count* places, *step* bytes apart."""
     for _ in range(count):
         fill_bytes(target, value, size)
         target += step
@@ -116,7 +116,7 @@ def fill_strided(target, step, count, size, value):
 
 @jit
 def copy_flipped(source, target, count, flip):
-    """Copy bytes, each xored with *flip*; nothing beyond them is touched."""
+    """Copy exactly *count* bytes, each xored with *flip*."""
     done = 0
     while done + 64 <= count:
         flip_64(source + done, target + done, flip)
@@ -141,7 +141,7 @@ def copy_flipped(source, target, count, flip):
 
 @jit
 def gather_transposed(image, windows, row, column, target):
-    """Lay out what reaches one output of a transposed convolution."""
+    """Write the inputs that contribute to one output of a transposed convolution."""
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
     stride_h, stride_w = word(windows, STRIDE_H), word(windows, STRIDE_W)
     for i in range(word(windows, KERNEL_H)):

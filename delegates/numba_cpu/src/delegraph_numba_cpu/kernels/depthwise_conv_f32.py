@@ -92,7 +92,7 @@ def filter_rows(block, rows, taps, count, channel, out):
 
 @jit
 def filter_pixels(block, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels at an address, whatever the windows."""
+    """Compute up to ``LANES`` channels of pixels at an address, for windows of any shape."""
     count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
     weight = word(block, WEIGHT) + 4 * channel * (count + 1)
     pitch, columns, limits = word(block, PITCH), word(block, COLUMNS) - channel, block + 8 * LOW
@@ -120,7 +120,7 @@ XS, YS, VALUES, TIMES, PARTS = REPEAT.slots("x", "y", "values", "times", "tiles"
 
 @kernel(REPEAT)
 def repeat_channels(block, tile, worker):
-    """Write each value several times."""
+    """Write copies of each value."""
     values, tiles, times = word(block, VALUES), word(block, PARTS), word(block, TIMES)
     first, last = values * tile // tiles, values * (tile + 1) // tiles
     target = word(block, YS) + 4 * first * times

@@ -48,14 +48,17 @@ WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES = TAPS.slots(
 
 @jit
 def line_columns(windows):
-    """Return how many columns a packed line has, with those left and right of the image."""
+    """Return the number of columns of a packed line, with those left and right of the image."""
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
 
 
 @jit
 def row_address(image, modulus, row_bytes, windows, row, nothing):
-    """Return where a row is, *nothing* for one outside the image; *modulus* rows are kept."""
+    """Return the address of a row; *nothing* for a row outside the image.
+
+    Row *r* is stored in place *r* modulo *modulus*.
+    """
     if row < 0 or row >= word(windows, HEIGHT):
         return nothing
     return image + row % modulus * row_bytes
@@ -63,18 +66,18 @@ def row_address(image, modulus, row_bytes, windows, row, nothing):
 
 @jit
 def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
-    """Pack the rows that an output row needs, four below each other a dword.
+    """Pack the input rows of an output row: words of four vertically adjacent bytes.
 
     Args:
-        image: its rows; only *modulus* of them are kept, over and over.
-        modulus: how many rows are kept.
+        image: address of the image's rows.
+        modulus: number of rows that are stored, as in a ring buffer.
         windows: see ``WINDOWS``.
         taps: see ``TAPS``.
-        row: of the output.
-        channel: the first of 16, or of 64.
+        row: number of the output row.
+        channel: number of the first of 16 or 64 channels.
         wide: whether 64 channels are packed, in the order of ``dot_products.zipped``.
-        nothing: address of 64 bytes as they are around the image, before they are flipped.
-        line: ``[groups, columns, 16 or 64]`` dwords.
+        nothing: address of 64 bytes of padding, before they are flipped.
+        line: ``[groups, columns, 16 or 64]`` words of 32 bits.
     """
     width, channels = word(windows, WIDTH), word(taps, TAP_CHANNELS)
     left, columns = word(windows, LEFT), line_columns(windows)
@@ -116,7 +119,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
 
 @jit
 def fill_columns(line, columns, column_bytes, value):
-    """Fill columns of a packed line with a dword."""
+    """Fill columns of a packed line with a 32-bit word."""
     for place in range(line, line + columns * column_bytes, 64):
         fill_dwords(place, value)
 
@@ -130,11 +133,11 @@ def depthwise_row(image, modulus, windows, taps, row, first, last, target, memor
         modulus: see :func:`pack_line`.
         windows: see ``WINDOWS``.
         taps: see ``TAPS``.
-        row: of the output.
-        first: block of 16 channels; a multiple of 4.
-        last: block after the last; a multiple of 4, or the one after the last of all.
-        target: first result of the row, of all channels.
-        memory: for the bytes around the image, accumulators, and a packed line.
+        row: number of the output row.
+        first: number of the first block of 16 channels; a multiple of 4.
+        last: number of the block after the last; a multiple of 4, or the number of all blocks.
+        target: address of the row's first result, of all channels.
+        memory: scratch memory for padding, accumulators, and a packed line.
     """
     channels, out_width = word(taps, TAP_CHANNELS), word(windows, OUT_WIDTH)
     count, step = word(taps, COUNT), word(windows, STRIDE_W) * 64

@@ -70,7 +70,7 @@ def chain(block, tile, worker):
 
 @jit
 def register(block, slots, slot):
-    """Return the address of a slot's own memory."""
+    """Return the address of a slot's register in scratch memory."""
     return slots + 8 * SLOTS + slot * word(block, REGISTER_BYTES)
 
 
@@ -119,7 +119,7 @@ def run_rest(block, slots, start, whole, rest):
 
 @jit
 def repeat_periodic(block, slots):
-    """Write the sources that are the same for every piece to their registers."""
+    """Write the sources that are equal for every piece to their registers."""
     for source in range(word(block, SOURCE_COUNT)):
         record = word(block, RECORDS) + source * RECORD_BYTES
         if word(record, LAYOUT) == PERIODIC:
@@ -129,7 +129,7 @@ def repeat_periodic(block, slots):
 
 @jit
 def repeat(record, base, target, start, count):
-    """Write *count* elements of a source from *start* on, seen as if it had the target's shape."""
+    """Write *count* elements of a source from *start* on, repeated to the target's shape."""
     size, last = word(record, ITEMSIZE), word(record, RANK) - 1
     inner, step = word(record, SHAPE + last), word(record, STRIDES + last)
     row, column = start // inner, start % inner
@@ -186,7 +186,7 @@ def fill(target, source, count, size):
 
 @jit
 def copy_short(target, source, count, size):
-    """Copy few bytes, in elements of *size* bytes."""
+    """Copy a few bytes, in elements of *size* bytes."""
     if size == 4:
         for i in range(0, count, 4):
             store_i32(target + i, load_i32(source + i))

@@ -1,14 +1,14 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
-All that threads share is one word, which holds the turn of the present row and how many of its
-tiles are free. Who takes a tile from it by compare-and-swap may look at the table: the run cannot
-end until the tile is done. Who does the last tile of a row makes the next one present, or ends the
-run. So no caller waits for a worker without a tile; a late one finds another turn and does no
-harm. A thread that waits for the next row sleeps after a while, so that the operating system can
-move a late one to the processor that has become free.
+Threads share one word, CLAIM. It holds the turn of the present row, and the number of its unclaimed
+tiles. A thread claims a tile by compare-and-swap. It may then read the table, since the run cannot
+end before the tile is done. The thread that finishes the last tile of a row makes the next row the
+present one, or ends the run. The caller therefore never waits for a worker without a tile. A late
+worker finds another turn and does no harm. A thread that waits for the next row sleeps after a
+while, so that the operating system can run a late thread on the free processor.
 
-Python signals are handled in Python, so never here: what is counted in here is counted right,
-whatever interrupts the caller before or after.
+Python handles signals between its own instructions, so never in this code: counts here are
+correct even if a signal interrupts the caller before or after.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(table, unused, unused_too):
 
 @named_kernel("executor", layout.INVOKE)
 def invoke(control, table, threads):
-    """Run every tile of every row, with workers if they are wanted and free."""
+    """Run every tile of every row, with workers if they are requested and idle."""
     atomic_add(control + CALLERS, 1)
     if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
         lead(control, table, threads)
@@ -73,7 +73,7 @@ def invoke(control, table, threads):
 
 @named_kernel("executor", layout.WORK)
 def work(control, unused, unused_too):
-    """Serve runs as the pool's next worker until the end."""
+    """Serve runs as the pool's next worker until the pool ends."""
     worker = atomic_add(control + HIRED, 1) + 1  # two of one number would share scratch memory
     seen = 0  # of a run before the first
     while True:
@@ -85,14 +85,14 @@ def work(control, unused, unused_too):
 
 @named_kernel("executor", layout.END)
 def end(control, unused, unused_too):
-    """Let the workers stop serving, once they are through with the present run."""
+    """Let the workers stop after the present run."""
     atomic_store(control + IS_OVER, 1)
     begin_epoch(control)
 
 
 @named_kernel("executor", layout.LOOK)
 def look(address, count, unused):
-    """Wait for nothing, in the way that waiting is done."""
+    """Poll *count* times, in the way that waiting threads do."""
     for _ in range(count):
         if atomic_load(address) == -1:
             return
@@ -132,7 +132,7 @@ def lead(control, table, threads):
 
 @jit
 def share(control, worker):
-    """Run the tiles that can be had until the run ends, or there is no room for this worker."""
+    """Run unclaimed tiles until the run ends, or until there is no place for this worker."""
     while True:
         found = atomic_load(control + CLAIM)
         if found < 0 or (worker and worker >= room(control)):
@@ -150,7 +150,7 @@ def share(control, worker):
 
 @jit
 def run_tile(control, row, tile, worker):
-    """Run a tile that this thread has claimed, or leave it out when the run is cancelled."""
+    """Run a claimed tile, or skip it if the run is cancelled."""
     table = load_i64(control + TABLE)
     if load_i32(load_i64(table + CANCELLATION)):
         store_i64(table + IS_CANCELLED, 1)
@@ -160,7 +160,7 @@ def run_tile(control, row, tile, worker):
 
 @jit
 def go_on(control, row):
-    """Make the next row that has tiles the present one, or end the run; *row* is complete."""
+    """Make the next row with tiles the present one, or end the run; *row* is complete."""
     turn = (atomic_load(control + CLAIM) + 1) & LOW
     last, tiles = load_i64(control + LAST), 0
     while tiles == 0 and row < last:
@@ -175,10 +175,11 @@ def go_on(control, row):
 
 @jit
 def room(control):
-    """Return how many threads may take part in the present run: as many as asked for.
+    """Return the number of threads that may take part in the present run.
 
-    They are fewer when others call as well: callers and workers together are never more than the
-    processor has cores, unless one caller alone asks for more.
+    It is the requested number if there is one caller. With more callers, callers and workers
+    together
+    are at most as many as the processor has cores.
     """
     asked = atomic_load(control + ASKED)
     beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
@@ -187,7 +188,7 @@ def room(control):
 
 @jit
 def wait_for_turn(control, found):
-    """Wait until another row is the present one than when CLAIM was *found* so."""
+    """Wait until CLAIM has another turn than in *found*."""
     looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
     while atomic_load(control + CLAIM) == found:
         looks += 1
@@ -201,7 +202,7 @@ def wait_for_turn(control, found):
 
 @jit
 def begin_epoch(control):
-    """Let everyone who waits for another epoch go on."""
+    """Start a new epoch, and wake all threads that wait for one."""
     atomic_store(control + EPOCH, (atomic_load(control + EPOCH) + 1) & EVERYONE)
     if atomic_load(control + SLEEPERS) > 0:
         wake(control + EPOCH)
@@ -209,7 +210,7 @@ def begin_epoch(control):
 
 @jit
 def next_epoch(control, seen):
-    """Wait for another epoch than *seen* and return it."""
+    """Wait for another epoch than *seen*, and return it."""
     looks, patience = 0, load_i64(control + SPIN_FOR_RUN)
     while True:
         epoch = atomic_load(control + EPOCH)
@@ -226,16 +227,16 @@ def next_epoch(control, seen):
 
 @jit
 def wake(address):
-    """Wake everyone who sleeps at an address."""
+    """Wake all threads that sleep at an address."""
     if _FUTEX:
         system_call(types.int64(_FUTEX), address, types.int64(WAKE), types.int64(EVERYONE), 0)
 
 
 @jit
 def sleep_while(address, value):
-    """Sleep while the int64 at an address is *value*, or be woken for nothing.
+    """Sleep while the int64 at an address is *value*; wake-ups without a reason are possible.
 
-    The system looks at its low half only, which is another one each time that somebody wakes.
+    The system compares the low half only, which changes at each wake-up.
     """
     if not _FUTEX:
         sleep_briefly()

@@ -17,7 +17,7 @@ def wrapped(value):
 def scaled(value, multiplier, shift, is_up):
     """Return ``value * multiplier * 2**(shift - 31)``, rounded twice.
 
-    The second time halves go up, or away from zero.
+    The second rounding rounds halves up if *is_up*, else away from zero.
     """
     product = wrapped(value << max(shift, 0)) * multiplier
     high = min((product + (1 << 30)) >> 31, INT32_MAX)

@@ -1,4 +1,4 @@
-"""Depthwise convolutions between convolutions of single pixels, by strips; see the block."""
+"""Fused expand, depthwise and project convolutions, by strips; see the instruction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RING, RING_ROWS, RESULT_AT = INVERTED_RESIDUAL.slots("ring", "ring_rows", "resul
 
 @kernel(INVERTED_RESIDUAL)
 def inverted_residual(block, tile, worker):
-    """Compute a tile of expand, depthwise and project; expanded rows live in a ring."""
+    """Compute a tile of expand, depthwise and project; expanded rows are in a ring buffer."""
     project = block + PROJECT
     row, last = row_range(block, tile)
     scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
@@ -86,7 +86,7 @@ def inverted_residual(block, tile, worker):
 
 @jit
 def clear_edges(block, ring):
-    """Write the zeros beside the rows of the ring, and the row of zeros after them."""
+    """Write the zeros beside the rows of the ring buffer, and the row of zeros after them."""
     left, size = word(block, LEFT), word(block, ROW)
     right = left + word(block, COPIED)
     for i in range(word(block, RING_ROWS)):
@@ -97,7 +97,7 @@ def clear_edges(block, ring):
 
 @jit
 def fill_ring(block, ring, worker, base, first, end):
-    """Compute or copy expanded rows; *base* rows are those of the images before."""
+    """Compute or copy expanded rows; *base* is the number of rows of the images before."""
     expand = block + EXPAND
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
@@ -120,7 +120,7 @@ def fill_ring(block, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy the pixels of a row to where they have another distance."""
+    """Copy the pixels of a row to places with another distance."""
     size, pitch = word(expand, TAP_BYTES), word(expand, PITCH)
     for _ in range(word(expand, OUT_W)):
         copy_bytes(target, source, size)
@@ -130,7 +130,7 @@ def copy_pixels(expand, source, target):
 
 @jit
 def ring_row(block, ring, y):
-    """Return where an expanded row is."""
+    """Return the address of an expanded row."""
     return ring + y % word(block, RING_ROWS) * word(block, ROW)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions one after the other, row by row, so that what lies between stays in the cache."""
+"""Consecutive convolutions computed row by row, so that intermediate rows stay in the cache."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def strip(block, tile, worker):
 
 @jit
 def compute_line(block, image, y, memory):
-    """Compute a row of the first convolution's output into where it is kept."""
+    """Compute a row of the first convolution's output, and store it in the ring buffer."""
     windows = word(block, WINDOWS)
     width, channels = word(windows, WIDTH), word(windows, CHANNELS)
     first = (image * word(windows, HEIGHT) + y) * width
@@ -93,7 +93,7 @@ def compute_line(block, image, y, memory):
 
 @jit
 def project(block, first, rows, memory):
-    """Compute rows of the output, from *first* on, from those of the depthwise convolution."""
+    """Compute output rows, from *first* on, from rows of the depthwise convolution."""
     matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
     outputs, depth = word(matrix, OUTPUTS), word(matrix, DEPTH)
     source, pixels = memory + word(block, ROW), rows * width

@@ -16,7 +16,7 @@ divided = row_pass(lambda x, divisor, b: x / divisor)
 
 @jit
 def l2_normalization_row(source, target, rest, results, whole, count, beta):
-    """Write a row over its length, which counts as 1e-6 at least."""
+    """Write a row divided by its length, which is at least 1e-6."""
     length = np.sqrt(squares(source, target, rest, results, whole, count, ZERO, ZERO))
     divisor = EPSILON if length < EPSILON else length
     divided(source, target, rest, results, whole, count, divisor, ZERO)

@@ -27,7 +27,7 @@ SUMS, SCALES = instructions.HEADER["sum"], instructions.HEADER["scale"]
 
 
 def sign_bit(x):
-    """Return 1 where a sign is set, else 0."""
+    """Return 1 for a set sign bit, else 0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -60,7 +60,7 @@ def lstm(block, tile, worker):
 def lstm_step(block, gates, target, sequence, memory):
     """Run one step of one sequence.
 
-    Scratch memory holds what is projected, the projection, and the memory of :func:`accumulate`.
+    Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
     """
     cells, outputs, last = word(block, CELLS), word(block, OUTPUTS), word(block, COUNT) - 1
     state = word(block, OUTPUT_STATE) + sequence * outputs * 4
@@ -88,7 +88,7 @@ def lstm_step(block, gates, target, sequence, memory):
 
 @jit
 def accumulate(block, source, length, weights, headers, width, target, memory):
-    """Add a vector times a matrix of strips to *width* floats, which are whole strips."""
+    """Add a vector times a matrix of strips to *width* floats, a whole number of strips."""
     if word(block, IS_HYBRID):
         accumulate_bytes(block, source, length, weights, headers, width, target, memory)
     else:
@@ -121,7 +121,7 @@ load_sums = r.whole_loader(r.INTS)
 
 @jit
 def accumulate_bytes(block, source, length, weights, headers, width, target, memory):
-    """Add a vector, as bytes with a scale, times strips of bytes."""
+    """Quantize a vector to bytes, and add it times strips of bytes."""
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(
         load_f32(memory), load_f32(memory + 4), word(block, IS_ASYMMETRIC)
@@ -144,7 +144,7 @@ def accumulate_bytes(block, source, length, weights, headers, width, target, mem
 
 @jit
 def clip(values, count, limit):
-    """Clamp a vector to ``[-limit, limit]``, if the limit is positive; NaN stays."""
+    """Clamp a vector to ``[-limit, limit]`` if the limit is positive; NaN stays NaN."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):
@@ -155,7 +155,7 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(block, gates, k, cell):
-    """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
+    """Add the peephole's part to gate *k*, and normalize the gate, if the layer has these."""
     cells, row = word(block, CELLS), 4 * word(block, ROW)
     gate, cell_gate = gates + k * row, word(block, COUNT) - 2
     zero = r.floats(0.0)
@@ -196,7 +196,7 @@ def normalise(gate, norm, bias, cells):
 
 @jit
 def update_cell(block, gates, cell):
-    """Move the cell state on."""
+    """Compute the next cell state."""
     cells, count, row = word(block, CELLS), word(block, COUNT), 4 * word(block, ROW)
     zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
     forget, new = gates + (count - 3) * row, gates + (count - 2) * row
@@ -213,7 +213,7 @@ def update_cell(block, gates, cell):
 
 @jit
 def store_hidden(block, gates, cell, hidden):
-    """Store what passes from the cell through the output gate."""
+    """Store the hidden vector: the activated cell state times the output gate."""
     cells = word(block, CELLS)
     gate = gates + 4 * (word(block, COUNT) - 1) * word(block, ROW)
     zero = r.floats(0.0)
@@ -226,7 +226,7 @@ def store_hidden(block, gates, cell, hidden):
 
 @jit
 def activated(value, activation):
-    """Return the activation function of a vector; NaN stays."""
+    """Return the activation function of a vector; NaN stays NaN."""
     zero = r.floats(0.0)
     if activation == instructions.TANH:
         return tanh(value)

@@ -58,7 +58,7 @@ saturated = r.unary(r.INTS, lambda x: x.at_least(-32768).at_most(32767))
 
 @intrinsic
 def rescaled(context, x, multiplier, left, right, half, away):
-    """Return ``x * multiplier * 2**(left - right - 31)`` within 2**17, as ``scaled`` rounds."""
+    """Return ``x * multiplier * 2**(left - right - 31)``, rounded as by ``scaled``, up to 2**17."""
 
     def generate(lowering, builder, signature, arguments):
         x, multiplier, left, right, half, away = arguments
@@ -106,7 +106,7 @@ def project(block, tile, worker):
 
 @jit
 def add_strip(acc, column, width, row, records, is_recurrent, gates):
-    """Rescale a strip of sums to gates, and add it to them if it is recurrent."""
+    """Rescale a strip of sums to gates; recurrent ones are added to the gates."""
     place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
     for i in range(0, min(STRIP, width - column), r.LANES):
         scales = records + (column + i) // row * instructions.GATE_BYTES + 8 * place
@@ -164,7 +164,7 @@ def lstm_step(block, gates, target, sequence, memory):
 
 @jit
 def finish_gate(block, gates, k, cell, sequence):
-    """Add to gate *k* what it sees of the cell state, and normalise it, if need be."""
+    """Add the peephole's part to gate *k*, and normalize the gate, if the layer has these."""
     cells, record = word(block, CELLS), word(block, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(block, ROW)
     is_cell = k == word(block, COUNT) - 2
@@ -199,7 +199,7 @@ def rounded_shift(value, shift):
 
 @jit
 def update_cell(block, gates, cell):
-    """Move the cell state on."""
+    """Compute the next cell state."""
     count, row = word(block, COUNT), 2 * word(block, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
     sigmoid, tanh = word(block, SIGMOID), word(block, TANH)
@@ -214,7 +214,7 @@ def update_cell(block, gates, cell):
 
 @jit
 def store_hidden(block, gates, cell, target, flip):
-    """Store what passes from the cell through the output gate, int8, each xored with *flip*."""
+    """Store the hidden vector as int8, each value xored with *flip*."""
     gate = gates + 2 * (word(block, COUNT) - 1) * word(block, ROW)
     sigmoid, tanh = word(block, SIGMOID), word(block, CELL_TANH)
     multiplier, shift = word(block, HIDDEN_MULTIPLIER), word(block, HIDDEN_SHIFT)

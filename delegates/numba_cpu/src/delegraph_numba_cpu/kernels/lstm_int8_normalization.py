@@ -32,7 +32,7 @@ def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
 
 @jit
 def divided(x, divisor):
-    """Return ``x / divisor`` rounded towards zero, as C divides."""
+    """Return ``x / divisor`` truncated towards zero, as in C."""
     return -(-x // divisor) if x < 0 else x // divisor
 
 

@@ -1,4 +1,4 @@
-"""Values that only change their place."""
+"""Moves values without changing them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return the same, that transposes squares where rows are columns: for common sizes."""
+    """Return the same function for common sizes; it transposes squares if rows are columns."""
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
     @jit
@@ -76,7 +76,7 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset of a step of the loops but the inner two; *side* is 1 or 2."""
+    """Return the byte offset of a step of all loops but the inner two; *side* is 1 or 2."""
     offset = 0
     for k in range(depth - 3, -1, -1):
         loop = loops + LOOP_BYTES * k
@@ -103,7 +103,7 @@ def nest(block, tile, worker):
 
 @kernel(instructions.UPDATE)
 def update(block, tile, worker):
-    """Move the tile's share of the rows to where the positions say."""
+    """Move the tile's share of the rows to the start position."""
     starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
     target, limit = word(block, U_TARGET), word(block, U_LIMITS)
     for _ in range(word(block, U_RANK)):
@@ -118,7 +118,7 @@ def update(block, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Move the share that one of *tiles* tiles has of a nest's rows."""
+    """Move one tile's share of the rows of a loop nest."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
@@ -174,7 +174,7 @@ def fill(block, tile, worker):
 
 
 LEAST_FILL = 32
-"""Bytes for which a call pays."""
+"""Least number of bytes for which a function call pays."""
 
 
 @jit
@@ -219,7 +219,7 @@ def pick(block, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs; the shortest without a call."""
+    """Copy *count* runs; the shortest ones without a function call."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))
@@ -239,7 +239,7 @@ def pick_runs(source, offsets, target, count, run):
 
 @kernel(instructions.GATHER)
 def gather(block, tile, worker):
-    """Copy the tile's share of the runs, those at positions that exist."""
+    """Copy the tile's share of the runs whose positions exist."""
     source, positions, limits = (
         word(block, G_SOURCE),
         word(block, G_POSITIONS),
@@ -281,7 +281,7 @@ def gather_runs(block, source, index, index_bytes, limits, depth, target, count,
 
 @jit
 def fail(block, position, size):
-    """Say that a position is outside."""
+    """Report a position that is out of range."""
     code = position if position < 0 else position + 1
     if compare_and_swap(block + 8 * G_WRONG, 0, code) == 0:
         store_i64(block + 8 * G_AMONG, size)
@@ -298,7 +298,7 @@ def load_index(address, size):
 
 @jit
 def copy_run(target, source, size):
-    """Copy some bytes; the usual sizes without a call."""
+    """Copy some bytes; common sizes without a function call."""
     if size == 4:
         store_i32(target, load_i32(source))
     elif size == 1:
@@ -340,7 +340,7 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 @kernel(instructions.RECODE)
 def recode(block, tile, worker):
-    """Look up the tile's share of the runs."""
+    """Convert the tile's share of the runs by the table."""
     run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)
     table = word(block, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):

@@ -19,7 +19,7 @@ def pool(block, itemsize, limit, combine):
     Args:
         block: the block.
         itemsize: bytes of an element.
-        limit: reads a limit of the results from the block.
+        limit: reads a clamping limit from a word.
         combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` combines
             the pixels of a window.
     """
@@ -57,7 +57,7 @@ def pool(block, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped largest elements of a window; NaN counts nothing."""
+    """Store the clamped largest elements of a window; NaN is ignored."""
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
     for c in range(0, whole, 2 * r.LANES):
@@ -158,9 +158,10 @@ def store_rounded(target, total, half, share, least, most, count):
 def mean_bytes(widen):
     """Return a function that stores the clamped means of bytes, halves away from zero.
 
-    That is ``trunc((2 sum + sign(sum) count) / (2 count))``. Half a unit more above the line makes
-    no difference, but puts the quotient so far from whole numbers that float32 finds it,
-    by a product, up to LARGEST_COUNT elements.
+    A mean is ``trunc((2 sum + sign(sum) count) / (2 count))``. Half a unit more in the numerator
+    gives the same result, and keeps the quotient away from integers. The product with a reciprocal
+    in
+    float32 is then exact, for up to LARGEST_COUNT elements.
     """
 
     @jit

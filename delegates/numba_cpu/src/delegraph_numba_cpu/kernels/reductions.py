@@ -1,7 +1,7 @@
-"""Reductions of the middle axis of ``[outer, length, inner]``, and what sums of bytes become.
+"""Reductions of the middle axis of ``[outer, length, inner]``, and conversions of sums of bytes.
 
-Where ``inner`` is 1, vectors go along the axis, and are folded at its end; else each lane has an
-element of ``inner`` to itself.
+If ``inner`` is 1, vectors run along the axis, and are folded at its end; else each lane reduces
+a separate element of ``inner``.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = instructions.SUM_F32.slot
 (SIGN,) = instructions.MAX_F32.slots("sign")
 MASK, FLIP = instructions.SUM_BYTES.slots("mask", "flip")
 STRIP = 4 * r.LANES
-"""Elements of ``inner`` that a tile has at least."""
+"""Least number of elements of ``inner`` of a tile."""
 
 
 @jit
 def never(x, y):
-    """Return 0: the order of elements does not matter, whatever they are."""
+    """Return 0: the order of elements never matters."""
     return 0
 
 
 @jit
 def not_in_order(block, source, length):
-    """Return nothing of use: the order never matters."""
+    """Return an unused value, since the order never matters."""
     return 0
 
 
 @jit
 def always(x, y):
-    """Return 1: the order of elements matters, as what overflows on the way stays so."""
+    """Return 1: the order of elements matters, since an overflow along the way is permanent."""
     return 1
 
 
@@ -83,23 +83,24 @@ def reduction(
 
     Args:
         block: the block.
-        start: what nothing reduces to.
-        sizes: bytes of an element of source and target.
-        registers: functions that make, load, store, cut a vector, and get and store its first lane.
+        start: result for no elements.
+        sizes: number of bytes of an element of source and of target.
+        registers: functions that make, load, store and cut a vector, and that get and store its
+            first lane.
         combine: reduces two vectors to one.
         fold: reduces a vector to a number.
-        begin: ``(block, vector) -> vector``, done to what is loaded.
-        end: the same for what is stored.
-        matters: ``(vector, vector) -> integer``, not 0 if the order matters in which rows with
-            these elements are reduced; vectors have another.
-        in_order: ``(block, source, length) -> number``, what a row is reduced to if it does.
+        begin: ``(block, vector) -> vector``, applied to loaded vectors.
+        end: the same for stored vectors.
+        matters: ``(vector, vector) -> integer``, not 0 if the result depends on the order of these
+            elements, which vectors change.
+        in_order: ``(block, source, length) -> number``, reduces a row in the right order.
     """
     size, target_size = sizes
     fill, load, store, cut, first, store_one = registers
 
     @jit
     def along(block, source, length):
-        """Reduce elements that lie one after another, in vectors, to a number."""
+        """Reduce consecutive elements, in vectors, to a number."""
         none = fill(start)
         a = b = none
         ordered = 0
@@ -119,7 +120,7 @@ def reduction(
 
     @jit
     def across(block, source, length, step, target, count):
-        """Reduce *count* elements, each with those that lie *step* bytes apart."""
+        """Reduce *count* elements, each with those *step* bytes apart from it."""
         none = fill(start)
         whole = count if count == STRIP else 0
         if whole:
@@ -162,7 +163,7 @@ def reduction(
 
 @jit
 def as_is(block, vector):
-    """Return the vector."""
+    """Return the vector unchanged."""
     return vector
 
 
@@ -180,13 +181,13 @@ def times_sign(block, vector):
 
 @jit
 def masked_and_flipped(block, vector):
-    """Return extended bytes as their type and the reduction want them."""
+    """Return sign-extended bytes with the block's mask and flip applied."""
     return r.flip_ints(r.mask_ints(vector, r.ints(word(block, MASK))), r.ints(word(block, FLIP)))
 
 
 @jit
 def flipped(block, vector):
-    """Return the vector as it was before it was flipped."""
+    """Return the vector with the block's flip undone."""
     return r.flip_ints(vector, r.ints(word(block, FLIP)))
 
 
@@ -223,7 +224,7 @@ reduction(
 
 @kernel(instructions.SCALE)
 def scale(block, tile, worker):
-    """Turn sums into bytes, in fixed point."""
+    """Convert sums to bytes, in fixed point."""
     period, up = word(block, PERIOD), word(block, UP)
     for start in range(0, word(block, COUNT), period):
         for i in range(0, period, r.LANES):
@@ -243,7 +244,7 @@ def scale(block, tile, worker):
 
 @intrinsic
 def scaled_sums(context, x, multiplier, left, right, up):
-    """Result of :func:`fixed_point.scaled` for each int32; halves of the first *up* go up.
+    """Return :func:`fixed_point.scaled` of each int32; halves of the first *up* are rounded up.
 
     At most one of the shifts *left* and *right* is not 0.
     """
@@ -274,7 +275,7 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 @kernel(instructions.SCALE_REAL)
 def scale_real(block, tile, worker):
-    """Turn sums into bytes, in float32."""
+    """Convert sums to bytes, in float32."""
     for i in range(word(block, COUNT)):
         product = real(block, REAL_SCALE) * np.float32(load_i32(word(block, S_SOURCE) + 4 * i))
         value = product + real(block, REAL_BIAS)
@@ -294,7 +295,7 @@ I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructi
 
 @kernel(instructions.INT32)
 def int32(block, tile, worker):
-    """Reduce int32, one output after another."""
+    """Reduce int32 values, one output after another."""
     length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
     outputs, tiles = word(block, I_OUTER) * inner, word(block, I_TILES)
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
@@ -305,7 +306,7 @@ def int32(block, tile, worker):
 
 @jit
 def reduced_int32(source, length, step, operation):
-    """Return the reduction of elements that lie *step* bytes apart."""
+    """Return the reduction of elements that are *step* bytes apart."""
     total, product, largest, smallest = 0, 1, INT32_MIN, INT32_MAX
     for k in range(length):
         value = load_i32(source + step * k)

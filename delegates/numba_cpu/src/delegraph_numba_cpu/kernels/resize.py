@@ -68,7 +68,7 @@ def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Mix four pixels of uint8 in float32, each product and sum rounded, as the official kernel."""
+    """Mix four pixels of uint8 in float32; like the official kernel, round each product and sum."""
     one, zero, half = np.float32(1.0), r.ints(0), r.floats(0.5)
     a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
     c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
@@ -86,7 +86,7 @@ def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Mix four pixels of int8 in integers; halves go away from zero."""
+    """Mix four pixels of int8 in integers; halves are rounded away from zero."""
     zero = r.ints(0)
     a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
     c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)

@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 
 def sign_bit(x):
-    """Return 1 where a sign is set, else 0."""
+    """Return 1 for a set sign bit, else 0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -58,7 +58,7 @@ def svdf(block, tile, worker):
 
 @jit
 def compute_units(block, first, unit, count, source, target):
-    """Compute *count* units of a sequence, from *unit* on; its units are those from *first* on."""
+    """Compute *count* units of a sequence from *unit* on; the sequence's units start at *first*."""
     # What is read here need not be read again after each store.
     rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
     into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
@@ -80,7 +80,7 @@ def compute_units(block, first, unit, count, source, target):
 
 @jit
 def dot_bytes(a, b, count):
-    """Return the sum of the products of int8."""
+    """Return the sum of the products of int8 values."""
     zero = r.ints(0)
     total = zero
     for i in range(0, count, r.LANES):
@@ -91,7 +91,7 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Move a filter's window on, and return its sum weighted by time."""
+    """Shift a filter's window by one step, and return its sum weighted by time."""
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
     # Without masks for int16, what is left of a vector goes by one at a time.
@@ -132,7 +132,7 @@ def svdf_f32(block, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Move a filter's window on, and return its sum weighted by time."""
+    """Shift a filter's window by one step, and return its sum weighted by time."""
     zero = r.floats(0.0)
     total = zero
     for k in range(0, window - 1, r.LANES):

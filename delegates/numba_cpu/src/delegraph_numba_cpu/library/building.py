@@ -25,7 +25,7 @@ from delegraph_numba_cpu.library.cpu import physical_cores
 logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0
-"""Seconds of silence that users do not mind."""
+"""Seconds without a message that users accept."""
 
 _WHAT = "numba_cpu: compiling kernels for this processor, once"
 
@@ -35,14 +35,14 @@ def build(
 ) -> dict[str, bytes]:
     """Compile families of kernels, store them in the cache and return them, packed.
 
-    What another process compiles at the same time is waited for.
+    If another process compiles a family at the same time, this one waits for it.
 
     Args:
         families: names of the families.
         level: the instructions to use.
         cache: cache of the level.
-        progress: is told what is done; None for lines on standard error if that is a terminal,
-            and else one in the log if it takes long.
+        progress: receives the progress; None for lines on standard error if that is a terminal,
+            else one log message if it takes long.
 
     Raises:
         DelegateError: a family cannot be compiled; the message ends with the compiler's.
@@ -69,7 +69,8 @@ def build(
 def _shown_progress() -> Iterator[Progress]:
     """Yield a function that reports progress: lines on a terminal, otherwise one log message.
 
-    Whole lines, because a status that the program keeps on the terminal lets only those stand.
+    Whole lines are written, because a program's own status line on the terminal would overwrite
+    anything shorter.
     """
     if sys.stderr is not None and sys.stderr.isatty():
         yield _Lines().tell
@@ -84,7 +85,7 @@ def _shown_progress() -> Iterator[Progress]:
 
 
 class _Lines:
-    """Progress as lines on stderr: a first, a last, and one every few seconds."""
+    """Progress as lines on stderr: the first, the last, and one every few seconds."""
 
     def __init__(self) -> None:
         self._last = -math.inf

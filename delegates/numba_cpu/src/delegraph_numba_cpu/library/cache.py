@@ -1,7 +1,7 @@
 """Cache of compiled kernels: one entry for each family and level.
 
-Its key tells the sources that the family was made from, its version the compilers and the kind of
-processor.
+The key of an entry identifies the sources of the family. Its version identifies the compilers and
+the type of processor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCac
 
     Args:
         level: the level.
-        open_cache: that of the interpreter that asks; by default the user's.
+        open_cache: opens the interpreter's cache; by default the user's cache.
     """
     return open_cache("numba_cpu", f"{level.name}-{environment_digest()[:16]}")
 

@@ -1,7 +1,7 @@
 """Processes that compile families of kernels in parallel; see ``codegen/compiling.py``.
 
-Elsewhere ``delegraph.processes`` starts all processes. Here that cannot be: this module also runs
-when a wheel is built, where the core is not installed.
+They are not started by ``delegraph.processes``: this module also runs while a wheel is built,
+where the core is not installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.library.families import source_size
 
 Progress = Callable[[int, int, str], None]
-"""Called with how many families are done, of how many, and which was last; at first with 0."""
+"""Receives the number of compiled families, the number of all, and the name of the last one.
+
+The first call is made with 0.
+"""
 
 _PROGRAM = (
     "import sys; sys.path[:] = sys.argv[3:]; "
@@ -32,20 +35,20 @@ _PROGRAM = (
 )
 
 _LINES_KEPT = 1000
-"""Lines of what a compiler says last."""
+"""Number of last lines of a compiler's output that are kept."""
 
 _ERROR = re.compile(r"LLVM ERROR|[\w.]*(Error|Exception)\b")
 
 
 class CompileError(RuntimeError):
-    """A family cannot be compiled; the message ends with the compiler's."""
+    """A family cannot be compiled; the compiler's message ends the text."""
 
 
 def run_linker(command: Sequence[str], folder: Path) -> None:
     """Run a linker in a folder.
 
     Raises:
-        CompileError: the linker fails; the message has the linker's.
+        CompileError: the linker fails; its message is in the text.
     """
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if ran.returncode:
@@ -66,9 +69,9 @@ def compile_side_by_side(
         families: names of the families.
         level: the instructions to use.
         processes: number of processes.
-        make: is called with a family and what compiles it, in a thread, and returns its kernels.
-        done: is called with each family that is done.
-        machine: for which family of processors, as ``host_platform`` names it; None for this one.
+        make: is called in a thread with a family and its compiler; returns the kernels.
+        done: is called with each compiled family.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
 
     Raises:
         CompileError: a family cannot be compiled.
@@ -106,8 +109,8 @@ def compile_side_by_side(
 class Compiler:
     """A process that compiles families one by one; a context manager.
 
-    Importing Numba and its first compilation take a second, which families share this way; the
-    process begins with the first one. It needs no disk: a full one must not stop a run.
+    Importing Numba and a first compilation take a second, which families share in this way. The
+    process starts with the first family. It writes no files, so that a full disk does not stop it.
     """
 
     def __init__(self, level: CpuLevel, machine: str) -> None:
@@ -210,7 +213,7 @@ class Compiler:
 def _environment(level: CpuLevel) -> dict[str, str]:
     """Return the environment in which Numba compiles for a level.
 
-    The user's settings for Numba are not for these kernels: some would disable the compiler.
+    The user's settings for Numba are removed: some would disable the compiler.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings["NUMBA_CPU_NAME"] = level.target

@@ -23,7 +23,7 @@ def supported_levels() -> tuple[CpuLevel, ...]:
 
 
 def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
-    """Features that this processor lacks for a level, in LLVM's names where they exist.
+    """Return the features that a level needs and this processor lacks, in LLVM's names if possible.
 
     Args:
         level: the level.
@@ -37,10 +37,11 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 
 
 def host_features() -> frozenset[str]:
-    """Features of this processor that matter for levels, in LLVM's names.
+    """Return the features of this processor that matter for levels, in LLVM's names.
 
-    Linux says what it lets processes use, and macOS too on ARM. Elsewhere NumPy knows, but of
-    AVX-VNNI and AMX.
+    Linux lists the features that processes may use, and so does macOS on ARM. On other systems
+    NumPy
+    knows them, except AVX-VNNI and AMX.
     """
     if host_machine() == "aarch64":
         return _features_of_arm()
@@ -56,7 +57,7 @@ _OF_LINUX = {
     "amx_tile": "amx-tile",
     "amx_int8": "amx-int8",
 }
-"""Names of ``/proc/cpuinfo`` that LLVM writes otherwise."""
+"""Features for which LLVM has other names than ``/proc/cpuinfo``."""
 
 _OF_NUMPY = (
     ("AVX2", "avx2"),
@@ -92,7 +93,7 @@ _OF_ARM = (
     ("dotprod", _AT_HWCAP, 20, "FEAT_DotProd"),
     ("i8mm", _AT_HWCAP2, 13, "FEAT_I8MM"),
 )
-"""LLVM's name; on Linux, the word that tells and its bit; on macOS, the name.
+"""LLVM's name; on Linux, the word and bit of the auxiliary vector; on macOS, the name.
 
 Source:
     Linux, arch/arm64/include/uapi/asm/hwcap.h; Apple, Determining Instruction Set Characteristics.
@@ -102,7 +103,7 @@ Source:
 def _features_of_arm() -> frozenset[str]:
     """Return the features that all cores of an AArch64 processor have.
 
-    Vectors of 16 bytes belong to every one that these systems run on.
+    All processors that these systems support have vectors of 16 bytes.
     """
     if sys.platform == "linux":
         words = {word: auxiliary_value(word) for word in (_AT_HWCAP, _AT_HWCAP2)}
@@ -130,9 +131,9 @@ def system_value(name: str) -> int:
 
 
 def _numpy_features() -> dict[str, bool]:
-    """CPU features that NumPy has detected, from a private table as there is no public one.
+    """Return the features that NumPy has detected, from a private table, as there is no public one.
 
-    None where NumPy is missing, as when a wheel is built without compilers.
+    None if NumPy is missing, as in a build of a wheel without compilers.
     """
     for name in ("numpy._core", "numpy.core"):  # the second is NumPy 1.26's
         with contextlib.suppress(ImportError):
@@ -143,7 +144,7 @@ def _numpy_features() -> dict[str, bool]:
 
 
 def may_use_tiles() -> bool:
-    """Return whether the system lets this process use matrix registers; Linux has to be asked.
+    """Return whether this process may use matrix registers; on Linux it has to ask for permission.
 
     Source:
         Using XSTATE features in user space applications, Documentation/arch/x86/xstate.rst of
@@ -157,14 +158,15 @@ def may_use_tiles() -> bool:
 
 
 VARIABLE = "DELEGRAPH_NUMBA_CPU"
-"""Environment variable: the level that ``auto`` means."""
+"""Name of the environment variable with the level that ``auto`` stands for."""
 
 
 def level_named(name: str) -> CpuLevel:
     """Return the level for a value of the option ``cpu``.
 
-    ``auto`` is the one that the environment names, or else the best one whose kernels came along;
-    where none did, the best one.
+    ``auto`` stands for the level that the environment variable names. Without the variable, it is
+    the
+    best level with prebuilt kernels; without any prebuilt kernels, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.
@@ -183,16 +185,16 @@ def level_named(name: str) -> CpuLevel:
 
 
 def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
-    """Return the first level whose kernels came along; the first one if none has any."""
+    """Return the first level with prebuilt kernels; the first of all if no level has any."""
     ready = (level for level in levels if isinstance(prebuilt_file(level), Path))
     return next(ready, levels[0])
 
 
 @cache
 def physical_cores() -> int:
-    """Number of physical cores that this process may use; >= 1.
+    """Return the number of physical cores that this process may use; >= 1.
 
-    As it was when first asked: what a process may use seldom changes, and reading it takes long.
+    The number is read once, since reading it is slow and it seldom changes.
     """
     usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     if usable is None:

@@ -1,7 +1,7 @@
 """Compiled kernels of one level, by address.
 
-They come with this package in a library, or else are linked into this process from the cache; what
-is not there either is compiled now.
+The kernels are in a prebuilt library of this package, or in the cache, from which they are linked
+into this process. Kernels in neither are compiled.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # run() reads no other w
 class Library:
     """Kernels of one level; :func:`library` gives the single instance of a process and level.
 
-    Nothing is loaded at first; the executor comes with the first family.
+    A new library has no kernels loaded; the executor is loaded with the first family.
 
     Attributes:
         level: the level.
         run: the executor's entry for one thread; see ``instructions.executor``.
-        run_briefly: the same, for what takes microseconds: other Python threads wait meanwhile.
-        invoke: its entry for several threads.
-        work: its entry for a worker thread.
-        end: ends the worker threads.
-        look: what a thread does while it waits.
+        run_briefly: the same for runs of microseconds: it holds the GIL.
+        invoke: the executor's entry for several threads.
+        work: the executor's entry for a worker thread.
+        end: entry that ends the worker threads.
+        look: entry that polls, for a waiting thread.
     """
 
     def __init__(self, level: CpuLevel) -> None:
@@ -56,7 +56,7 @@ class Library:
         """Return the address of a kernel; load or compile its family first if necessary.
 
         Raises:
-            DelegateError: the family cannot be compiled; the message ends with the compiler's.
+            DelegateError: the family cannot be compiled; the compiler's message ends the text.
         """
         if family not in self._loaded:
             self.load([family])
@@ -73,10 +73,10 @@ class Library:
         Args:
             families: names of the families.
             open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
-            progress: is told what is compiled; None for lines on a terminal.
+            progress: receives the progress of compilation; None for lines on a terminal.
 
         Raises:
-            DelegateError: a family cannot be compiled; the message ends with the compiler's.
+            DelegateError: a family cannot be compiled; the compiler's message ends the text.
         """
         wanted = dict.fromkeys(["executor", *families])
         if self._loaded.issuperset(wanted):

@@ -1,8 +1,8 @@
 """Makes the libraries of this package, a file for each level; run when a wheel is built.
 
-A library holds the kernels of all families, and exports nothing but them and the digest of their
-sources. It needs no other library and no version of Python or of the C library, of which only a few
-old functions are called. The same sources and compilers give the same bytes.
+A library exports the kernels of all families and the digest of their sources, and nothing else. It
+depends on no other library, on no version of Python, and on a few old functions of the C library.
+Equal sources and compilers give equal bytes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Called with the level, how many of its families are done, and of how many."""
+"""Receives the level, the number of its compiled families, and the number of its families."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
     """Return the levels to make libraries for.
 
     Args:
-        words: ``native`` for the best one of this processor and ``generic``, ``all`` for those of
-            the family of processors, or names with commas in between.
-        machine: the family, as ``host_platform`` names it; None for that of this processor.
+        words: ``native`` for this processor's best level and ``generic``; ``all`` for all levels of
+            the type of processor; or level names separated by commas.
+        machine: the type of processor, as ``host_platform`` names it; None for this one.
 
     Raises:
         CompileError: the processor family has no such level.
@@ -78,12 +78,12 @@ def make_libraries(
         levels: levels of the libraries.
         in_place: whether the sources lie where they may be edited afterwards.
         progress: receives the progress.
-        machine: for which family of processors, as ``host_platform`` names it; None for this one.
-        must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder goes
-            without it, and the manifest says why.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
+        must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has
+            no library of it, and the manifest gives the reason.
 
     Raises:
-        CompileError: something cannot be compiled or linked, and *must_succeed*.
+        CompileError: a level cannot be compiled or linked, and *must_succeed* is true.
     """
     machine = machine or host_machine()
     sources = sources_digest()
@@ -118,10 +118,10 @@ def make_libraries(
 def find_linker(machine: str | None = None) -> list[str] | None:
     """Return the first words of the linker's command line; None if there is no linker.
 
-    ELF only: there a library may leave open which one has the functions that it calls.
+    Only ELF linkers serve: ELF libraries may leave open which library has a function they call.
 
     Args:
-        machine: for which family of processors, as ``host_platform`` names it; None for this one.
+        machine: the target's type of processor, as ``host_platform`` names it; None for this one.
     """
     if host_system() != "linux":
         return None
@@ -157,7 +157,7 @@ def _library(
 
 
 def _usable_processors() -> int:
-    """Number of processors that this process may use, of which a container may have few."""
+    """Return the number of processors that this process may use; a container may have few."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -167,7 +167,7 @@ def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list
     """Return a library of the kernels of all families.
 
     Raises:
-        CompileError: the linker refuses.
+        CompileError: the linker fails.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

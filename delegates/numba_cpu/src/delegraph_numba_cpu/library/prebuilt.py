@@ -1,9 +1,9 @@
 """Prebuilt libraries of kernels in this package, made by ``library/linking.py``.
 
-A published wheel has one for each level of a kind of processor, for which neither a compiler nor a
-linker is needed. An installation from source has one for the processor that it was made on, and one
-for any. Where it is in place somebody may edit the sources: then the libraries are left alone, and
-kernels are compiled as they are needed.
+A published wheel has a library for each level of a type of processor, and needs no compiler and
+no linker. An installation from source has one for the processor of the installation, and a generic
+one. The sources of an editable installation may change after the build. The libraries are then
+ignored, and kernels are compiled when they are needed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ class Manifest:
     """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
-        sources: the digest of the sources that they were made from.
-        in_place: whether the sources lie where they may be edited.
-        system: for which operating system, by the words of ``codegen/host_platform.py``.
-        machine: for which processors.
-        files: level to the name of its file: a library, or what :data:`OBJECTS` ends.
+        sources: digest of the sources of the libraries.
+        in_place: whether the installation is editable.
+        system: name of the operating system, as ``codegen/host_platform.py`` spells it.
+        machine: type of processor.
+        files: level to the name of its file: a library, or object code with the suffix
+            :data:`OBJECTS`.
         failures: level that could not be compiled to the compiler's error.
     """
 
@@ -53,7 +54,7 @@ class Manifest:
 
 
 OBJECTS = ".objects"
-"""How names of files end that hold object code, made where there was no linker."""
+"""Suffix of files with object code, which are written where there is no linker."""
 
 
 class PrebuiltLibrary:
@@ -130,7 +131,7 @@ def prebuilt_file(level: CpuLevel) -> Path | str:
 
 @cache
 def usable_manifest() -> Manifest | str:
-    """Manifest of the folder, or the reason why it does not fit this system and these sources."""
+    """Return the folder's manifest, or the reason why it does not fit."""
     try:
         manifest = read_manifest(FOLDER)
     except FileNotFoundError:
@@ -148,7 +149,7 @@ def usable_manifest() -> Manifest | str:
 
 
 def _present_sources() -> str:
-    """Return the digest of the sources as they are, remembered for the state of their files."""
+    """Return the digest of the present sources; it is kept as long as the files do not change."""
     from delegraph.delegation import BlobCache
     from delegraph_numba_cpu.library.families import (  # which wheels do not need
         ROOT,

@@ -21,9 +21,9 @@ def evaluate(
     """Return the first output of the core's kernel for other inputs.
 
     Args:
-        call: the node; types, quantization and options are its own.
+        call: the node, which gives types, quantization and options.
         inputs: an array for each input, of any shape that suits the operator.
-        numerics: which official kernels to round like; the host's if not given.
+        numerics: official kernels whose rounding is followed; None for the host's.
 
     Raises:
         OperatorError: the kernel refuses the node.
@@ -43,7 +43,7 @@ def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | 
 def _arguments(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None
 ) -> tuple[Registration, Node, Sequence[Tensor], Sequence[NDArray[Any]], Numerics]:
-    """Arguments with which the core computes a node apart."""
+    """Return the arguments with which the core's kernel computes a node alone."""
     registration = builtin_registration(call.name)
     if registration is None:
         raise OperatorError(f"Delegraph has no kernel of {call.name}")

@@ -1,4 +1,4 @@
-"""Which steps of several nodes are tried, and in which order."""
+"""Order in which fusers are tried."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from delegraph_numba_cpu.lowering.fusion import Fuser
 # begins an inverted residual is a layer as well, so the larger step is asked for first. Strips
 # begin with convolutions of bytes, chains with element-wise nodes.
 FUSERS: tuple[Fuser, ...] = (fuse_inverted_residual, fuse_layer, fuse_strip, fuse_chain)
-"""Asked in this order at each node, in execution order, that no step has yet."""
+"""Fusers, in the order in which each node without a step is offered to them."""

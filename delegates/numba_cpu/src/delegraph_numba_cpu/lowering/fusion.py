@@ -1,8 +1,7 @@
 """Partitions as fusers see them, and fusions of several nodes into one step.
 
-A *fuser* looks at a node and its neighbours and may take several nodes as one step, whose values
-in between never reach memory as tensors. Which there are, and in what order they are asked, is in
-``lowering/fusers.py``.
+A *fuser* looks at a node and its neighbours, and may take several nodes as one step. Values
+between these nodes are never stored as tensors. ``lowering/fusers.py`` lists the fusers in order.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ class Partition:
 
     Attributes:
         calls: the nodes, in execution order.
-        outputs: tensors that others read.
+        outputs: tensors that are read outside of the partition.
     """
 
     def __init__(self, calls: Sequence[Call], outputs: Collection[int]) -> None:
@@ -61,4 +60,4 @@ class Fusion:
 
 
 Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
-"""Looks at the node at a position, which is to be the first member; None when nothing fits."""
+"""Looks at the node at a position, as the first member of a fusion; returns None if none fits."""

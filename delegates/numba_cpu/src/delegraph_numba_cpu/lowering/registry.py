@@ -65,14 +65,14 @@ class Call:
 
 
 Check = Callable[[Call], Rejection | None]
-"""Returns why a node cannot be taken; None when it can. Shapes may still change.
+"""Returns the reason why a node is rejected; None if it is accepted. Shapes may still change.
 
-It need not look for operands one by one: :meth:`Operator.rejection` turns an ``OperatorError`` into
-a rejection.
+A check need not test whether each operand is present: :meth:`Operator.rejection` turns an
+``OperatorError`` into a rejection.
 """
 
 Lower = Callable[[Call, ProgramBuilder], None]
-"""Emits the kernel calls of a node. All shapes are known, outputs' included."""
+"""Emits the kernel calls of a node. All shapes are known, including those of the outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class Operator:
     Attributes:
         check: see :data:`Check`.
         lower: see :data:`Lower`.
-        types: names of the types that its tensors may have, for the claims.
-        features: what else may occur, names of ``delegraph.delegation.capabilities.FEATURES``.
-        variants: what is claimed instead, when that depends on types.
-        roles: role and types of the operands that have others, for the claims.
-        by_type: the variants by the type that tells them apart, see :func:`register_variants`.
+        types: names of the claimed tensor types.
+        features: claimed features, names of ``delegraph.delegation.capabilities.FEATURES``.
+        variants: claims by type, if the claims depend on a type.
+        roles: role and claimed types of the operands that differ from *types*.
+        by_type: the variants by the type that distinguishes them, see :func:`register_variants`.
     """
 
     check: Check
@@ -113,7 +113,7 @@ class Operator:
 
 
 OPERATORS = LazyTable[Operator]()
-"""Operator name to what is known about it; the modules of this package fill it."""
+"""Operator name to its check, lowering and claims; the modules of this package fill it."""
 
 
 def register(operators: Mapping[str, Operator]) -> None:
@@ -132,7 +132,8 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
     Args:
         type: the type's name.
         operators: by name.
-        position: the input that tells variants apart; the same for all variants of an operator.
+        position: position of the input whose type selects the variant; equal for all variants of an
+            operator.
 
     Raises:
         ValueError: an operator is already registered, for this type or for all types.

@@ -1,6 +1,6 @@
-"""Turns the nodes of a partition into rows of a program: first fused ones, then single ones.
+"""Turns the nodes of a partition into rows of a program.
 
-Nodes that no fuser takes are lowered one by one, in execution order.
+Fusers are asked first; nodes that no fuser takes are lowered one by one, in execution order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Fusions, by the position of the last member."""
+    """Return the fusions by the position of their last member."""
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):

@@ -1,4 +1,4 @@
-"""Builder of a program: operators emit rows into it, when shapes are known."""
+"""Builder of a program: the lowering of operators emits rows into it, once shapes are known."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class ProgramBuilder:
     Attributes:
         context: the host's view of the subgraph.
         level: the instructions that kernels use.
-        workers: how many threads will run the program; scratch memory is needed for each.
-        exact: whether integer results must be those of the official kernels, bit for bit.
-        nodes: indices of the nodes that are being lowered, for those who look at a program.
+        workers: number of threads that will run the program; each needs scratch memory.
+        exact: whether integer results must equal those of the official kernels.
+        nodes: indices of the nodes that are being lowered; rows carry them for reports.
     """
 
     def __init__(
@@ -80,10 +80,10 @@ class ProgramBuilder:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=name_of(tensor))
 
     def alias(self, index: int, of: int) -> bool:
-        """Give tensor *index* the memory of tensor *of*, or the reverse; return success.
+        """Let the tensors *index* and *of* share one memory; return whether this was possible.
 
         Returns:
-            False when that cannot be, or when *index* is in use already.
+            False if the tensors cannot share memory, or if *index* is already used.
         """
         known, other = self._tensors.get(index), self.tensor(of)
         if self.context.tensors[index].bytes != other.size:
@@ -100,7 +100,7 @@ class ProgramBuilder:
         """Return scratch memory, 64-byte aligned, with undefined contents.
 
         Raises:
-            OperatorError: the working memory may not be as large.
+            OperatorError: the working memory would exceed its limit.
         """
         self._working_memory.require(size)
         return Memory(size)
@@ -114,8 +114,8 @@ class ProgramBuilder:
         """Return constants in the form that kernels read, packed once per partition.
 
         Args:
-            key: what they are: the tensor's ``constant_key`` and all that the form depends on.
-            pack: makes them.
+            key: the tensor's ``constant_key``, and everything that the packed form depends on.
+            pack: computes the packed constants.
         """
         found = self._packed.get(key)
         if found is None:
@@ -124,11 +124,11 @@ class ProgramBuilder:
         return found
 
     def record(self, key: object, block: Instruction, **words: Any) -> Memory:
-        """Return a record of constants for kernels, made once a partition.
+        """Return a record of constants for kernels, created once per partition.
 
         Args:
-            key: as of :meth:`packed`.
-            block: its words.
+            key: see :meth:`packed`.
+            block: the names of its words.
             words: a value for each word: an int, a float, or constants in a :class:`Memory`.
         """
         return self.records(key, block, [words])
@@ -150,13 +150,13 @@ class ProgramBuilder:
 
         Args:
             block: the kernel and its words.
-            tiles: into how many parts it is split; the kernel gets their numbers, in any order,
-                and if it has a word ``tiles``, how many there are.
+            tiles: number of parts. The kernel is called with the number of each part, in any order,
+                and reads the number of parts from its word ``tiles`` if it has one.
             replaceable: see :class:`Row`.
             words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
 
         Raises:
-            DelegateError: the kernel would touch what is not in the memory it is given.
+            DelegateError: the kernel would access bytes outside of the memory in its words.
         """
         number = len(self._rows)
         if "tiles" in block.names:
@@ -177,7 +177,7 @@ class ProgramBuilder:
             ) from error
 
     def finish(self, kind: type[Program] | None = None) -> Program:
-        """Return the program, of a kind; the builder is of no use afterwards."""
+        """Return the finished program; the builder cannot be used afterwards."""
         families = (row.block.family for row in self._rows)
         self.kernel_library.load(families, self.context.cache)
         make = Program if kind is None else kind

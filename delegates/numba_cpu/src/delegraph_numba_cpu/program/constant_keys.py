@@ -6,11 +6,12 @@ from delegraph import Tensor
 
 
 def constant_key(tensor: Tensor | None) -> object:
-    """Key of a tensor's values, equal for constants that share a buffer of the file.
+    """Return the key of a tensor's values, equal for constants that share a buffer of the file.
 
     Args:
-        tensor: constants stay in the file's memory as long as the model; any other tensor has its
-            index for a key. None stands for an absent input.
+        tensor: the tensor; None for an absent input. The key of a constant is the place of its
+            values
+            in the model's memory; any other tensor's key is its index.
     """
     if tensor is None or not tensor.is_constant or tensor.data is None:
         return None if tensor is None else tensor.index

@@ -15,9 +15,9 @@ class WrongPosition:
     """A computed position that is out of range.
 
     Attributes:
-        nodes: the nodes of the row that met it.
-        position: itself, the first that was met.
-        size: number of positions to choose from.
+        nodes: the nodes of the row that found it.
+        position: the first wrong position.
+        size: number of valid positions.
     """
 
     nodes: tuple[int, ...]
@@ -29,7 +29,7 @@ class WrongPosition:
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Return the wrong position by which a run failed, and clear it; None if there is none."""
+    """Return the wrong position that ended a run, and clear it; None if there is none."""
     found = None
     for number, row in enumerate(program.rows):
         if row.block is not GATHER:

@@ -1,4 +1,4 @@
-"""Memory between marks, and between pages without access rights."""
+"""Memory between guard bytes, and between pages without access rights."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from delegraph.errors import OperatorError
 VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 MARK = 0xA5
-"""Every byte around a piece of memory."""
+"""Value of each guard byte."""
 
 LINE = 64
 
 NOTHING, READING = 0, 1
-"""What may be done with pages: PROT_NONE, PROT_READ."""
+"""Access rights of pages: PROT_NONE and PROT_READ."""
 
 
 def is_guarded() -> bool:
-    """Return whether programs are to be run between guards, as the environment says."""
+    """Return whether programs run between guards, as an environment variable says."""
     return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 class GuardedMemory:
     """A block of memory that ends at the end of a page, with guard bytes around it.
 
-    Where the system can, the pages before and after have no access rights: a touch is ended by
-    the system at once. Elsewhere they have marks, too.
+    Where the system supports it, the pages before and after have no access rights: the system ends
+    the process at an access. Elsewhere these pages hold guard bytes, too.
 
     Attributes:
-        array: the piece, uint8.
+        array: the block, uint8.
         address: address of the first byte.
     """
 
@@ -42,7 +42,7 @@ class GuardedMemory:
         """Allocate a block of *size* bytes, with *room* readable bytes after it.
 
         Raises:
-            OperatorError: the system does not give so much.
+            OperatorError: there is not enough memory.
         """
         page = mmap.PAGESIZE
         inner = -(-(LINE + size + room) // page) * page

@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedProgram(Program):
-    """Program whose rows have separate, guarded memory except where one passes values to another.
+    """Program whose rows have separate, guarded memory, except for values passed between rows.
 
-    What a host hands over is copied to guarded memory before a run, and back after it.
+    Values of the host are copied to guarded memory before a run, and back afterwards.
     """
 
     is_guarded = True
@@ -48,7 +48,7 @@ class GuardedProgram(Program):
             program.run_time.observe(1.0)  # takes workers
 
     def _guard(self, memory: Memory) -> None:
-        """Give *memory* a guarded block as its permanent place."""
+        """Allocate a guarded block as the permanent place of *memory*."""
         if memory.is_constant or memory.is_report:
             return
         piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)
@@ -71,8 +71,8 @@ class GuardedProgram(Program):
         """Run the rows; return whether all have run.
 
         Raises:
-            DelegateError: one has written outside of its memory, or a tensor's is not what the
-                program was made for.
+            DelegateError: a row has written outside of its memory, or a tensor's memory has another
+                size than the program expects.
         """
         self._copy_in()
         for row, program in zip(self.rows, self._single, strict=True):

@@ -13,17 +13,18 @@ from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 Record = Callable[[tuple[int, ...], int, int], object]
-"""Is told the indices of nodes, ``time.perf_counter_ns()`` when they began, and nanoseconds."""
+"""Receives the indices of nodes, ``time.perf_counter_ns()`` at their start, and nanoseconds."""
 
 
 class TimedProgram:
     """The rows of a program as several tables, one for each node or fused group.
 
-    The rows work on the memory of the program, so the values are the same. The way from Python to
-    native code and back for each node is in no node's time.
+    The rows work on the memory of the program, so values are the same. Times do not include the
+    calls
+    from Python to native code and back.
 
     Args:
-        program: heeds already what it is to heed.
+        program: the program, with its cancellation word already set.
     """
 
     def __init__(self, program: Program) -> None:
@@ -37,7 +38,7 @@ class TimedProgram:
         """Run the rows; return whether all have run, without a cancellation.
 
         Raises:
-            DelegateError: as of ``Program.bind``.
+            DelegateError: see ``Program.bind``.
         """
         self._program.bind()
         learnt = self._program.run_time

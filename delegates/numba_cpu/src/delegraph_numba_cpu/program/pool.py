@@ -1,10 +1,10 @@
 """The worker threads of this process: one pool for every program.
 
-A run goes on in native code, without Python's lock; see ``kernels.executor``. Threads that wait
-look for a moment, then sleep, so that an idle pool costs nothing.
+A run takes place in native code, without the GIL; see ``kernels.executor``. Waiting threads poll
+for a moment, then sleep, so that an idle pool costs nothing.
 
-A signal's handler may raise between any two instructions of Python. So who has the workers, and how
-many callers there are, is counted in native code, and nothing here has to be undone.
+A signal handler may raise between any two Python instructions. Native code therefore counts the
+callers and records which of them has the workers, so that Python has nothing to undo.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 SPIN_FOR_RUN = 50e-6
-"""Seconds for which a worker looks for the next run before it sleeps."""
+"""Seconds for which a worker polls for the next run before it sleeps."""
 
 SPIN_FOR_ROW = 10e-6
-"""Seconds for which anyone looks for the next row before sleeping."""
+"""Seconds for which a thread polls for the next row before it sleeps."""
 
 
 class Runnable(Protocol):
@@ -58,10 +58,10 @@ class Runnable(Protocol):
 class Pool:
     """Runs programs on worker threads and the calling thread.
 
-    Any number of threads may call :meth:`run` at once. One of them has the workers, and has fewer
-    the more callers there are, down to none: callers and workers together are never more than the
-    processor has cores, unless one caller alone asked for more. What is over in microseconds is not
-    counted.
+    Any number of threads may call :meth:`run` at once. One of them has the workers, and it gets
+    fewer
+    the more callers there are. Callers and workers together are never more than the processor's
+    cores, unless a single caller asked for more. Runs of a few microseconds do not count.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Crew:
 
     Attributes:
         control: the control block; see ``instructions.executor``.
-        threads: the workers, and those that an interrupt kept from starting.
+        threads: the workers, and threads that failed to start after an interrupt.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Crew:
         self._is_stopped = False
 
     def run(self, table: int, library: Library, workers: int) -> None:
-        """Run a table, by as many threads as are wanted if the workers are free."""
+        """Run a table on *workers* threads; on the calling thread alone if the workers are busy."""
         if self._is_stopped:
             workers = 1
         elif self._hired < workers - 1:
@@ -138,7 +138,7 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Find out how often to look for how long; processors differ by a factor of ten."""
+        """Measure the time of a poll, and set the number of polls; processors differ a lot."""
         address, looks = self.control.ctypes.data, 200
         best = 1.0
         for _ in range(3):
@@ -149,7 +149,7 @@ class Crew:
         self.control[layout.SPIN_FOR_ROW] = int(SPIN_FOR_ROW / best * looks)
 
     def stop(self) -> None:
-        """Stop the workers; later callers compute without workers."""
+        """Stop the workers; later runs have no workers."""
         self._is_stopped = True
         if self._library is not None:
             self._library.end(self.control.ctypes.data, 0, 0)

@@ -1,8 +1,8 @@
 """A program: a table of rows, which are kernel calls, with their memory addresses.
 
-``builder.py`` makes one when shapes are known; the room ``kept`` reads it from a file. Memory
-inside the program is planned once. The tensors at its border are where the host has put them, and
-addresses follow when the host moves them.
+``builder.py`` makes a program when shapes are known; the room ``kept`` reads one from a file.
+Memory inside the program is planned once. The host owns the tensors at its border, and addresses
+in the rows are updated when the host moves them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 
 class Layout(NamedTuple):
-    """Where the memory of a program is, and its numbers.
+    """Memory layout of a program, and the words of its rows.
 
     Attributes:
         scratch_bytes, offsets: see :class:`Program`.
-        words: those of all rows, row by row, int64; what is there for addresses does not matter.
+        words: the words of all rows, row by row, int64; those of addresses are ignored.
     """
 
     scratch_bytes: int
@@ -44,12 +44,12 @@ class Program:
 
     Attributes:
         table: address of the table of rows.
-        header: the words that the table begins with; see ``instructions.executor``.
-        rows: what the rows call, in order.
+        header: words at the start of the table; see ``instructions.executor``.
+        rows: the kernel calls, in order.
         workers: number of threads for a run, including the caller's.
-        run_time: estimate of the run time, learned from runs.
-        tiles: largest number of parts that a row is split into.
-        scratch_bytes: working memory that it needs.
+        run_time: estimate of the run time, from earlier runs.
+        tiles: largest number of parts of a row.
+        scratch_bytes: number of bytes of working memory.
         offsets: place of each block of working memory, by the ``id`` of its :class:`Memory`.
     """
 
@@ -68,10 +68,10 @@ class Program:
 
         Args:
             rows: the kernel calls; ``library`` has loaded their families.
-            library: has the addresses of kernels.
-            workers: as of the attribute.
+            library: gives the addresses of kernels.
+            workers: see the attribute.
             working_memory: shared with programs that run before or after this one.
-            known: where everything is, if that was decided before; None to plan it.
+            known: the memory layout, if it is already known; None to plan it.
         """
         memories = {id(m): m for row in rows for m in row.memories}
         self._keep = [m.array for m in memories.values() if m.array is not None]
@@ -117,7 +117,7 @@ class Program:
 
     @property
     def can_fail(self) -> bool:
-        """Whether a run can fail because of the data, see ``failures.py``."""
+        """Whether values of tensors can make a run fail, see ``failures.py``."""
         return any("report" in row.words for row in self.rows)
 
     def heed(self, word: NDArray[np.int32]) -> None:
@@ -126,7 +126,7 @@ class Program:
         self._table[layout.CANCELLATION] = word.ctypes.data
 
     def release(self) -> None:
-        """Release the memory of the host that the program was bound to, while another one runs."""
+        """Release the host's memory, to which the program is bound, while another program runs."""
         self._bound = None
         for memory, _ in self._moving.values():
             memory.array = None
@@ -162,17 +162,16 @@ class Program:
         """Run the rows; return whether all have run, without a cancellation or a failure.
 
         Raises:
-            DelegateError: as of :meth:`bind`.
+            DelegateError: see :meth:`bind`.
         """
         self.bind()
         pool.run(self, library)
         return not self.header[layout.IS_CANCELLED]
 
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
-        """Return a function that runs the program by one native call, or returns None.
+        """Return a function that runs the program by a single native call, or returns None.
 
-        The function does nothing and returns None if memory has moved, or if the rows take long or
-        an unknown time.
+        It does nothing and returns None if memory has moved, or if the run time is long or unknown.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly, working_memory = library.run_briefly, self._working_memory
@@ -193,10 +192,10 @@ class Program:
     def bind(self) -> None:
         """Update the addresses in the rows to the current memory.
 
-        What is noted as bound is noted last: an interrupt may come in between.
+        The record of bound addresses is written last, since an interrupt may come in between.
 
         Raises:
-            DelegateError: a tensor's memory is not what the program was made for.
+            DelegateError: a tensor's memory has another size than the program expects.
         """
         if not self._is_bound():
             self._bind()

@@ -1,29 +1,29 @@
-"""Estimates how long a program runs, to choose how it is run."""
+"""Estimates the run time of a program, which decides how the program is run."""
 
 from __future__ import annotations
 
 from math import inf
 
 BRIEF = 30e-6
-"""Seconds: what is over sooner gains nothing from other threads, nor from letting them run."""
+"""Seconds. A shorter run gains nothing from workers, nor from releasing the GIL."""
 
 SHORT = 100e-6
-"""Seconds: what is over sooner may lose by workers more than it gains, and is tried both ways."""
+"""Seconds. A shorter run may be slower with workers, so both ways are tried."""
 
 LONG = 3e-3
-"""Seconds: even a first run, which finds memory untouched, does not take as long if it is short."""
+"""Seconds. A short program never takes as long, even in its first run on untouched memory."""
 
 TRIALS = 3
-"""Runs of each kind, of which the best counts."""
+"""Number of runs of each kind, of which the fastest counts."""
 
 
 class RunTimeEstimate:
-    """Whether a program is brief and gains by workers, learned from its first runs.
+    """Whether a program is brief, and whether workers make it faster, learned from its first runs.
 
     Attributes:
-        is_known: whether that has been found out; while not, runs are to be timed.
+        is_known: whether the answer is known; until then, runs are timed.
         is_brief: whether a run is very short; False while unknown.
-        takes_workers: whether runs should use workers, for now.
+        takes_workers: whether the next run should use workers.
     """
 
     __slots__ = ("_alone", "_runs", "_together", "is_brief", "is_known", "takes_workers")

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.instructions.memory import Memory
 from delegraph_numba_cpu.program.constant_keys import constant_key
 
 LEAST = 64 << 10
-"""Bytes of a constant that is worth the search for an equal one."""
+"""Least number of bytes of a constant for which an equal one is searched."""
 
 
 class SharedConstants:
@@ -31,10 +31,10 @@ class SharedConstants:
         self._bytes = 0
 
     def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
-        """Return the memory of a constant tensor, looked at once where tensors share a buffer.
+        """Return the memory of a constant tensor; tensors that share a buffer are compared once.
 
         Raises:
-            OperatorError: as of :meth:`memory`.
+            OperatorError: see :meth:`memory`.
         """
         if tensor.data.nbytes < LEAST:
             return keep(tensor.data)
@@ -47,7 +47,7 @@ class SharedConstants:
         """Return the memory of an equal stored constant, or store this one by *keep*.
 
         Raises:
-            OperatorError: together they take more than the limit allows.
+            OperatorError: the constants together exceed the limit.
         """
         if array.nbytes < LEAST:
             return keep(array)

@@ -11,11 +11,12 @@ class WorkingMemory:
     """A buffer shared by programs that run one after another; contents do not survive a run.
 
     Args:
-        limit: of its size; None for what the machine has.
+        limit: largest size in bytes; None for no limit.
 
     Attributes:
-        limit: of its size, and of copies of constants.
-        buffer: the bytes, uint8; another array when it has grown, so users look before each run.
+        limit: largest size in bytes, of the buffer and of copies of constants.
+        buffer: the bytes, uint8. Growing replaces the array, so users read this attribute before
+            each run.
     """
 
     def __init__(self, limit: MemoryLimit | None = None) -> None:
@@ -44,7 +45,7 @@ class WorkingMemory:
 def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
     """Return the size of the working memory, and the offset of each block by its ``id``.
 
-    Pieces that are not in use at once may lie in the same place.
+    Blocks that are not used at the same time may overlap.
     """
     groups = _groups(rows)
     groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))

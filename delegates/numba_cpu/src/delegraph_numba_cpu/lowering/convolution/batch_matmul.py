@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 from delegraph_numba_cpu.program.constant_keys import constant_key
 
 COLUMNS_A_TILE = 64
-"""The fewest columns of a row that are worth a tile."""
+"""Least number of columns for which a tile is worth its overhead."""
 
 
 def check_f32(call: Call) -> Rejection | None:
@@ -40,14 +40,17 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 class Stack(NamedTuple):
-    """Matrices of an operand: one for all products, or one for each product."""
+    """The matrices of one operand: a single matrix for all products, or one matrix per product."""
 
     part: Part
     matrices: int
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """Return the matrices of an operand, copied if several products share one of several."""
+    """Return the matrices of an operand.
+
+    They are copied if several products share one of several matrices.
+    """
     part, count = Part.of(builder, tensor), math.prod(y.shape[:-2])
     if math.prod(tensor.shape[:-2]) in (1, count):
         return Stack(part, math.prod(tensor.shape[:-2]))
@@ -86,8 +89,8 @@ def _emit_rows(
 ) -> None:
     """Emit products of single rows and matrices, which are not packed.
 
-    An example are the keys and values of a decoder: packing would take longer than the products.
-    *sizes* are the number of products, depth, and columns.
+    Attention in a decoder, with its keys and values, is an example. Packing would take longer than
+    the products. *sizes* holds the number of products, the depth, and the number of columns.
     """
     images, depth, columns = sizes
     builder.emit(
@@ -116,11 +119,12 @@ def _emit_products(
 
     Args:
         builder: gets the call.
-        sizes: how many products, rows of the left, depth, and columns of the right matrices.
+        sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
         x: the left matrices.
         y: memory of the results.
         weight: the right matrices in blocks of columns.
-        is_stack: whether there are several left ones, and several right ones; else one is for all.
+        is_stack: for the left and for the right operand, whether each product has a matrix of its
+            own.
     """
     images, rows, depth, columns = sizes
     widths = conv_f32_packing.block_widths(columns, builder.level.vector_bytes // 4)
@@ -202,7 +206,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _product_of(call: Call) -> Product:
-    """Return the constants of a node; of computed matrices only the scaling is known."""
+    """Return the constants of a node; for computed matrices these are only the scaling."""
     x, w, y = call.input(0), call.input(1), call.output()
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
     columns = w.shape[-2] if call.options.adj_y else w.shape[-1]
@@ -224,7 +228,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit the packing of the right matrices, and the products.
 
     Raises:
-        OperatorError: after a resize there are more products to add up than 32 bits hold.
+        OperatorError: after a resize, sums of products may exceed 32 bits.
     """
     x, w, y = call.input(0), call.input(1), call.output()
     product = _product_of(call)
@@ -257,7 +261,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _turned(builder: ProgramBuilder, source: Part) -> Memory:
-    """Emit the transposition of matrices; return the memory of the result."""
+    """Emit the transposition of matrices; return the memory of the transposed matrices."""
     view = source.array.swapaxes(-1, -2)
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)

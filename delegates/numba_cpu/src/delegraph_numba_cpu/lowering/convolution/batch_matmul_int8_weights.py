@@ -63,7 +63,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def check_stack(call: Call) -> Rejection | None:
-    """Return a rejection of batches along several axes, where official kernels mix up scales."""
+    """Return a rejection of batches along several axes, where official kernels confuse scales."""
     x, w = call.input(0).shape, call.input(1).shape
     axes = x[:-2]
     if min(len(x), len(w)) > 2:

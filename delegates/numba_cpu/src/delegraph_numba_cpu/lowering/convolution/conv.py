@@ -95,7 +95,8 @@ def check_hybrid(call: Call) -> Rejection | None:
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     """Emit a hybrid convolution, in which each image has a separate activation scale.
 
-    A resize may make groups of what were the weights' channels: then there are zeros between them.
+    After a resize, the input may have several times the weights' channels, which makes groups. The
+    weights are then filled with zeros between the groups.
     """
     x, weight, y = call.input(0), call.input(1), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):

@@ -38,11 +38,11 @@ UNCLAMPED = {
     "sum_low": UNLIMITED[0],
     "sum_high": UNLIMITED[1],
 }
-"""Words of a product to which nothing is added, and which is not clamped."""
+"""Instruction words of a product without a residual and without a clamp."""
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Return a rejection unless types are float32, weights dense and of *rank*, and a clamp."""
+    """Return a rejection unless types are float32, weights dense of *rank*, activation a clamp."""
     found = first_rejection(check_types(call, "FLOAT32"), check_bias(call))
     if found is not None:
         return found
@@ -83,9 +83,10 @@ def emit_products(
 
     Args:
         builder: gets the call.
-        over: the windows, and what a pixel is.
+        over: geometry of the windows.
         kernel: height and width of the window.
-        words: addresses, and what differs from a plain convolution without a clamp.
+        words: addresses, and the instruction words that differ from a plain convolution without a
+            clamp.
     """
     if over.pixels == 0:
         return

@@ -18,7 +18,7 @@ VALUES_A_TILE = 20_000
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
-    """Return how wide the blocks of columns are: two registers each; the last may be narrower.
+    """Return the widths of the blocks of columns: two registers each; the last may be narrower.
 
     >>> block_widths(40, 16)
     [32, 16]
@@ -154,7 +154,7 @@ def emit_packed(
 
 
 def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
-    """Emit a call of the kernel ``PACK``."""
+    """Emit a call of the kernel ``PACK``; arguments as of :func:`emit_packed`."""
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
     tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))

@@ -1,4 +1,4 @@
-"""From windows to the words of ``instructions.conv_f32``: addresses, padding, chunks and tiles."""
+"""Translates windows into the words of ``instructions.conv_f32``: padding, chunks and tiles."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_BYTES = 96 << 10
-"""Input that a chunk reads, about: what the second cache level holds beside weights."""
+"""Approximate number of input bytes that a chunk reads: the second cache level also holds weights.
+"""
 
 CHUNK_PIXELS = 224
-"""Pixels of a chunk, at most, unless one row has more."""
+"""Largest number of pixels of a chunk; a single row may have more."""
 
 TILE_PRODUCTS = 250_000
-"""Multiply-adds of a tile, at least: 2 microseconds or more, several times what handing one out
-takes."""
+"""Least number of multiply-adds of a tile.
+
+They take at least 2 microseconds, several times the cost of passing a tile to a worker.
+"""
 
 TILES_PER_WORKER = 4
 
 READING = 12
-"""Multiply-adds that take as long as reading a weight from memory."""
+"""Number of multiply-adds that take as long as reading one weight from memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Windows:
 
     @property
     def pads(self) -> bool:
-        """Whether windows reach over an edge."""
+        """Whether some windows reach over an edge of the image."""
         return any(window.before or window.after for window in (self.down, self.across))
 
     @property
@@ -81,9 +84,9 @@ class Split:
     """Division of the work into chunks and tiles.
 
     Attributes:
-        chunk: output rows that are done together.
-        row_tiles: parts of the output's rows.
-        column_tiles: parts of the output's columns.
+        chunk: number of output rows that are computed together.
+        row_tiles: number of parts into which the output's rows are divided.
+        column_tiles: number of parts into which the output's columns are divided.
     """
 
     chunk: int
@@ -99,14 +102,15 @@ class Split:
 def split(
     windows: Windows, builder: ProgramBuilder, work: int, blocks: int, is_dense: bool = True
 ) -> Split:
-    """Return how to divide the work.
+    """Return the division of the work.
 
     Args:
         windows: the windows.
-        builder: knows how many workers there are.
-        work: how long all takes, in multiply-adds of a matrix product.
-        blocks: parts that the columns have, at most.
-        is_dense: whether output rows follow one another; else they are done one by one.
+        builder: gives the number of workers.
+        work: cost of the whole, in multiply-adds of a matrix product.
+        blocks: largest number of parts of the columns.
+        is_dense: whether output rows follow one another in memory; else each is computed
+            separately.
     """
     height = HEIGHTS[builder.level.vector_bytes]
     rows = windows.images * windows.down.output
@@ -126,7 +130,7 @@ def split(
 
 
 def _wanted(work: int, workers: int) -> int:
-    """Return the number of tiles for some work, a multiple of the workers if it is large enough."""
+    """Return the number of tiles for *work*; if possible, a multiple of the number of workers."""
     found = min(TILES_PER_WORKER * workers, work // TILE_PRODUCTS)
     if workers == 1 or found < 2:
         return 1
@@ -146,8 +150,8 @@ def window_words(
         windows: the windows.
         split: division of the work.
         taps: rows and columns of taps, and the bytes between columns.
-        builder: gives the scratch memory.
-        tables: into how many tables the pixels of a chunk go; each ends with copies of its last.
+        builder: provides the scratch memory.
+        tables: number of tables for the pixels of a chunk; copies of its last entry end each table.
     """
     down, across, pixel, row = windows.down, windows.across, windows.pixel, windows.row
     in_row, pitch = across.input * pixel, 4 * windows.columns

@@ -27,8 +27,8 @@ class Layer:
 
     Attributes:
         call: its node.
-        members: positions of its nodes: PAD if there is one, and the convolution.
-        source: its input, in front of the padding.
+        members: positions of its nodes: the PAD if there is one, then the convolution.
+        source: its input before the padding.
         windows: along height and width.
     """
 
@@ -96,12 +96,12 @@ def _padded(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """An ADD after a convolution, or the absence of one.
+    """An ADD after a convolution, or its absence.
 
     Attributes:
-        members: its position; nothing when there is none.
-        other: index of the tensor that is added; None when there is none.
-        output: index of the tensor that is made.
+        members: position of the ADD; empty without an ADD.
+        other: index of the tensor that is added to the convolution's result; None without an ADD.
+        output: index of the result tensor.
         limits: clamping range of the sum.
     """
 

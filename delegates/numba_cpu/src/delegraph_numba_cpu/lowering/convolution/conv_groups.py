@@ -34,7 +34,7 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 Array = NDArray[Any]
 
 Emit = Callable[[Address, Address], None]
-"""Emits what computes one image: given its input, ``[G, H, W, C / G]``, and its output."""
+"""Emits the computation of one image, from its input ``[G, H, W, C / G]`` to its output."""
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
@@ -97,7 +97,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def groups_together(groups: int, outputs: int) -> int:
-    """Return how many groups share a matrix, so that blocks of 16 columns are nearly full.
+    """Return the number of groups that share a matrix to nearly fill blocks of 16 columns.
 
     >>> groups_together(32, 4), groups_together(3, 16), groups_together(6, 5)
     (4, 1, 3)
@@ -107,7 +107,7 @@ def groups_together(groups: int, outputs: int) -> int:
 
 
 def joined_groups(weight: Array, groups: int, together: int) -> Array:
-    """Return weights as matrices of several groups each, with zeros between different groups.
+    """Return the weights of several groups in one matrix, with zeros between groups.
 
     Args:
         weight: ``[O, taps, C / groups]``.

@@ -29,13 +29,13 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 WEIGHT_TYPES = ("INT8", "INT4")
 
 PIECE = 16_384
-"""Activations that are measured or quantised at a time: some microseconds."""
+"""Number of activations that one tile measures or quantizes: some microseconds of work."""
 
 GROUP = 64
-"""Outputs that are packed together."""
+"""Number of outputs whose weights are packed together."""
 
 ACTIVATION_ZERO = 128
-"""What quantised activations of 0 are in memory."""
+"""Stored value of a quantized activation of 0."""
 
 _LARGEST_SUM = (1 << 31) - 1
 
@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Return a rejection if sums of products may exceed 32 bits."""
+    """Return a rejection if a sum of products may exceed 32 bits."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -100,13 +100,13 @@ def check_sums(weight: Tensor) -> Rejection | None:
 
 
 def have_short_sums(values: NDArray[np.int8]) -> bool:
-    """Return whether products of weights, ``[O, K]``, and activations have sums of 32 bits."""
+    """Return whether 32 bits hold each sum of activations times weights, ``[O, K]``."""
     largest = np.abs(values.astype(np.int64)).sum(axis=1).max()
     return bool(largest * _LARGEST_ACTIVATION <= _LARGEST_SUM)
 
 
 def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
-    """Return weights as ``[O, K]``; the official kernels pay no attention to zero points."""
+    """Return weights as ``[O, K]``; like the official kernels, this ignores zero points."""
     values: NDArray[np.int8] = dense_values(weight).reshape(weight.shape[0], -1)
     return values
 
@@ -118,7 +118,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
         call: the node; its options say whether rows have zero points.
         builder: gets the calls.
         rows: number of rows.
-        words: as of :func:`emit_product`.
+        words: see :func:`emit_product`.
     """
     outputs, depth = call.input(1).shape
     emit_rows(call, builder, (rows, depth, outputs), **words)
@@ -132,8 +132,8 @@ def emit_rows(
     Args:
         call: the node; its options say whether rows have zero points.
         builder: gets the calls.
-        sizes: rows, their length, and columns of the product.
-        words: as of :func:`emit_product`.
+        sizes: number of rows, their length, and number of columns of the product.
+        words: see :func:`emit_product`.
     """
     rows, depth, outputs = sizes
     one = Window(1, 1, 1, 1, 1, 0)
@@ -167,12 +167,13 @@ def emit_product(
     Args:
         call: the node.
         builder: gets the calls.
-        windows: how activations become rows of a matrix.
+        windows: words that describe how activations become rows of a matrix.
         layout: see ``hybrid.MULTIPLY``.
-        source: how many rows have a scale of their own, their size, and their length in bytes.
+        source: number of rows with a separate scale, their number of values, and their length in
+            bytes.
         is_asymmetric: whether rows have zero points.
-        sizes: rows of the matrix, their length, and columns of the product.
-        words: of ``hybrid.MULTIPLY``: where results go, weights, and a clamp.
+        sizes: number of rows of the matrix, their length, and number of columns of the product.
+        words: words of ``hybrid.MULTIPLY`` for the target, the weights, and the clamp.
     """
     pixels, depth, outputs = sizes
     row_bytes = -(-depth // 4) * 4
@@ -211,7 +212,8 @@ def emit_quantized(
 ) -> tuple[Memory, Memory]:
     """Emit the quantization of activations; return the memory of the integers and the scales.
 
-    Micro-kernels read more rows of *row_bytes* than there are.
+    The memory has more rows of *row_bytes* than the activations, since micro-kernels read several
+    rows at a time.
     """
     rows, size, length = source
     scales = builder.scratch(8 * rows)
@@ -227,7 +229,11 @@ def emit_quantized(
 def emit_measured(
     call: Call, builder: ProgramBuilder, rows: int, size: int
 ) -> tuple[int, dict[str, Any]]:
-    """Emit the measurement of activations; return tiles and words for the next kernel."""
+    """Emit the search for the range of activations.
+
+    Returns:
+        The number of tiles, and the words for the next kernel.
+    """
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
     words = {
@@ -293,10 +299,10 @@ def packed_headers(
     """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
     Args:
-        builder: keeps them.
-        name: tells them from others.
-        sums_and_scales: returns the sums of each output's weights, int32 or float32, and what
-            accumulators are multiplied by, ``[O]`` each.
+        builder: stores the headers.
+        name: key of the headers in the builder.
+        sums_and_scales: returns the sum of each output's weights, int32 or float32, and the factors
+            of the accumulators, ``[O]`` each.
         bias: added to results, ``[O]``.
     """
     zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations

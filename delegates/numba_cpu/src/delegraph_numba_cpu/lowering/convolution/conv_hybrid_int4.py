@@ -1,6 +1,6 @@
-"""Products of float32 activations and 4-bit weights, which stay two in a byte.
+"""Products of float32 activations and 4-bit weights, which stay packed, two in a byte.
 
-Scales are those of outputs, or of equal parts of each output's weights.
+Each output has a scale, or each of several equal parts of its weights has one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 UNIT = 16
-"""What kernels multiply weights by: they are the high half of a byte."""
+"""Factor of the weights in kernels, which read a weight as the high half of a byte."""
 
 LARGEST_SUM = (1 << 31) // (255 * 128)
-"""Products of activations and weights whose sum has 32 bits, whatever they are."""
+"""Largest number of products of an activation and a weight whose sum 32 bits always hold."""
 
 
 def has_parts(weight: Tensor) -> bool:
@@ -39,7 +39,7 @@ def has_parts(weight: Tensor) -> bool:
 
 
 def is_packed(weight: Tensor) -> bool:
-    """Return whether kernels take weights, ``[O, K]``, as nibbles."""
+    """Return whether kernels read these weights, ``[O, K]``, as 4-bit values."""
     if has_parts(weight):
         return True
     return weight.type.name == "INT4" and weight.shape[1] <= LARGEST_SUM
@@ -66,7 +66,7 @@ def check_parts(call: Call) -> Rejection | None:
 def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     """Return the words of ``MULTIPLY`` for 4-bit weights, clamp and result.
 
-    The official kernel ignores the fused activation where there are scales of parts.
+    The official kernel ignores the fused activation if parts have scales.
     """
     weight, y = call.input(1), call.node.outputs[0]
     depth = weight.shape[1]

@@ -60,14 +60,14 @@ Weights = NDArray[np.int16]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """How sums become results; see ``instructions.conv_int16``.
+    """Scaling from sums to results; see ``instructions.conv_int16``.
 
     Attributes:
         multiplier: ``[O]``, int64 or float64.
-        first: shift to the right, ``[O]``, int64.
-        second: the one after it, ``[O]``, int64.
-        rounding: the kind.
-        bits: that sums may have with which this is exact.
+        first: first shift to the right, ``[O]``, int64.
+        second: second shift to the right, ``[O]``, int64.
+        rounding: kind of rounding.
+        bits: largest number of bits of a sum for which the scaling is exact.
     """
 
     multiplier: Array
@@ -183,7 +183,10 @@ def weights_of(call: Call) -> Weights:
 
 
 def _groups(call: Call) -> int:
-    """Return how many channel groups become one matrix; 1 if each output reads its own channel."""
+    """Return the number of channel groups that become one matrix.
+
+    It is 1 if each output reads a separate channel.
+    """
     if call.name == "CONV_2D":
         return groups_of(call)
     if call.name == "DEPTHWISE_CONV_2D" and call.input(0).shape:
@@ -222,7 +225,7 @@ def check_conv(call: Call) -> Rejection | None:
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution, also one that has groups only since a resize."""
+    """Emit a convolution; it may have groups after a resize."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -286,7 +289,7 @@ def emit_product(
         product: the node's constants.
         windows: along height and width.
         channels: channels of the input.
-        is_depthwise: whether each output is of the channel of the same number.
+        is_depthwise: whether output number *c* reads channel number *c* alone.
     """
     x, y = call.input(0), call.output()
     results, outputs = math.prod(y.shape), len(product.weight)

@@ -23,16 +23,20 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 CACHED_BYTES = 24 * 1024
-"""Of matrix rows that are worked on at a time."""
+"""Number of bytes of matrix rows that are processed together."""
 
 ROWS = 14
-"""Matrix rows are worked on in multiples of this, which suits all micro-kernels."""
+"""Number of matrix rows that are processed together is a multiple of this, for all micro-kernels.
+"""
 
 TILE_PRODUCTS = 500_000
-"""Products of a tile: some 5 us at least, several times what it costs to hand one out."""
+"""Least number of products of a tile.
+
+They take at least 5 microseconds, several times the cost of passing a tile to a worker.
+"""
 
 RESULT_PRODUCTS = 50
-"""What a result costs beside its products, in products."""
+"""Cost of a result beside its products, in products."""
 
 
 def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
@@ -50,10 +54,10 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
     """Return the number of tiles of an operator, a multiple of the workers if possible.
 
     Args:
-        builder: knows the workers.
-        products: of two bytes each.
-        results: bytes of output, each of which costs as much as some products.
-        most: tiles.
+        builder: gives the number of workers.
+        products: number of products of two bytes.
+        results: number of bytes of output.
+        most: largest number of tiles.
     """
     workers = builder.workers
     if workers == 1:
@@ -64,12 +68,12 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
 
 @dataclass(frozen=True)
 class Rows:
-    """How windows become rows of a matrix.
+    """Division of a matrix whose rows are windows.
 
     Attributes:
         layout: see ``CONVOLVE``.
-        step: how many at a time.
-        memory: bytes of scratch memory that takes.
+        step: number of rows at a time.
+        memory: number of bytes of scratch memory.
     """
 
     layout: int
@@ -157,15 +161,15 @@ def pack_windows(
     is_transposed: bool = False,
     is_unsigned: bool = False,
 ) -> Memory:
-    """Return the record of how windows become rows.
+    """Return the record that describes how windows become rows.
 
     Args:
-        builder: keeps it.
-        channels: of the input.
+        builder: stores the record.
+        channels: number of channels of the input.
         windows: along height and width.
         product: the node's constants.
-        is_transposed: whether windows are those of the convolution from output to input.
-        is_unsigned: whether the input is unsigned already, in memory of the program's own.
+        is_transposed: whether the node is a transposed convolution.
+        is_unsigned: whether the input is uint8 in the program's scratch memory.
     """
     flip = 0 if is_unsigned else product.flip
     return pack_windows_record(
@@ -182,15 +186,15 @@ def pack_windows_record(
     *,
     is_transposed: bool = False,
 ) -> Memory:
-    """Return the record of how windows become rows; arguments as of :func:`pack_windows`.
+    """Return the record that describes how windows become rows.
 
     Args:
-        builder: keeps it.
-        channels: of the input.
+        builder: stores the record.
+        channels: number of channels of the input.
         windows: along height and width.
-        zero: what is around the image, as kernels see it.
-        flip: what is xored with the image.
-        is_transposed: whether windows are those of the convolution from output to input.
+        zero: value around the image, as kernels read it.
+        flip: number that kernels xor with values of the image.
+        is_transposed: whether the node is a transposed convolution.
     """
     down, across = windows
     depth = down.kernel * across.kernel * channels
@@ -214,11 +218,11 @@ def pack_matrix(
     """Return the record of a node's weights.
 
     Args:
-        builder: keeps it.
+        builder: stores the record.
         call: the node.
         product: its constants.
-        key: tells several forms for one node apart.
-        shift: added to results, for those that stay unsigned.
+        key: distinguishes several records of one node.
+        shift: added to results that stay unsigned.
     """
     return pack_matrices(builder, call, product, product.weight[None], key, shift)
 
@@ -234,12 +238,12 @@ def pack_matrices(
     """Return the records of a node's weights, one record for each matrix of a stack.
 
     Args:
-        builder: keeps them.
+        builder: stores the records.
         call: the node.
         product: its constants, of all outputs.
         stack: its weights, ``[G, O / G, K]``.
-        key: as of :func:`pack_matrix`.
-        shift: the same.
+        key: see :func:`pack_matrix`.
+        shift: see :func:`pack_matrix`.
     """
     name = (call.node.outputs[0], key, shift, builder.exact)
     count, outputs, depth = stack.shape

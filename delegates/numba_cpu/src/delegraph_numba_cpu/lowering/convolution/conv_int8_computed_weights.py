@@ -10,7 +10,7 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 MATRIX_BYTES = 8 * len(instructions.MATRIX.names)
 
 BYTES_A_TILE = 20_000
-"""Of matrices that are packed, some microseconds."""
+"""Number of bytes of matrices that a tile packs, in some microseconds."""
 
 
 def emit_packed(

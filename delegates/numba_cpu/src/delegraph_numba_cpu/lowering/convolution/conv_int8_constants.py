@@ -38,7 +38,10 @@ CLAIMED_ROLES = {
     "INT8": (("weights", ("INT8", "INT4")), ("bias", ("INT32",))),
     "UINT8": (("bias", ("INT32",)),),
 }
-"""What is claimed of weights and bias, by the input's type; the kit has no models of INT2."""
+"""Claimed types of weights and bias, by the input's type.
+
+INT2 is computed but not claimed, since the conformance kit has no models of it.
+"""
 
 WEIGHT_TYPES = {"INT8": ("INT8", "INT4", "INT2"), "UINT8": ("UINT8",)}
 
@@ -54,14 +57,14 @@ class Product:
     """Constants of a node's products: weights, bias, scaling, zero points and limits.
 
     Attributes:
-        weight: zero point removed, ``[O, K]``.
-        bias: with what the input's zero point adds, ``[O]``, int64.
+        weight: weights without their zero point, ``[O, K]``.
+        bias: sum of the bias and the input zero point's part of the products, ``[O]``, int64.
         scaling: of the accumulators.
         zero_point: of the output, as stored.
         low: smallest stored result.
         high: largest stored result.
-        flip: 128 when the input is int8, which kernels see as uint8; else 0.
-        zero: the input's zero point as kernels see it.
+        flip: 128 for an int8 input, which kernels read as uint8; else 0.
+        zero: the input's zero point as kernels read it.
     """
 
     weight: Integers
@@ -108,13 +111,13 @@ class Product:
 
     @cached_property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Factor, rounding term and bias of each channel; constant channels have factor 0.
+        """Factor, rounding term and bias of each channel.
 
-        Constant channels have the same result at both ends, and a factor below 1: with a larger
-        one the core's integers may wrap around in between.
-
-        Pruned channels keep weights of zero, a tiny scale and a bias of 30 bits: too many for
-        float64, but there is only one result they can have.
+        A *constant channel* has the same result at both ends of its range. It gets factor 0, or one
+        below 1: with a larger factor the core's integers may wrap around between the ends. Pruned
+        channels are of this kind. They have weights of zero, a tiny scale, and a bias of 30 bits,
+        for
+        which float64 has too few bits.
         """
         scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
         if fits.all():
@@ -134,27 +137,28 @@ class Product:
 
     @cached_property
     def _rounds_exactly(self) -> NDArray[np.bool_]:
-        """Whether one float64 product is exact for each channel, ``[O]``."""
+        """Whether one product in float64 gives exact results, for each channel, ``[O]``."""
         rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
         return rough if rough.all() else self._is_exact(self._largest)
 
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-        """Return for which channels arithmetic is exact with accumulators up to *largest*.
+        """Return, for each channel, whether results are exact with accumulators up to *largest*.
 
-        A product and its half have as many bits as fit, or are so large that results saturate.
+        A product and its half fit into the bits of a float64, or are so large that results
+        saturate.
         """
         reach = self._reach(largest)
         limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Upper bound of accumulators and of scaled accumulators, ``[O]``."""
+        """Return upper bounds of accumulators and of scaled accumulators, ``[O]``."""
         bounds = largest + np.abs(self.bias)
         return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
 
     @cached_property
     def _needs_care(self) -> bool:
-        """Whether a product in float64 may be lifted to the next integer."""
+        """Whether float64 may round a product up to the next integer."""
         factor, _, _bias = self.factors
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
@@ -194,9 +198,10 @@ class Product:
         """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
-            exact: whether float32 is to be told apart from exact results; see ``NEAR``.
-            shift: added to results, for those that stay unsigned.
-            outputs: which, if not all.
+            exact: whether kernels must recognize results for which float32 is not exact; see
+                ``NEAR``.
+            shift: added to results that stay unsigned.
+            outputs: indices of the outputs; None for all.
             byte_shift: see ``CpuLevel``.
         """
         factor, half, bias = (row[outputs] for row in self.factors)
@@ -262,7 +267,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return which input the data is, or the bias."""
+    """Return the index of the node's data input, or of its bias."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 

@@ -59,7 +59,7 @@ def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def summands_of(weight: Integers) -> int:
-    """Return of how many signed bytes the weights are sums."""
+    """Return the number of signed bytes whose sum is a weight."""
     low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
     return max(1, -(-high // 127), -(low // 128))
 

@@ -27,9 +27,11 @@ def check_images(call: Call) -> Rejection | None:
 
 
 def groups_of(call: Call) -> int:
-    """Return the number of channel groups of a CONV_2D; 1 while shapes are unknown."""
+    """Return the number of channel groups of a CONV_2D; 1 for unknown or wrong shapes."""
     x, weight = call.input(0), call.input(1)
-    return x.shape[3] // weight.shape[3] if x.shape else 1
+    if len(x.shape) != 4 or len(weight.shape) != 4 or not weight.shape[3]:
+        return 1
+    return x.shape[3] // weight.shape[3]
 
 
 def check_one_group(call: Call) -> Rejection | None:
@@ -52,7 +54,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
     """Return the windows of a convolution along height and width.
 
     Raises:
-        OperatorError: images turned out to be such that :func:`check_images` rejects them.
+        OperatorError: :func:`check_images` rejects the shapes, which are known only now.
     """
     found = check_images(call)
     if found is not None:

@@ -28,7 +28,7 @@ from delegraph_numba_cpu.lowering.registry import Call, Operator, register_varia
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
 SLOWER = 8
-"""How much longer a multiply-add of a depthwise convolution takes than one of a matrix product."""
+"""Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
 
 
 def check_f32(call: Call) -> Rejection | None:
@@ -117,10 +117,10 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a hybrid depthwise convolution: rounded activations times dequantized weights.
+    """Emit a hybrid depthwise convolution: quantized activations times dequantized weights.
 
-    Products of integers and scales round a little otherwise than sums that are scaled at the end.
-    A border of zeros is right, as zero points are in the values already.
+    The official kernel multiplies integers and scales each product, which rounds differently from
+    one scaling of the sum. Padding with zeros is right, since the zero points are already removed.
     """
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):

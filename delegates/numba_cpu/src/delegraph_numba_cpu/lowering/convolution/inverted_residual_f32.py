@@ -1,8 +1,8 @@
-"""Fuses expand, depthwise and project to one step whose intermediate rows stay in the cache.
+"""Fuses expand, depthwise and project into one step whose intermediate rows stay in the cache.
 
-The expanded image of an inverted residual is the largest of its network. By strips of output rows,
-only the few expanded rows that the depthwise windows look at exist at a time, in a ring. A
-depthwise convolution with the convolution of single pixels after it is the same without expanding.
+The expanded image of an inverted residual is the largest image of its network. A ring buffer
+holds only the few expanded rows that the depthwise windows of a strip read. A depthwise
+convolution with the 1 x 1 convolution after it is fused in the same way, without expanding.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_PIXELS = 56
-"""Output pixels that are done together, about."""
+"""Approximate number of output pixels that are computed together."""
 
 HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
-"""Share of expanded rows that tiles may compute twice, by the bytes of the expanded image: what
-leaves the cache costs more than what is done again."""
+"""Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
+
+A large image leaves the cache, which costs more than computing rows twice.
+"""
 
 SMALL_HALO = 0.15
-"""The same, for more tiles than there are workers."""
+"""Largest share of rows computed twice with more tiles than workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,10 @@ class Chain:
     """Consecutive layers, each read only by the next one.
 
     Attributes:
-        expand: makes the rows of the ring; None when the input's rows are copied.
-        depthwise: reads the ring.
-        project: a convolution of single pixels.
-        residual: what is added to its result.
+        expand: computes the rows of the ring buffer; None if the input's rows are copied.
+        depthwise: reads the ring buffer.
+        project: a 1 x 1 convolution.
+        residual: the ADD after it.
     """
 
     expand: Layer | None
@@ -135,10 +137,10 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
 
 
 def _pixel(channels: int) -> int:
-    """Return the bytes from a pixel to the next: an odd number of cache lines.
+    """Return the distance between pixels in bytes, which is an odd number of cache lines.
 
-    A register of channels is read from many pixels in turn. If their distance were a multiple of
-    a large power of two, they would all compete for the same few places of the cache.
+    A register of channels is read from many pixels in turn. With a distance that is a multiple of a
+    large power of two, they would compete for the same few sets of the cache.
     """
     return (4 * channels + 63) // 64 * 64 | 64
 
@@ -183,7 +185,7 @@ def _depthwise_words(
 def _expand_words(
     chain: Chain, over: Windows, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    """Return the words of the convolution that fills the ring, or of the copy in its place."""
+    """Return the words of the convolution, or of the copy, that fills the ring buffer."""
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)

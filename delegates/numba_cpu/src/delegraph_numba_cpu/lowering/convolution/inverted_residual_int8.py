@@ -28,13 +28,13 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_ROWS = 14
-"""Rows of a strip: with fewer, what is computed twice at its edges costs more than it saves."""
+"""Least number of rows of a strip: with fewer, computing rows at its edges twice costs too much."""
 
 KEPT_BYTES = 512 * 1024
-"""Of rows between two convolutions: they must stay in the cache."""
+"""Largest number of bytes of rows between two convolutions, which must stay in the cache."""
 
 MOST_TOGETHER = 16
-"""Rows that are multiplied together."""
+"""Largest number of rows that are multiplied together."""
 
 HEIGHT, TILE_HEIGHT = 7, 16
 """Rows of the largest micro-kernel; those of other levels divide work just as well. And those of
@@ -51,8 +51,8 @@ class Chain:
 
     Attributes:
         first: any convolution, or None.
-        depthwise: of one output for each channel.
-        last: a convolution of single pixels.
+        depthwise: a depthwise convolution with one output per channel.
+        last: a 1 x 1 convolution.
     """
 
     first: Call | None
@@ -61,7 +61,7 @@ class Chain:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Fuse a depthwise convolution with the 1 x 1 one after it, and the one before if it fits."""
+    """Fuse a depthwise convolution, the 1 x 1 one after it, and the one before if it fits."""
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]
     if names not in (["CONV_2D", *_TAIL], _TAIL):
@@ -79,7 +79,7 @@ _TAIL = ["DEPTHWISE_CONV_2D", "CONV_2D"]
 
 
 def _chain_from(partition: Partition, position: int) -> list[int]:
-    """Return a convolution of bytes and up to two more nodes, as many as a strip may have."""
+    """Return an 8-bit convolution and up to two nodes after it, as candidates for a strip."""
     calls, members = partition.calls, [position]
     name = calls[position].name
     if name not in _TAIL or calls[position].input(0).type.name not in TYPES:
@@ -149,7 +149,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
 def _first_words(
     chain: Chain, builder: ProgramBuilder, shift: int, width: int
 ) -> tuple[dict[str, Any], int, int]:
-    """Return the words of the first convolution, the input's index, and bytes of memory."""
+    """Return the words of the first convolution, the input's index, and the bytes of memory."""
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")
         return dict.fromkeys(words, 0), chain.depthwise.input(0).index, 0
@@ -165,7 +165,7 @@ def _first_words(
 
 
 def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
-    """Return into how many tiles the rows are split."""
+    """Return the number of tiles into which the rows are split."""
     x, y = chain.depthwise.input(0), chain.depthwise.output()
     products = math.prod(y.shape[:3]) * chain.last.input(1).data.size
     if chain.first is not None:
@@ -175,7 +175,7 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
 
 
 def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
-    """Return how many rows are multiplied at once, such that micro-kernels are fully used.
+    """Return the number of rows to multiply together, such that micro-kernels are fully used.
 
     >>> _rows_together(17, 512, False), _rows_together(17, 512, True)
     (2, 11)
@@ -185,7 +185,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return how busy micro-kernels are."""
+        """Return the share of a micro-kernel's rows that is used."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

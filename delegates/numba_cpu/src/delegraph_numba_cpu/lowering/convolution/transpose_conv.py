@@ -71,9 +71,9 @@ class Phase:
 
     Attributes:
         first: the first output.
-        taps: the kernel's positions that reach these outputs, in the order of the inputs.
-        window: over the inputs from *skipped* on.
-        skipped: inputs in front that no window reaches.
+        taps: kernel positions that contribute to these outputs, in the order of the inputs.
+        window: geometry over the inputs from number *skipped* on.
+        skipped: number of first inputs that no window reads.
     """
 
     first: int

@@ -31,7 +31,7 @@ COMPARISONS = {
     "GREATER": ("LESS", True),
     "GREATER_EQUAL": ("LESS_EQUAL", True),
 }
-"""What a comparison is computed by, and whether its operands change places."""
+"""Operator name to the kernel's operation, and whether the operands are exchanged."""
 
 
 def check_comparison(call: Call) -> Rejection | None:

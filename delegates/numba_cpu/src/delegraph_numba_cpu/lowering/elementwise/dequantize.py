@@ -34,7 +34,10 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_dequantize(call: Call) -> Rejection | None:
-    """Reject all but integers with positive scales and float16 into float32; no constants."""
+    """Return a rejection unless integers with positive scales, or float16, become float32.
+
+    Constants are rejected, too, since the core dequantizes them once.
+    """
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):
         return Rejection("constant", expected="a computed input", tensor=x.index)

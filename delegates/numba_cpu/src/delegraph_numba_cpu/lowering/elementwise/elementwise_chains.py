@@ -32,13 +32,16 @@ from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 Place = Memory | Address
 
 LENGTH = 1024
-"""Elements that go through all steps at a time, about; several such vectors fit the L1 cache."""
+"""Approximate number of elements that go through all steps at a time.
+
+Several vectors of this length fit into the L1 cache.
+"""
 
 LONGEST = 4096
-"""The same at most, where it must be a multiple of what a source's repetition asks for."""
+"""Largest number of elements at a time, if it must be a multiple of a source's period."""
 
 TILE_COST = 20_000
-"""Nanoseconds of work, about, from which another worker is worth waking."""
+"""Approximate nanoseconds of work for which waking another worker pays."""
 
 _SLOW = {
     **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
@@ -47,18 +50,18 @@ _SLOW = {
     Operation.SINE: 2.0,
     **dict.fromkeys((Operation.ELU, Operation.GELU, Operation.GELU_BY_TANH), 1.5),
 }
-"""Nanoseconds an element, where that is much more than those of the others."""
+"""Nanoseconds per element of the operations that are much slower than the others."""
 
 _QUICK = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a tensor is repeated to the shape of another.
+    """Repetition of a tensor to the shape of another.
 
     Attributes:
-        shape: of the other, in as few dimensions as possible.
-        strides: how many elements apart neighbours are, 0 where they are the same one.
+        shape: shape of the other tensor, in as few dimensions as possible.
+        strides: distance of neighbours in elements, by dimension; 0 where an element is repeated.
     """
 
     shape: tuple[int, ...]
@@ -75,7 +78,7 @@ class Geometry:
 
     @property
     def period(self) -> int:
-        """After how many elements a periodic tensor begins again."""
+        """Number of elements after which a periodic tensor starts again."""
         return self.shape[1] if len(self.shape) == 2 else 1
 
 

@@ -59,7 +59,7 @@ FUNCTIONS = {
 }
 
 FUSED = ("ADD", "SUB", "MUL", "DIV")
-"""Operators with an activation of their own; their results are finite, too."""
+"""Operators with a fused activation; their results are finite, too."""
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
 """Adds a node's steps to a chain, given its operands; returns the operand of its results."""

@@ -60,7 +60,7 @@ def _has_powers_of_two(call: Call) -> bool:
 
 
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
-    """Emit the computation of some elements; of all, where operands have different shapes."""
+    """Emit the computation of a range of elements, or of all if operands have different shapes."""
     y = call.output()
     tensors = call.input(0), call.input(1)
     if stop - start == math.prod(y.shape):
@@ -81,7 +81,8 @@ def _product(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 Scale = Callable[[Chain, int, Tensor, float], int]
-"""Adds the step that brings an operand, of a tensor, to a scale."""
+"""Adds the step that converts an operand, which is a tensor, to a scale; returns the new operand.
+"""
 
 
 def _sum(scaled: Scale, call: Call, chain: Chain, operands: Sequence[int]) -> int:

@@ -27,7 +27,7 @@ _EITHER = (
 )
 
 LARGEST_RANK_OF_QUOTIENTS = 4
-"""Of more dimensions the kit has no models with constant divisors, by which to claim them."""
+"""Largest rank that is claimed: the conformance kit has no larger models with constant divisors."""
 
 
 def check_division(call: Call) -> Rejection | None:

@@ -113,7 +113,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     """Return the parameters of a formula whose results are *wanted*; None if none is found.
 
-    Without *exact* it need not be tried: it is what real arithmetic rounds to.
+    Without *exact*, the formula of real arithmetic is returned untried.
     """
     if call.name not in (*SUMS, PRODUCT):
         return None
@@ -160,10 +160,10 @@ def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.f
 
 
 LARGEST = 2.0**30
-"""What the kernel cuts to integers must be below this."""
+"""Upper bound of the real results that the kernel truncates to integers."""
 
 _HARD = 256
-"""Pairs kept of those that a formula gets wrong: others are tried on these before all."""
+"""Number of wrong pairs of a formula that are kept; the next formulas are tried on these first."""
 
 
 def _sum(

@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 TWO_OVER_PI = Fraction(
     0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E0, 1 << 320
 )
-"""2 / pi to 320 bits: enough for the largest float32, of 128 before the point."""
+"""2 / pi to 320 bits, which suffices for the largest float32 with its 128 integer bits."""
 
 BITS = 26, 28, 53
-"""Significant bits of the parts, or one more: products of 24 bits with the first two are exact."""
+"""Significant bits of the parts.
+
+Products of the first two parts with 24 bits are exact.
+"""
 
 
 @cache
 def quarter_turns() -> NDArray[np.float64]:
-    """Return how many quarters of a turn the last bit of float32 is, modulo 4, by exponent.
+    """Return the number of quarter turns, modulo 4, of the last bit of a float32, by its exponent.
 
     Returns:
-        ``[256, 3], float64``: sums of three. Infinity and NaN have zeros. Read-only.
+        ``[256, 3], float64``: three parts whose sum is the number. Rows of infinity and NaN are
+        zeros. Read-only.
     """
     table = np.array([_parts(exponent) for exponent in range(255)] + [[0.0] * len(BITS)])
     table.flags.writeable = False
@@ -39,7 +43,7 @@ def _parts(exponent: int) -> list[float]:
 
 
 def _cut(number: Fraction, bits: int) -> float:
-    """Return the first *bits* bits of a number, which must not be negative."""
+    """Return a number truncated to its first *bits* bits; it must not be negative."""
     if not number:
         return 0.0
     unit = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length() - bits)

@@ -35,13 +35,16 @@ QUANTIZE = {
 }
 
 QUANTIZE_LANES = 8
-"""Elements that the official vector loop handles at a time; it divides what is left over."""
+"""Number of elements that the official vector loop processes at a time."""
 
 FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Reject all but float32 into 8 and 16 bits, with positive scales and one zero point."""
+    """Return a rejection unless float32 is quantized to 8 or 16 bits.
+
+    Scales must be positive, and all zero points equal.
+    """
     y = call.output()
     if y.type.name not in QUANTIZE:
         expected = " or ".join(QUANTIZE)
@@ -156,7 +159,7 @@ REQUANTIZED = {
     "UINT8": ("INT8", "UINT8"),
     "INT16": ("INT8", "INT16", "INT32"),
 }
-"""Types to which QUANTIZE of integers is claimed, by that of the input."""
+"""Input type to the output types that are claimed for integers."""
 
 _quantize = Operator(
     check_quantize,

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 
 WORK_A_TILE = 1 << 15
-"""Elements read, some microseconds of pooling."""
+"""Number of elements that a tile reads, in some microseconds."""
 
 AVERAGE = {
     "FLOAT32": instructions.MEAN_F32, "INT8": instructions.MEAN_S8, "UINT8": instructions.MEAN_U8,

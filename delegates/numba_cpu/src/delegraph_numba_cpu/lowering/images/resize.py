@@ -33,7 +33,7 @@ TYPES = ("FLOAT32", "INT8", "UINT8")
 BLOCKS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_U8}
 
 WORK_A_TILE = 1 << 14
-"""Output elements, some microseconds."""
+"""Number of output elements of a tile, which take some microseconds."""
 
 
 def check_bilinear(call: Call) -> Rejection | None:
@@ -79,7 +79,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the words of the mixed positions, for positions *step* bytes apart in the input."""
+    """Return the table of each output's two mixed positions, *step* bytes apart in the input."""
     table = np.empty((len(taps.low), TAP_WORDS), np.int64)
     share: NDArray[Any] = taps.share
     if share.dtype == np.float32:

@@ -14,14 +14,14 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:
-    """Return a rejection of a fused activation, and of other nodes that are no pure move."""
+    """Return a rejection of a fused activation, and of nodes that :func:`check_moved` rejects."""
     if call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)
 
 
 def lower_concatenation(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each input to its place; uint8 inputs of another scale use a table."""
+    """Emit a move of each input to its place; a table converts uint8 inputs of another scale."""
     y = Part.of(builder, call.output())
     axis = normalized_axis(int(call.options.axis), y.array.ndim)
     lead = (slice(None),) * axis
@@ -43,7 +43,7 @@ def _differs(x: Tensor, y: Tensor) -> bool:
 
 
 def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: int) -> None:
-    """Emit the look-up of an input's values in terms of the output's scale."""
+    """Emit the conversion of an input's values to the output's scale, by a table."""
     if not part.array.size:
         return
     table = requantisation_table(x, call.output())

@@ -21,7 +21,7 @@ POSITIONS = ("INT16", "INT32", "INT64")
 
 
 def check_positions(call: Call) -> Rejection | None:
-    """Return a rejection unless the node is a pure move to integer positions."""
+    """Return a rejection unless the node only moves elements, to integer positions."""
     found = check_moved(call, parameters=(1,), inputs=2, may_be_computed=True)
     if found is not None:
         return found
@@ -29,6 +29,20 @@ def check_positions(call: Call) -> Rejection | None:
     if positions.sparsity is not None:
         return Rejection("sparse", expected="dense positions", tensor=positions.index)
     return check_type(positions, *POSITIONS)
+
+
+def check_gather(call: Call) -> Rejection | None:
+    """Return the rejection of :func:`check_positions`.
+
+    Raises:
+        OperatorError: a constant position outside the input, which the core reports at invoke.
+    """
+    found = check_positions(call)
+    x, positions = call.input(0), call.input(1)
+    if found is None and positions.is_constant and x.shape:
+        axis = normalized_axis(int(call.options.axis), len(x.shape))
+        check_bounds(positions.data, x.shape[axis])
+    return found
 
 
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
@@ -64,8 +78,16 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_gather_nd(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_positions`, or one of tuples that are too long."""
-    return first_rejection(check_positions(call), check_tuples(call))
+    """Return the rejection of :func:`check_positions`, or one of tuples that are too long.
+
+    Raises:
+        OperatorError: a constant position outside the input, which the core reports at invoke.
+    """
+    found = first_rejection(check_positions(call), check_tuples(call))
+    positions = call.input(1)
+    if found is None and positions.is_constant:
+        row_numbers(positions.data, call.input(0).shape[: positions.shape[-1]])
+    return found
 
 
 def check_tuples(call: Call) -> Rejection | None:
@@ -103,7 +125,7 @@ def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
 
 register(
     {
-        "GATHER": Operator(check_positions, lower_gather, WITH_HALVES, FEATURES),
+        "GATHER": Operator(check_gather, lower_gather, WITH_HALVES, FEATURES),
         "GATHER_ND": Operator(check_gather_nd, lower_gather_nd, WITH_HALVES, FEATURES),
     }
 )

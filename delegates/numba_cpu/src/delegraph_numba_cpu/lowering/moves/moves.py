@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import DTypeLike, NDArray
 
 from delegraph import Tensor
@@ -22,12 +23,13 @@ from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
 BYTES_A_TILE = 1 << 16
-"""A few microseconds of copying: parts smaller than that cost more than they gain."""
+"""Number of bytes of a tile, which take a few microseconds; smaller tiles cost more than they gain.
+"""
 
 TILES_A_WORKER = 4
 
 SQUARE_ROWS = 64
-"""Rows that are transposed together: a cache line of bytes."""
+"""Number of rows that are transposed together: a cache line of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,13 @@ class Part:
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
         """Return the whole of a tensor."""
-        array = np.empty(tensor.shape, tensor.dtype)  # never touched, so it costs no memory
+        array = _placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
         """Return a part of scratch memory with the given shape and dtype."""
-        array = np.empty(shape, dtype)
+        array = _placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
     def seen(self, array: NDArray[Any]) -> Part:
@@ -67,6 +69,13 @@ class Part:
     def start(self) -> Address:
         """Address of the first element."""
         return self.memory + (_address(self.array) - self.origin)
+
+
+def _placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array without memory of its own; its elements must not be accessed."""
+    element = np.empty((), dtype)
+    strides = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return as_strided(element, shape, strides)
 
 
 def _address(array: NDArray[Any]) -> int:
@@ -145,12 +154,13 @@ def gather(
     Args:
         call: the node.
         builder: of the program.
-        places: for each position of a tuple, how many there are, and the bytes between them.
-        tuples: that each slice has, one for each run.
-        run: bytes of each.
-        slices: of the input that have the same tuples.
-        slabs: how many times *slices* follow one another, each time with other tuples.
-        slab: bytes from a slice to the next.
+        places: for each element of a tuple, the number of positions of its axis, and the bytes
+            between them.
+        tuples: number of tuples per slice, one for each run.
+        run: number of bytes of a run.
+        slices: number of slices of the input that share the same tuples.
+        slabs: number of groups of *slices*, each with other tuples.
+        slab: number of bytes between slices.
     """
     rows = slabs * slices * tuples
     if not rows:
@@ -220,8 +230,8 @@ def nest_of(
 ) -> tuple[list[Loop], int]:
     """Return the fewest loops over all elements, and the number of bytes moved at each step.
 
-    The target is walked in the order of its addresses. Where the innermost loop jumps in the
-    source, the loop round it is the one that does not, so that the kernel can transpose.
+    The loops follow the target in the order of its addresses. If the innermost loop jumps in the
+    source, the loop around it does not jump, so that the kernel can transpose.
 
     >>> nest_of((2, 3, 4), (48, 16, 4), (48, 16, 4), 4)
     ([Loop(steps=24, source=4, target=4)], 4)
@@ -258,7 +268,7 @@ def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, ru
         builder: of the program.
         outer: ``[A]``.
         inner: ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``.
-        run: bytes of each.
+        run: number of bytes of a run.
     """
     rows = len(outer) * len(inner)
     if not rows or not run:

@@ -13,16 +13,16 @@ NUMBERS = ("FLOAT32", "INT8", "UINT8", "INT16", "INT32", "INT64")
 WITH_HALVES = (*NUMBERS, "BOOL", "FLOAT16", "BFLOAT16")
 
 TYPES = (*WITH_HALVES, "UINT16", "UINT32", "UINT64")
-"""Types whose elements have 1, 2, 4 or 8 bytes: a move needs to know no more of them.
+"""Types whose elements have 1, 2, 4 or 8 bytes; a move depends on nothing else.
 
-The official kernels of some operators take fewer; claims name those.
+The official kernels of some operators accept fewer types; claims name those.
 """
 
 FEATURES = ("empty", "many-dims", "scalar", "extreme-values", "broadcast")
-"""What a move may also meet."""
+"""Features of models that every move supports."""
 
 FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", "TRANSPOSE")
-"""Operators that Delegraph computes once, while preparing, when it knows their inputs by then."""
+"""Operators that Delegraph computes once, in prepare, if it knows their inputs by then."""
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
@@ -41,9 +41,9 @@ def check_moved(
 
     Args:
         call: the node.
-        parameters: positions of inputs that say what is moved where, and are no data.
+        parameters: positions of the inputs that are parameters of the move, such as axes.
         inputs: how many inputs there must be; None for any number.
-        may_be_computed: whether parameters need not be known.
+        may_be_computed: whether parameters may be computed by other nodes.
     """
     node, tensors = call.node, call.context.tensors
     if inputs is not None and len(node.inputs) != inputs:
@@ -79,8 +79,8 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
 def _known_tensors(call: Call) -> frozenset[int]:
     """Return the tensors that follow from shapes and constants, which the host computes.
 
-    A delegate that took such nodes would hide from the others what they prepare with, and make
-    tensors dynamic.
+    If a delegate took such a node, the host would not know the value while it prepares other
+    nodes, and would make their outputs dynamic.
     """
     context = call.context
     known: set[int] = set()

@@ -32,10 +32,10 @@ def lower_pad(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _pads(call: Call) -> list[tuple[int, int]]:
-    """Padding before and after the input along each axis.
+    """Return the padding before and after the input along each axis.
 
     Raises:
-        OperatorError: less than nothing, or it is not what the output has more than the input.
+        OperatorError: a padding is negative, or contradicts the output's shape.
     """
     flat = integers(call.input(1))
     pads = list(zip(flat[::2], flat[1::2], strict=True))
@@ -60,7 +60,7 @@ def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
         return
     depth = max((axis + 1 for axis, pad in enumerate(pads) if any(pad)), default=1)
     mode = "symmetric" if int(call.options.mode) == 1 else "reflect"
-    strides = np.empty(x.shape, x.dtype).strides
+    strides = Part.of(builder, x).array.strides
     places = [
         np.pad(np.arange(size), pad, mode=mode) * stride  # type: ignore[call-overload]  # a str
         for size, pad, stride in zip(x.shape[:depth], pads, strides, strict=False)

@@ -40,7 +40,7 @@ def _phases(call: Call, image: Part, batches: Part) -> list[tuple[Part, Part]]:
     Pixel ``p`` of an axis is position ``q`` of phase ``f``: ``p = q * block + f - before``.
 
     Raises:
-        OperatorError: the output does not have the size that blocks and paddings ask for.
+        OperatorError: the output's shape contradicts block sizes and paddings.
     """
     blocks, around = integers(call.input(1)), integers(call.input(2))
     shape, before = batches.array.shape, around[::2]

@@ -16,7 +16,7 @@ def lower_tile(call: Call, builder: ProgramBuilder) -> None:
     """Emit a copy to the output as ``[m0, d0, m1, d1, ...]``, the same input for all m.
 
     Raises:
-        OperatorError: the output does not have the input so many times.
+        OperatorError: the output's shape contradicts the multiples.
     """
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     times, shape = integers(call.input(1)), x.array.shape

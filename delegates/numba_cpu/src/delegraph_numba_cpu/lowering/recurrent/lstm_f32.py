@@ -50,7 +50,7 @@ Floats = NDArray[np.float32]
 HYBRID_TYPES = ("FLOAT32", "INT8")
 
 DEEPEST = 1 << 16
-"""Products of bytes whose sums have 32 bits."""
+"""Largest number of products of two bytes whose sum 32 bits hold."""
 
 _ACTIVATIONS = {
     ActivationFunctionType.RELU: instructions.RELU,
@@ -62,7 +62,7 @@ _ACTIVATIONS = {
 
 
 def check(call: Call) -> Rejection | None:
-    """Return a rejection unless matrices are all float or all int8, with an activation."""
+    """Return a rejection unless matrices are all float or all int8, and there is an activation."""
     rejection = _check_hybrid(call) if _is_hybrid(call) else check_layer(call, "FLOAT32")
     if rejection is None and call.options.fused_activation_function not in _ACTIVATIONS:
         actual = ActivationFunctionType(call.options.fused_activation_function).name
@@ -71,10 +71,10 @@ def check(call: Call) -> Rejection | None:
 
 
 def _check_normalised_gates(call: Call) -> Rejection | None:
-    """Reject layers that normalise a gate whose cells all have the same weights.
+    """Return a rejection of layer normalization for a gate whose cells all have equal weights.
 
-    Such a gate has the same value in each cell, but for a peephole's part. Normalisation divides
-    the rounding of its mean by ``sqrt(1e-8)``: the results depend on each last bit before.
+    All cells of such a gate have nearly the same value. Normalization divides the rounding error of
+    its mean by ``sqrt(1e-8)``, so that results depend on the last bit of each value.
     """
     if call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS) is None:
         return None
@@ -88,7 +88,7 @@ def _check_normalised_gates(call: Call) -> Rejection | None:
 
 
 def _are_cells_alike(*matrices: Tensor) -> bool:
-    """Whether all of several cells have the same weights."""
+    """Return whether all cells of a gate have equal weights."""
     return matrices[0].shape[:1] != (1,) and all(map(_are_rows_equal, matrices))
 
 
@@ -197,9 +197,9 @@ class FloatLstm(LstmLayer):
     """The constants of a layer of floats in the form of the kernels.
 
     Attributes:
-        is_hybrid: whether matrices are of bytes.
+        is_hybrid: whether matrices are int8.
         lanes: float32 values of a vector.
-        zero: what quantised activations of 0 are, as kernels multiply them.
+        zero: stored value of a quantized activation of 0.
     """
 
     is_hybrid: bool
@@ -219,7 +219,7 @@ class FloatLstm(LstmLayer):
         return 4 * (cells + outputs + STRIP) + padded(max(cells, outputs), DEPTH) + STRIP
 
     def input_weights(self) -> NDArray[Any]:
-        """Return the factors of the input, ``[width, I]``."""
+        """Return the weights of the input, ``[width, I]``."""
         return self._stacked([tensor.data for tensor in self.tensors.input_weights])
 
     def input_bias(self) -> Floats:
@@ -252,7 +252,7 @@ class FloatLstm(LstmLayer):
         }
 
     def _recurrent(self) -> NDArray[Any]:
-        """Return the factors of the output state, ``[width, O]``."""
+        """Return the weights of the output state, ``[width, O]``."""
         weights = (tensor.data for tensor in self.tensors.recurrent_weights)
         return self._stacked([np.diag(each) if each.ndim == 1 else each for each in weights])
 
@@ -296,7 +296,7 @@ def strip_headers(weights: NDArray[np.int8], scales: Floats, zero: int) -> NDArr
     Args:
         weights: ``[O, K]``.
         scales: of each output, ``[O]``.
-        zero: what activations of 0 are, as kernels multiply them.
+        zero: stored value of a quantized activation of 0.
     """
     sums = weights.sum(axis=1, dtype=np.int32)
     rows: dict[str, NDArray[Any]] = {

@@ -38,12 +38,12 @@ from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 TYPES = ("INT8", "INT16", "INT32")
 
 INTERMEDIATES = 5
-"""Scales of the gates before normalisation, and of what is projected."""
+"""Number of intermediate tensors: four gates before normalization, and the hidden state."""
 
 _ACC_BYTES = 4 * STRIP * ROWS
 _GATE_BITS = 3  # gates are Q3.12
 _WORK_A_TILE = 1 << 19
-"""Products, some microseconds."""
+"""Number of products of a tile, which take some microseconds."""
 
 
 def check(call: Call) -> Rejection | None:
@@ -122,9 +122,9 @@ class IntegerLstm(LstmLayer):
     Attributes:
         x: input.
         y: output.
-        intermediates: scales of the gates before normalisation, and of what is projected.
-        options: clips.
-        unsigned: what kernels add to int8 before they multiply them.
+        intermediates: scales of the gates before normalization, and of the hidden state.
+        options: clipping ranges.
+        unsigned: number that kernels add to int8 values before they multiply them.
     """
 
     x: Tensor
@@ -172,11 +172,11 @@ class IntegerLstm(LstmLayer):
         return float(np.float32(cell * weights.scale / scale))
 
     def input_weights(self) -> NDArray[np.int8]:
-        """Return the factors of the input, strip by strip."""
+        """Return the weights of the input, strip by strip."""
         return byte_strips(_stacked(self.tensors.input_weights))
 
     def recurrent_weights(self) -> NDArray[np.int8]:
-        """Return the factors of the output state, strip by strip."""
+        """Return the weights of the output state, strip by strip."""
         return byte_strips(_stacked(self.tensors.recurrent_weights))
 
     def input_bias(self) -> NDArray[np.int32]:
@@ -215,8 +215,10 @@ class IntegerLstm(LstmLayer):
     def _peephole_rows(self, over: Sequences) -> NDArray[np.int16]:
         """Return the peephole weights of each cell, ``[gates - 1, batch, cells]``.
 
-        The official kernel takes the length of the output state for that of the cell state, see
-        ``delegraph.kernels.recurrent.lstm_integer_cell``: where it is less, some cells have none.
+        The official kernel reads as many weights as the output state has values, see
+        ``delegraph.kernels.recurrent.lstm_integer_cell``. If the cell state is longer, the last
+        cells
+        get no weights.
         """
         rows = []
         for tensor in self.tensors.peephole:

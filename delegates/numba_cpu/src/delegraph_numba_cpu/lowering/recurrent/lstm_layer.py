@@ -78,7 +78,7 @@ class LstmLayer:
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
-"""Returns the constants of a program that are a part of a layer: its name, and what makes it."""
+"""Returns the constant of a name in the program; computes it by a function if it is new."""
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
@@ -94,10 +94,10 @@ class Sequences:
         source: tensor of the input.
         target: tensor of the output.
         batch: number of sequences.
-        steps: their length.
+        steps: number of time steps of a sequence.
         inputs: length of the input's last axis.
         outputs: length of the output's last axis.
-        is_time_major: whether the first axis is time; so it is for one step without such an axis.
+        is_time_major: whether the first axis is time, or there is one step without a time axis.
     """
 
     source: int
@@ -127,8 +127,8 @@ class Sequences:
         """Return the kernel's words for the positions of steps and sequences.
 
         Args:
-            gates_bytes: of all gates of a step.
-            output_bytes: of a row of the output.
+            gates_bytes: number of bytes of all gates of a step.
+            output_bytes: number of bytes of a row of the output.
         """
         gates_step, gates_batch = self._strides(gates_bytes)
         target_step, target_batch = self._strides(output_bytes)
@@ -163,10 +163,10 @@ def emit_steps(
         block: the kernel.
         layer: the layer.
         over: its sequences.
-        gates: what the inputs add to the gates.
-        itemsizes: bytes of a gate's value, and of one of the output.
-        scratch_bytes: memory that a worker needs.
-        words: the rest of the block's.
+        gates: memory of the input's part of the gates.
+        itemsizes: number of bytes of a gate's value and of an output value.
+        scratch_bytes: number of scratch bytes per worker.
+        words: the other words of the instruction.
     """
     gate_bytes, output_bytes = itemsizes
     builder.emit(

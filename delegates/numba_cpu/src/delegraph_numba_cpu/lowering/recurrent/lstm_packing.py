@@ -12,10 +12,10 @@ STRIP = 64
 """Columns of a strip."""
 
 BLOCK = 16
-"""Columns that every gate has a multiple of."""
+"""Number of columns of a gate is a multiple of this."""
 
 DEPTH = 8
-"""Rows of a strip are a multiple of these."""
+"""Number of rows of a strip is a multiple of this."""
 
 
 def padded(count: int, unit: int) -> int:
@@ -34,10 +34,7 @@ def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32]:
-    """Return ``[O, K]`` as ``[O / width, K, width]``, columns of zeros added.
-
-    Kernels read whole strips of bytes, several of these.
-    """
+    """Return ``[O, K]`` as ``[O / width, K, width]``, with columns of zeros added."""
     missing = padded(len(weights), STRIP) - len(weights)
     whole = np.pad(weights, [(0, missing), (0, 0)])
     return np.ascontiguousarray(whole.reshape(-1, width, whole.shape[1]).swapaxes(1, 2))

@@ -94,7 +94,7 @@ def _products(call: Call, builder: ProgramBuilder, batch: int) -> Memory:
 INTEGER_TYPES = ("INT8", "INT16", "INT32")
 
 WORK_A_TILE = 1 << 16
-"""Products, some microseconds."""
+"""Number of products of a tile, which take some microseconds."""
 
 
 def check_layer(call: Call) -> Rejection | None:

@@ -55,7 +55,7 @@ def emit_rows(
         builder: gets the call.
         block: the kernel.
         replaceable: see :class:`~delegraph_numba_cpu.program.program.Row`.
-        words: of the block, but for those that say where the rows are.
+        words: words of the instruction, except those for the addresses of rows.
     """
     shape = call.output().shape
     size = math.prod(shape)

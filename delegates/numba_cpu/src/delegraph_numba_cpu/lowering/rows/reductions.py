@@ -25,13 +25,16 @@ PRODUCT_TYPES = ("FLOAT32", "INT32")
 FEATURES = ("empty", "many-dims", "scalar")
 
 WORK_A_TILE = 1 << 15
-"""Elements read, some microseconds."""
+"""Number of elements that a tile reads, in some microseconds."""
 
 _SPATIAL_LANES = 16
-"""Channels that the official mean over height and width rounds in another way than the rest."""
+"""Number of channels that the official mean over height and width processes at a time.
+
+It rounds the remaining channels differently.
+"""
 
 _MASKS = {"INT8": -1, "UINT8": 255}
-"""What makes of a byte, extended by copies of its sign, its value."""
+"""Mask that turns a sign-extended byte into its value, by type."""
 
 
 def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | None:
@@ -82,10 +85,9 @@ class Axes:
         kept = [i for i in range(rank) if i not in axes]
         part = Part.of(builder, x)
         view = part.array.transpose(*kept, *axes)
-        source = builder.scratch(x.bytes)
-        order = np.empty(view.shape, x.dtype)
-        move(builder, part.seen(view), Part(source, order, order.__array_interface__["data"][0]))
-        return cls(x, source, math.prod(shape[i] for i in kept), length, 1)
+        target = Part.scratch(builder, view.shape, x.dtype)
+        move(builder, part.seen(view), target)
+        return cls(x, target.memory, math.prod(shape[i] for i in kept), length, 1)
 
     @property
     def count(self) -> int:
@@ -100,7 +102,7 @@ class Axes:
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a kernel call whose tiles share *tasks* tasks."""
+        """Emit a kernel call whose tiles divide *tasks* tasks among them."""
         work = self.count * self.length
         builder.emit(
             block,
@@ -198,8 +200,8 @@ def lower_mean(call: Call, builder: ProgramBuilder) -> None:
     """Emit a mean over axes; means of 8-bit values are scaled in fixed point.
 
     Source:
-        As ``delegraph.arithmetic.quantized_reductions``, with the arithmetic of its own that the
-        mean over height and width of images has.
+        See ``delegraph.arithmetic.quantized_reductions``; the mean over height and width of images
+        has a different arithmetic.
     """
     axes, y = Axes.of(call, builder), call.output()
     if not axes.count:

@@ -26,10 +26,10 @@ from delegraph_numba_cpu.lowering.rows.last_axis import (
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 LEAST_SCALE = 2.0**-31
-"""A share of 1 over such a scale is too large for int32."""
+"""Smallest output scale: divided by a smaller one, a probability of 1 exceeds int32."""
 
 INT16_RANK = 4
-"""Dimensions of int16 that the official kernel takes."""
+"""Largest rank of INT16 tensors that the official kernel accepts."""
 
 JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
@@ -64,7 +64,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Return a rejection of scales whose results overflow, as processors then differ."""
+    """Return a rejection of scales for which results overflow, since processors differ then."""
     if not np.isfinite(exponentials(scale, float(beta))).all():
         return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
     if not output_scale > LEAST_SCALE:

@@ -1,0 +1,134 @@
+"""What a delegate keeps in the model file itself, as it keeps other content in its cache.
+
+``delegraph compile`` writes it; :mod:`delegraph.graph.model_entries` says where it is in the file.
+Whoever writes the file decides what is in it, so a delegate checks all of it before use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING
+
+from delegraph.errors import ArgumentError
+from delegraph.graph.model_entries import ALIGNMENT
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from delegraph.graph.model import Model
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class ModelEntries:
+    """The entries of one delegate in a model file.
+
+    Args:
+        model: the model.
+        namespace: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
+        written: takes new entries while the model is compiled ahead of time; None otherwise.
+
+    Attributes:
+        is_writing: whether the model is being compiled, so that content given to :meth:`keep`
+            comes into the file.
+
+    Raises:
+        ArgumentError: the namespace has other characters or is too long.
+    """
+
+    def __init__(
+        self, model: Model, namespace: str, written: MutableMapping[str, bytes] | None
+    ) -> None:
+        self._namespace = _checked("namespace", namespace)
+        self._content, self._written = model.content, written
+        places = {} if model.entries is None else model.entries.places
+        own = (name for name in places if name.startswith(f"{namespace}/"))
+        self._places = {name.rpartition("-")[0]: (name, *places[name]) for name in own}
+        self.is_writing = written is not None
+
+    def __bool__(self) -> bool:
+        """Whether there are entries of the delegate, of any version, or some may be written."""
+        return self.is_writing or bool(self.versions)
+
+    @property
+    def versions(self) -> frozenset[str]:
+        """Versions of which there are entries of the delegate."""
+        return frozenset(name.split("/")[1] for name in self._places if name.count("/") == 2)
+
+    def map(self, version: str, key: str) -> memoryview | None:
+        """Return the content for *key* as read-only memory, at a multiple of 64; None for none.
+
+        It is the mapped file where that is possible, so it is read when it is used. It may hold
+        anything: check all of it. While a model is compiled there is no content.
+
+        Args:
+            version: see :meth:`keep`.
+            key: see :meth:`keep`.
+        """
+        _, content = self._found(version, key)
+        if content is None:
+            return None
+        if content.__array_interface__["data"][0] % ALIGNMENT:
+            from delegraph.memory import aligned_buffer  # here: for models in memory
+
+            copied = aligned_buffer(len(content))
+            copied[:] = content
+            return copied.data.toreadonly()
+        return content.data
+
+    def read(self, version: str, key: str) -> bytes | None:
+        """Return the content for *key*, or None if there is none or it is damaged.
+
+        That finds damage, and no malice: who writes the file writes the digest.
+
+        Args:
+            version: see :meth:`keep`.
+            key: see :meth:`keep`.
+        """
+        name, found = self._found(version, key)
+        content = None if found is None else found.tobytes()
+        return content if content is not None and name.endswith(_digest(content)) else None
+
+    def keep(self, version: str, key: str, content: bytes) -> bool:
+        """Put content into the file that is written, and return whether one is.
+
+        Args:
+            version: all that the content depends on besides *key*, such as the versions of the
+                delegate and its engine, the same on every machine; up to 100 letters, digits,
+                ``.``, ``_``, ``-``.
+            key: what the content depends on, ``DelegateContext.model_digest`` among it.
+            content: the content.
+        """
+        if self._written is None:
+            return False
+        self._written[f"{self._start(version, key)}-{_digest(content)}"] = content
+        return True
+
+    def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
+        """Name and bytes of the entry for *key*."""
+        start = self._start(version, key)
+        if self.is_writing or start not in self._places:
+            return "", None
+        name, place, length = self._places[start]
+        return name, self._content[place : place + length]
+
+    def _start(self, version: str, key: str) -> str:
+        """How the name of the entry for *key* begins; the digest of its content follows."""
+        digest = _digest(key.encode())[:32]
+        return f"{self._namespace}/{_checked('version', version)}/{digest}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _checked(what: str, name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ArgumentError(
+            f"the {what} of entries in a model is {name!r}, expected up to 100 letters, digits, "
+            "'.', '_' or '-', the first of them a letter or digit"
+        )
+    return name

@@ -1,0 +1,127 @@
+"""Files of models, mapped into memory: parts of them are views that copy nothing."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from delegraph.errors import ArgumentError, MalformedModelError, SectionError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.bundles.bundle import Bundle
+    from delegraph.bundles.opening import Chain
+
+
+class MappedFile(mmap.mmap):
+    """The memory of a mapped file.
+
+    Attributes:
+        path: absolute path of the file.
+        status: status of the file when it was mapped.
+    """
+
+    path: str | bytes
+    status: os.stat_result
+
+
+def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+    """Return the content of a file, ``[bytes], uint8``, read-only.
+
+    Raises:
+        OSError: the file cannot be opened.
+        MalformedModelError: it is empty.
+    """
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise MalformedModelError(f"{os.fspath(path)!r} is empty")
+        mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped.status = os.fstat(file.fileno())
+        mapped.path = os.path.abspath(path)
+    return np.frombuffer(mapped, np.uint8)
+
+
+def mapped_file(content: NDArray[Any]) -> MappedFile | None:
+    """Return the mapped file that holds *content* or has it as a part; None for other memory."""
+    base: Any = content
+    while isinstance(base, np.ndarray):
+        base = base.base
+    memory = getattr(base, "obj", None)  # of a memoryview, as NumPy makes one
+    return memory if isinstance(memory, MappedFile) else None
+
+
+def is_unchanged(content: NDArray[np.uint8]) -> bool:
+    """Whether a model's content is still what was loaded; a mapped file may be written in place."""
+    file = mapped_file(content)
+    if file is None:
+        return True
+    before = file.status
+    try:
+        now = os.stat(file.path)
+    except OSError:
+        return True  # removed, which leaves the mapped memory as it is
+    if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
+        return True  # replaced, likewise
+    times = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return times == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
+
+
+def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
+    """Return the bundle at an address; None for a model or another file.
+
+    Raises:
+        ModelError: as of :func:`~delegraph.graph.loader.load_model`.
+    """
+    from delegraph.bundles.opening import find_bundle  # here: most files are models
+
+    content, _, sections = mapped_address(path)
+    try:
+        return find_bundle(content, sections)
+    except (MalformedModelError, SectionError) as error:
+        raise type(error)(f"{os.fspath(path)}: {error}") from error
+
+
+def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) -> Chain:
+    """Return the bundles that hold the model of an address; empty for a file that is a model.
+
+    Args:
+        path: path of a file, or ``FILE#SECTION``.
+        memory_limit: bytes that may be inflated; None for what suits the file.
+
+    Raises:
+        ModelError: as of :func:`~delegraph.graph.loader.load_model`.
+    """
+    from delegraph.bundles.opening import find_model  # here: most files are models
+
+    content, _, sections = mapped_address(path)
+    return find_model(content, sections, memory_limit).chain
+
+
+def mapped_address(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], str, str | None]:
+    """Return the content of an address's file, the file's path, and the address's sections.
+
+    Args:
+        path: path of a file, or ``FILE#SECTION``.
+
+    Raises:
+        ArgumentError: the file cannot be opened.
+        MalformedModelError: it is empty.
+    """
+    file, sections = os.fspath(path), None
+    if "#" in file:
+        from delegraph.bundles.opening import split_address  # here: most files are models
+
+        file, sections = split_address(file)
+    try:
+        return map_file(file), file, sections
+    except OSError as error:
+        reason = error.strerror or error
+        if os.path.isdir(file):
+            from delegraph.graph.other_formats import other_folder
+
+            reason = other_folder(file)
+        raise ArgumentError(f"Could not open '{file}': {reason}") from error

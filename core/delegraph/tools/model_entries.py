@@ -1,0 +1,165 @@
+"""Puts what delegates keep into a model file: ``delegraph compile`` for delegates with kernels.
+
+The delegate is applied and prepared as when the model runs, once for each level of processor and
+number of threads. The nodes stay in the file as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph.delegation.delegate import Delegate
+from delegraph.errors import PluginOptionError
+from delegraph.graph.associated_files import AssociatedFiles, with_associated_files
+from delegraph.graph.model import Model
+from delegraph.graph.model_entries import with_entries
+from delegraph.json_records import JsonRecord
+from delegraph.plugins import creation
+from delegraph.plugins.options import make_options, options_text
+from delegraph.plugins.plugin_set import Offer
+from delegraph.runtime.delegates.defaults import added_to
+from delegraph.runtime.interpreter import Interpreter
+from delegraph.runtime.op_resolver import OpResolverType
+from delegraph.runtime.session import Session
+from delegraph.tools.explanation import Explanation, explain
+from delegraph.tools.progress import Progress
+
+_LEVEL = "cpu"
+"""Option of a delegate that names a level of processors."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntries(JsonRecord):
+    """What a delegate has put into a model file for one level and number of threads.
+
+    Attributes:
+        delegate: the delegate with its options, in the command line's syntax.
+        provider: the distribution that provides it, with its version.
+        threads: threads of the interpreter; None for its default on the machine that compiled.
+        entries: number of entries, without those that it shares with the ones before.
+        size: their bytes.
+    """
+
+    delegate: str
+    provider: str
+    threads: int | None
+    entries: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """A delegate that keeps entries in model files, with one set of options.
+
+    Attributes:
+        offer: the plugin's offer of the delegate.
+        options: its options.
+    """
+
+    offer: Offer
+    options: object
+
+    @property
+    def address(self) -> str:
+        """The delegate with its options, in the command line's syntax."""
+        spec = self.offer.spec
+        text = "" if self.options is None else options_text(spec, self.options)
+        return f"{spec.name}:{text}" if text else spec.name
+
+    def delegate(self) -> Delegate:
+        """Return a new delegate that writes entries."""
+        spec = self.offer.spec
+        assert spec.load_compiling is not None  # what makes it a keeper
+        compiling = dataclasses.replace(spec, load=spec.load_compiling)
+        return creation.make_delegate(compiling, self.options, self.offer.plugin)
+
+
+def keepers(offer: Offer, options: object, levels: Sequence[str]) -> list[Keeper]:
+    """Return a keeper for each level of processors.
+
+    Args:
+        offer: the plugin's offer of the delegate.
+        options: the delegate's options.
+        levels: values of its option ``cpu``; empty for what *options* say.
+
+    Raises:
+        PluginOptionError: the delegate has no such option, or another has the value.
+    """
+    if not levels:
+        return [Keeper(offer, options)]
+    fields = dataclasses.asdict(options) if dataclasses.is_dataclass(options) else {}  # type: ignore[arg-type]  # an instance
+    if _LEVEL not in fields:
+        raise PluginOptionError(f"delegate {offer.spec.name!r} has no option {_LEVEL!r} for levels")
+    spec = offer.spec
+    return [Keeper(offer, make_options(spec, {**fields, _LEVEL: level})) for level in levels]
+
+
+def with_kept(
+    model: Model,
+    keeping: Sequence[Keeper],
+    threads: Sequence[int],
+    progress: Progress,
+    arguments: Mapping[str, Any],
+) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
+    """Return the bytes of a model file with what delegates keep, which that is, and the placement.
+
+    Entries that the file has already stay, except those of the same delegates' other versions.
+
+    Args:
+        model: the model.
+        keeping: the delegates.
+        threads: numbers of threads; empty for the interpreter's default.
+        progress: is called before each delegate prepares the model.
+        arguments: ``placement`` and ``limits`` of ``Interpreter``.
+
+    Raises:
+        DelegraphError: the model cannot be loaded or allocated, or a delegate fails.
+    """
+    content = model.content[: AssociatedFiles(model.content).model_bytes].tobytes()
+    written: dict[str, bytes] = {}
+    found: list[KeptEntries] = []
+    numbers: Sequence[int | None] = threads or [None]
+    turns = [(keeper, number) for keeper in keeping for number in numbers]
+    for turn, (keeper, number) in enumerate(turns):
+        progress(f"compiling for {keeper.address}", turn, len(turns))
+        new: dict[str, bytes] = {}
+        with Interpreter(
+            model_content=content, num_threads=number, delegates=[], **arguments
+        ) as interpreter:
+            session, delegate = interpreter.session, keeper.delegate()
+            session.calls.run("compile_model", _apply, session, delegate, new)
+            interpreter.allocate_tensors()
+            explanation = explain(interpreter)
+        added = [len(new[name]) for name in new.keys() - written.keys()]
+        plugin = keeper.offer.plugin
+        provider = f"{plugin.distribution} {plugin.version}".strip()
+        found.append(KeptEntries(keeper.address, provider, number, len(added), sum(added)))
+        written.update(new)
+    entries = {**dict(_remaining(model, written)), **written}
+    file = with_entries(content, entries) if entries else content
+    return with_associated_files(file, model.content), tuple(found), explanation
+
+
+def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> None:
+    for subgraph in session.subgraphs:
+        subgraph.context.write_entries(written)
+    session.apply_all(added_to([delegate], session, OpResolverType.AUTO))
+
+
+def _remaining(model: Model, written: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """Yield the entries of a file that stay beside new ones."""
+    namespaces = {name.split("/")[0]: name.split("/")[1] for name in written}
+    keys = set(map(_key, written))
+    places = {} if model.entries is None else model.entries.places
+    for name, (place, length) in places.items():
+        namespace, version, *_ = *name.split("/"), ""
+        if namespaces.get(namespace, version) == version and _key(name) not in keys:
+            yield name, model.content[place : place + length].tobytes()
+
+
+def _key(name: str) -> str:
+    """Name of an entry without the digest of its content."""
+    return name.rpartition("-")[0]

@@ -1,0 +1,60 @@
+"""The delegate that ``delegraph compile`` applies: it writes programs, and runs none.
+
+What is written depends on the level by its name and properties alone, so programs of all levels are
+made on any machine, without the level's kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from delegraph import DelegateContext, Node, SimpleDelegateKernelInterface
+from delegraph.errors import DelegateError
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
+from delegraph_numba_cpu.kept.program_file import IS_USABLE
+from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.library.kernel_library import Library
+
+
+class ProgramCompiler(NumbaCpuDelegate):
+    """Claims nodes and makes programs, of any level."""
+
+    def chosen_level(self) -> CpuLevel:
+        """Return the level of the option ``cpu``; for ``auto``, that of this processor."""
+        name = self.options.cpu
+        return level_named(name) if name == "auto" else LEVELS[name]
+
+    def wants_programs(self) -> bool:
+        """Return True, as the user asks for them."""
+        return IS_USABLE
+
+    def open_library(self) -> Library:
+        """Return kernels that are only named."""
+        return NamedKernels(self.level)
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return _Unrunnable(self)
+
+
+class NamedKernels(Library):
+    """Stands in for the kernels of a level; none of them has an address."""
+
+    def __init__(self, level: CpuLevel) -> None:
+        self.level = level
+
+    def address(self, family: str, kernel: str) -> int:
+        """Return 0."""
+        return 0
+
+    def load(self, families: Iterable[str], *_: Any, **__: Any) -> None:
+        """Do nothing."""
+
+
+class _Unrunnable(NumbaCpuKernel):
+    def eval(self, context: DelegateContext, node: Node) -> None:
+        raise DelegateError("it is compiled ahead of time and not run", phase="eval")
+
+    def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
+        return None
