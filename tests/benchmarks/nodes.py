@@ -20,6 +20,7 @@ from pathlib import Path
 from framework import chain_model, core, created_and_allocated, official, ready
 
 from delegraph import Interpreter
+from delegraph.graph import parse_model
 
 SIDES = ("official", "core", "numba_cpu")
 
@@ -66,6 +67,8 @@ def measure_nodes(length: int, rounds: int) -> None:
         "core": lambda: core(content),
         "numba_cpu": lambda: Interpreter(model_content=content, delegates=["numba_cpu"]),
     }
+    loads = {"official": sides["official"], "core": lambda: parse_model(content)}
+    report(f"load, {length} ADD / Interpreter()", best_times(loads, rounds), "s")
     made = {side: lambda make=make: created_and_allocated(make()) for side, make in sides.items()}
     report(f"create + allocate, {length} ADD", best_times(made, rounds), "s")
     runs = {side: ready(make()) for side, make in sides.items()}

@@ -13,9 +13,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import chain, count
-from operator import attrgetter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +29,7 @@ from delegraph.graph.model import (
     Model,
     OperatorSpec,
     Signature,
+    Specs,
     SubgraphSpec,
     TensorSpec,
 )
@@ -42,7 +41,7 @@ from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
 from delegraph.schema.options import OPTIONS_OF_OPERATOR
 from delegraph.schema.read_limit import ReadLimit
 from delegraph.schema.reader import FILE_IDENTIFIER, read_model
-from delegraph.schema.table import Table
+from delegraph.schema.table import Columns, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +54,9 @@ logger = Logger(__name__)
 SCHEMA_VERSION = 3
 
 _SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
+_BYTES_PER_OBJECT = 50
+"""Bytes that a file without constants has for each Python object that is made of it."""
+
 _OPERAND_BYTES = 200
 """Bytes that each input or output of an operator takes in memory until the model is prepared.
 
@@ -142,7 +144,7 @@ def _parsed(
     memory_limit: int | None,
     weights: Weights | None,
 ) -> Model:
-    with collector_paused():
+    with collector_paused(lasting=len(content) // _BYTES_PER_OBJECT):
         limit = ReadLimit(len(content), memory_limit)
         entries = _entries(content)
         model = content if entries is None else content[: entries.model_bytes]
@@ -166,7 +168,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
     """Read the flatbuffer records of a file; errors name the format if it is not TFLite."""
     try:
-        return read_model(content, table_limit, limit)
+        return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:
         from delegraph.graph.other_formats import other_format
 
@@ -212,9 +214,8 @@ def _model(
     )
 
 
-_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None, bool]
-"""Name, builtin code, version and options table of an operator code; whether the table has a fused
-activation function."""
+_OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
+"""Name, builtin code, version and options table of an operator code."""
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
@@ -229,13 +230,12 @@ def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
             "Registration failed."
         ) from error
     if builtin is not BuiltinOperator.CUSTOM:
-        table = OPTIONS_OF_OPERATOR.get(builtin)
-        return builtin.name, builtin, record.version, table, hasattr(table, _ACTIVATION)
+        return builtin.name, builtin, record.version, OPTIONS_OF_OPERATOR.get(builtin)
     if record.custom_code is None:
         raise MalformedModelError(
             f"operator code {index}: Operator with CUSTOM builtin_code has no custom_code."
         )
-    return record.custom_code, builtin, record.version, None, False
+    return record.custom_code, builtin, record.version, None
 
 
 def _subgraph(
@@ -251,76 +251,77 @@ def _subgraph(
     where = f"of subgraph {index}"
     copies.limit.take_objects(len(record.tensors), _TENSOR_BYTES, f"tensors {where}")
     copies.limit.take_objects(len(record.operators or ()), _OPERATOR_BYTES, f"operators {where}")
-    loader = TensorLoader(index, record.tensors, buffers, external, copies)
-    tensors: tuple[TensorSpec, ...] = loader.load()
+    tensors: Sequence[TensorSpec] = ()
+    if record.tensors:
+        records_of_tensors = Columns.of(record.tensors)
+        tensors = TensorLoader(index, records_of_tensors, buffers, external, copies).load()
     inputs, outputs = record.inputs or (), record.outputs or ()
     require_tensors(inputs, len(tensors), f"subgraph {index} inputs")
     require_tensors(outputs, len(tensors), f"subgraph {index} outputs")
-    operands = _require_operators(record.operators or (), len(codes), len(tensors), index)
-    copies.limit.take_objects(operands, _OPERAND_BYTES, f"operands {where}")
-    options = [o.custom_options for o in record.operators or () if o.custom_options is not None]
-    copies.limit.take(sum(map(len, options)), f"subgraph {index}: custom options")
-    operators = _operators(record.operators or (), codes)
+    operators: Sequence[OperatorSpec] = ()
+    if record.operators:
+        records = Columns.of(record.operators)
+        operands = _require_operators(records, len(codes), len(tensors), index)
+        copies.limit.take_objects(operands, _OPERAND_BYTES, f"operands {where}")
+        custom_options = records.columns[_CUSTOM_OPTIONS]
+        size = sum(len(options) for options in custom_options if options is not None)
+        copies.limit.take(size, f"subgraph {index}: custom options")
+        operators = _operators(records, codes)
     return SubgraphSpec(index, record.name or "", tensors, operators, inputs, outputs)
 
 
 def _require_operators(
-    records: Sequence[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
+    records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
     """Return how many operands all operators have; raise unless these and their codes exist."""
-    opcodes = list(map(attrgetter("opcode_index"), records))
-    if max(opcodes, default=-1) >= num_codes:
+    opcodes = records.columns[_OPCODE_INDEX]
+    if max(opcodes) >= num_codes:
         index = next(i for i, opcode in enumerate(opcodes) if opcode >= num_codes)
         raise MalformedModelError(
             f"subgraph {subgraph} operator {index}: Missing registration for opcode_index "
             f"{opcodes[index]}; the model has {num_codes} operator codes"
         )
-    columns = (map(attrgetter(name), records) for name in _TENSOR_LISTS)
+    columns = [records.columns[number] for number in _TENSOR_LISTS]
     indices = list(chain.from_iterable(filter(None, chain.from_iterable(columns))))
     if indices and (min(indices) < -1 or max(indices) >= num_tensors):
-        lists = list(chain.from_iterable(map(attrgetter(*_TENSOR_LISTS), records)))
-        for position, tensors in enumerate(lists):
-            where = f"subgraph {subgraph} operator {position // 3}"
-            require_tensors(tensors or (), num_tensors, where)
+        for position, lists in enumerate(zip(*columns, strict=True)):
+            where = f"subgraph {subgraph} operator {position}"
+            for tensors in lists:
+                require_tensors(tensors or (), num_tensors, where)
     return len(indices)
 
 
-_TENSOR_LISTS = ("inputs", "outputs", "intermediates")
+_FIELDS = tables.Operator.__match_args__
+_TENSOR_LISTS = tuple(map(_FIELDS.index, ("inputs", "outputs", "intermediates")))
+_OPCODE_INDEX, _CUSTOM_OPTIONS = map(_FIELDS.index, ("opcode_index", "custom_options"))
 
 
 def _operators(
-    records: Sequence[tables.Operator], codes: Sequence[_OperatorType]
-) -> tuple[OperatorSpec, ...]:
+    records: Columns[tables.Operator], codes: Sequence[_OperatorType]
+) -> Specs[OperatorSpec]:
     """Return the specs of operators whose codes exist; each field of all is made at once."""
-    if not records:
-        return ()
-    opcodes, inputs, outputs, first, custom, _, _, intermediates, _, _, second, _ = zip(
-        *records, strict=True
-    )
-    names, builtins, versions, expected, have_activation = zip(
-        *map(codes.__getitem__, opcodes), strict=True
-    )
-    has_second = any(given is not None for given in second)
-    chosen = map(_either, first, second) if has_second else first
+    opcodes, *lists, first, custom, _, _, intermediates, _, _, second, _ = records.columns
+    lists = [[each or () for each in some] for some in (*lists, intermediates)]
+    chosen = first if second.count(None) == len(second) else list(map(_either, first, second))
+    each_code = (map(each.__getitem__, opcodes) for each in zip(*codes, strict=True))
+    names, builtins, versions, expected = each_code
     options = [  # the official runtime ignores options of another operator, too
         given if type(given) is table else None
         for given, table in zip(chosen, expected, strict=True)
     ]
-    if any(have_activation):
-        options = [
-            _with_known_activation(given) if has_activation and given is not None else given
-            for given, has_activation in zip(options, have_activation, strict=True)
-        ]
-    lists = ([each or () for each in some] for some in (inputs, outputs, intermediates))
-    rows = zip(count(), names, builtins, versions, *lists, options, custom)
-    return tuple(map(partial(tuple.__new__, OperatorSpec), rows))
+    distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are one object
+    known = {key: _with_known_activation(given) for key, given in distinct.items()}
+    if any(known[key] is not given for key, given in distinct.items()):
+        options = [known[id(given)] for given in options]
+    columns = list(names), list(builtins), list(versions), *lists, options, custom
+    return Specs(OperatorSpec, columns)
 
 
 def _either(options: Table | None, options_2: Table | None) -> Table | None:
     return options_2 if options is None else options
 
 
-_ACTIVATION = "fused_activation_function"
+_ACTIVATION, _NO_ACTIVATION = "fused_activation_function", ActivationFunctionType.NONE
 
 
 def _with_known_activation(options: Any) -> Any:
@@ -329,9 +330,9 @@ def _with_known_activation(options: Any) -> Any:
     Source:
         ConvertActivation, tflite/core/api/flatbuffer_conversions.cc.
     """
-    if isinstance(options.fused_activation_function, ActivationFunctionType):
+    if isinstance(getattr(options, _ACTIVATION, _NO_ACTIVATION), ActivationFunctionType):
         return options
-    return options.replace(**{_ACTIVATION: ActivationFunctionType.NONE})
+    return options.replace(**{_ACTIVATION: _NO_ACTIVATION})
 
 
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:

@@ -11,9 +11,11 @@ arrays have no truth value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import partial
+from itertools import compress, count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -164,16 +166,83 @@ class OperatorSpec(NamedTuple):
         return self.builtin_code == BuiltinOperator.CUSTOM
 
 
+Spec = TypeVar("Spec", bound=NamedTuple)
+
+
+class Specs(Sequence[Spec]):
+    """``TensorSpec`` or ``OperatorSpec`` objects by index, all made when one is first asked for.
+
+    A large model has ten thousands of both. To run it takes their fields; the declarations are for
+    delegates and tools, and take as long to make as the file takes to read.
+
+    Args:
+        kind: their class; its first field is the index.
+        columns: the values of each of the other fields, in order.
+
+    Attributes:
+        made: the declarations; None before one is asked for.
+    """
+
+    def __init__(self, kind: type[Spec], columns: Sequence[Sequence[Any]]) -> None:
+        self._kind = kind
+        self._columns = columns
+        self.made: tuple[Spec, ...] | None = None
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Return an iterator over the fields of each declaration; none is made."""
+        return zip(range(len(self)), *self._columns, strict=True)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a field, other than the index."""
+        return self._columns[self._kind._fields.index(name) - 1]
+
+    def _all(self) -> tuple[Spec, ...]:
+        made = self.made
+        if made is None:
+            made = self.made = tuple(map(partial(tuple.__new__, self._kind), self.rows()))
+        return made
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    @overload
+    def __getitem__(self, index: int) -> Spec: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Spec, ...]: ...
+    def __getitem__(self, index: int | slice) -> Spec | tuple[Spec, ...]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[Spec]:
+        return iter(self._all())
+
+
+def rows_of(specs: Sequence[Spec]) -> Iterator[tuple[Any, ...]]:
+    """Return an iterator over the fields of each declaration, in order."""
+    return specs.rows() if isinstance(specs, Specs) else iter(specs)
+
+
+def column_of(specs: Sequence[Spec], name: str) -> Sequence[Any]:
+    """Return the values that a field has in each declaration."""
+    if isinstance(specs, Specs):
+        return cast("Specs[Spec]", specs).column(name)
+    return [getattr(spec, name) for spec in specs]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphSpec:
     """A subgraph: tensors, and operators in topological order."""
 
     index: int
     name: str
-    tensors: tuple[TensorSpec, ...]
-    operators: tuple[OperatorSpec, ...]
+    tensors: Sequence[TensorSpec]
+    operators: Sequence[OperatorSpec]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+
+def variables_of(subgraph: SubgraphSpec) -> tuple[int, ...]:
+    """Return the indices of the tensors that keep their value between invokes."""
+    return tuple(compress(count(), column_of(subgraph.tensors, "is_variable")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

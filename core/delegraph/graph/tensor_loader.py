@@ -9,18 +9,18 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from itertools import compress, count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
-from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity, TensorSpec
+from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity, Specs, TensorSpec
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.read_limit import ReadLimit
-from delegraph.schema.table import Table
+from delegraph.schema.table import Columns, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class TensorLoader:
     def __init__(
         self,
         subgraph: int,
-        records: Sequence[tables.Tensor],
+        records: Columns[tables.Tensor],
         buffers: Sequence[tables.Buffer],
         external: Mapping[int, NDArray[np.uint8]],
         copies: Copies,
@@ -93,27 +93,43 @@ class TensorLoader:
         self._buffers = buffers
         self._known_sizes: dict[tuple[TensorType, tuple[int, ...]], int] = {}
 
-    def load(self) -> tuple[TensorSpec, ...]:
+    def load(self) -> Specs[TensorSpec]:
         """Return the specs, in file order.
 
         Raises:
             MalformedModelError: a tensor cannot be used; the error names the first one.
         """
-        known, new = self._known_sizes, partial(tuple.__new__, TensorSpec)
-        specs = []
-        for index, record in enumerate(self._records):
-            (shape, kind, buffer, name, quantization, is_variable, _, signature, has_rank,
-             _, external_buffer) = record  # fmt: skip
-            if buffer or external_buffer or is_variable or quantization is not None:
-                specs.append(self._spec(index, record))
-                continue
-            shape = shape or ()  # as most tensors are: computed, of plain numbers
-            if (kind, shape) not in known:
-                self._required_bytes(index, kind, shape)
-            row = (index, name or "", kind, shape, signature or shape, None, False, None, None,
-                   has_rank, 0, external_buffer)  # fmt: skip
-            specs.append(new(row))
-        return tuple(specs)
+        (shapes, kinds, buffers, names, quantizations, are_variable, _, signatures, have_rank,
+         _, external_buffers) = self._records.columns  # fmt: skip
+        names = [name or "" for name in names]
+        shapes = [shape or () for shape in shapes]
+        signatures = [a or b for a, b in zip(signatures, shapes, strict=True)]
+        nothing = [None] * len(names)
+        each = names, kinds, shapes, signatures, nothing, are_variable, nothing, nothing, have_rank
+        columns = list(map(list, (*each, buffers, external_buffers)))  # right for computed tensors
+        special = set[int]().union(
+            *(
+                compress(count(), given)
+                for given in (buffers, external_buffers, are_variable, quantizations)
+            )
+        )
+        sorts = set(zip(kinds, shapes, strict=True))
+        if unsound := {sort for sort in sorts if not self._is_sound(*sort)}:
+            all_sorts = enumerate(zip(kinds, shapes, strict=True))
+            special.update(index for index, sort in all_sorts if sort in unsound)
+        for index in sorted(special):
+            _, *fields = self._spec(index, self._records[index])
+            for column, value in zip(columns, fields, strict=True):
+                column[index] = value
+        return Specs(TensorSpec, columns)
+
+    def _is_sound(self, kind: TensorType, shape: tuple[int, ...]) -> bool:
+        """Whether there can be tensors of this type and shape."""
+        try:
+            self._required_bytes(0, kind, shape)
+        except MalformedModelError:
+            return False
+        return True
 
     def _spec(self, index: int, record: tables.Tensor) -> TensorSpec:
         (shape, kind, buffer, name, quantization, is_variable, sparsity, signature, has_rank,

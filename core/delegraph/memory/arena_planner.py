@@ -238,6 +238,7 @@ class ArenaPlanner:
         inputs = set(graph.inputs)
         unshared = {*graph.outputs, *graph.variables, -1}
         looks_ahead = self._tighten or any(node.held for node in graph.nodes)
+        kinds = list(map(graph.tensor_kind, range(graph.num_tensors)))
         roots: set[int] = set()
         for position, node in enumerate(graph.nodes):
             inplace, outputs = node.inplace, node.outputs
@@ -255,8 +256,7 @@ class ArenaPlanner:
                     or tensor in kept
                 ):
                     continue
-                kind = graph.tensor_kind(tensor)
-                if kind is not _SHARED_ARENA and kind is not graph.tensor_kind(output):
+                if (kind := kinds[tensor]) is not _SHARED_ARENA and kind is not kinds[output]:
                     continue
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):

@@ -158,18 +158,11 @@ class Node:
     delegate: object | None = None
 
     @classmethod
-    def from_operator(cls, operator: OperatorSpec) -> Self:
-        """Return the node that the model declares as *operator*."""
-        custom = operator.custom_options
-        return cls(
-            operator.index,
-            operator.inputs,
-            operator.outputs,
-            operator.intermediates,
-            operator.options,
-            b"" if custom is None else custom.tobytes(),
-            operator.version,
-        )
+    def from_operator(cls, operator: OperatorSpec | tuple[Any, ...]) -> Self:
+        """Return the node that the model declares as *operator*, or by these fields of it."""
+        index, _, _, version, inputs, outputs, intermediates, options, custom = operator
+        given = b"" if custom is None else custom.tobytes()
+        return cls(index, inputs, outputs, intermediates, options, given, version)
 
 
 class Scratch(Protocol):

@@ -124,27 +124,27 @@ class Tensor:
         self.data_is_stale = False
 
     @classmethod
-    def from_spec(cls, spec: TensorSpec, data: NDArray[Any] | None) -> Self:
-        """Create the tensor that *spec* declares; *data* is its decoded constant, or None."""
+    def from_spec(cls, spec: TensorSpec | tuple[Any, ...], data: NDArray[Any] | None) -> Self:
+        """Create the tensor that *spec* declares; *data* is its decoded constant, or None.
+
+        Args:
+            spec: the declaration, or its fields.
+            data: see above.
+        """
+        tensor = cls.__new__(cls)  # what __init__ does, in half the time
+        (tensor.index, tensor.name, kind, tensor.shape, tensor.shape_signature, _, is_variable,
+         tensor.quantization, tensor.sparsity, tensor.has_rank, _, _) = spec  # fmt: skip
         if data is not None:
             allocation = _CONSTANT
-        elif spec.is_variable:
+        elif is_variable:
             allocation = _VARIABLE
         else:
-            allocation = _DYNAMIC if spec.type in OBJECT_TYPES else _ARENA
-        return cls(
-            spec.index,
-            spec.type,
-            spec.shape,
-            name=spec.name,
-            data=data,
-            allocation_type=allocation,
-            shape_signature=spec.shape_signature,
-            has_rank=spec.has_rank,
-            is_variable=spec.is_variable,
-            quantization=spec.quantization,
-            sparsity=spec.sparsity,
-        )
+            allocation = _DYNAMIC if kind in OBJECT_TYPES else _ARENA
+        tensor.type, tensor.dtype, tensor.is_variable = kind, NUMPY_DTYPES[kind], is_variable
+        tensor.data = data
+        tensor.allocation_type = tensor._static_allocation_type = allocation
+        tensor.delegate, tensor.buffer_handle, tensor.data_is_stale = None, -1, False
+        return tensor
 
     @property
     def is_constant(self) -> bool:

@@ -7,29 +7,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
+from delegraph.graph.model import TensorSpec, rows_of
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import SubgraphSpec, TensorSpec
+    from delegraph.graph.model import SubgraphSpec
 
 
 def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
     """Return the tensors of a subgraph in their first state, before allocation."""
     strings: dict[tuple[int, tuple[int, ...]], Any] = {}
-    return [_runtime_tensor(spec, strings) for spec in subgraph.tensors]
+    return [
+        Tensor.from_spec(row, None if row[_DATA] is None else _constant(row, strings))
+        for row in rows_of(subgraph.tensors)
+    ]
 
 
-def _runtime_tensor(spec: TensorSpec, strings: dict[tuple[int, tuple[int, ...]], Any]) -> Tensor:
-    """Create a tensor; STRING tensors of one buffer share the decoded strings."""
-    if spec.data is None:
-        return Tensor.from_spec(spec, None)
+_DATA = TensorSpec._fields.index("data")
+
+
+def _constant(row: tuple[Any, ...], strings: dict[tuple[int, tuple[int, ...]], Any]) -> Any:
+    """Return the array of a constant; STRING tensors of one buffer share the decoded strings."""
+    spec = TensorSpec._make(row)
     if spec.type is not TensorType.STRING:
-        return Tensor.from_spec(spec, constant_value(spec))
+        return constant_value(spec)
     key = spec.buffer, spec.shape
     if key not in strings:
         strings[key] = constant_value(spec)
-    return Tensor.from_spec(spec, strings[key])
+    return strings[key]
 
 
 def constant_value(spec: TensorSpec) -> Any:

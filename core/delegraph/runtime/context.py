@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from delegraph.errors import ArgumentError, DelegateError, OperatorError, StateError, in_words
 from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.graph.model import variables_of
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
@@ -129,7 +130,7 @@ class ModelContext:
         self.spec = spec
         self.inputs: Sequence[int] = spec.inputs
         self.outputs: Sequence[int] = spec.outputs
-        self.variables: Sequence[int] = tuple(t.index for t in spec.tensors if t.is_variable)
+        self.variables: Sequence[int] = variables_of(spec)
         self.subgraph_index = spec.index
 
     @property

@@ -29,7 +29,7 @@ from delegraph.runtime.op_resolver import (
 )
 from delegraph.runtime.options import InterpreterOptions, groups_of
 from delegraph.runtime.session import Session
-from delegraph.runtime.tensor_access import MemoryViews, read_tensor
+from delegraph.runtime.tensor_access import MemoryViews, bound_read, read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy
     from delegraph.runtime.signature_runner import SignatureRunner
     from delegraph.runtime.subgraph import Subgraph
+
+
+_FIRST = 0
+"""Index of the first subgraph; small integers are one object each."""
 
 
 class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, ClosedByWith):
@@ -180,10 +184,14 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             CallCancelledError: :meth:`cancel` was called meanwhile.
             TimeLimitError: it took more than ``limits.time``.
         """
-        if self._views.alive:
-            self._views.require_none()
         session = self._session or self.session
-        session.calls.run("invoke", session.subgraphs[0].invoke)
+        first = session.subgraphs[0]
+        call = first.bound_call
+        if call is not None and session.profile is None and not self._views.alive:
+            call()
+            return
+        self._views.require_none()
+        session.calls.run("invoke", first.invoke)
 
     def cancel(self) -> None:
         """Stop the call that runs; from another thread, from a signal handler, or from a kernel.
@@ -232,7 +240,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         """
         session = self._session or self.session
         write = session.writes.get(tensor_index) if type(tensor_index) is int else None
-        if write is None or not session.calls.run("set_tensor", write, value):
+        if write is None or not write(value):
             session.calls.run("set_tensor", session.write_first, tensor_index, value)
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
@@ -245,16 +253,17 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: another thread's call runs.
         """
         session = self._session or self.session
-        if session.calls.turn:
-            session.calls.check("get_tensor")
-        first = subgraph_index == 0 and type(subgraph_index) is int
-        subgraph = session.subgraphs[0] if first else session.subgraph(subgraph_index)
-        tensors = subgraph.tensors
-        is_plain = type(tensor_index) is int and 0 <= tensor_index < len(tensors)
-        tensor = tensors[tensor_index] if is_plain else tensor_at(tensors, tensor_index)
-        if tensor.data_is_stale:
-            subgraph.buffers.make_readable(tensor)
-        return read_tensor(tensor)
+        if subgraph_index is _FIRST and type(tensor_index) is int:
+            read = session.reads.get(tensor_index)
+            if read is not None and (value := read()) is not None:
+                return value
+        session.calls.check("get_tensor")
+        subgraph = session.subgraph(subgraph_index)
+        tensor = subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index)
+        value = read_tensor(tensor)
+        if subgraph is session.subgraphs[0] and tensor.index in subgraph.outputs:
+            session.reads[tensor.index] = bound_read(tensor, session.calls)
+        return value
 
     def tensor(self, tensor_index: int) -> Callable[[], Any]:
         """Return a function that gives a writable view of a tensor, without a copy.

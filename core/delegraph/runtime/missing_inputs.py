@@ -1,4 +1,4 @@
-"""Finds node inputs that never get a value, as in damaged models."""
+"""Finds node inputs that never get a value, and operands that contradict each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from delegraph.errors import NodeError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.model import OperatorSpec, SubgraphSpec
+from delegraph.graph.model import OperatorSpec, SubgraphSpec, column_of, variables_of
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator
 
@@ -24,16 +24,20 @@ def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
         needs only the dimensions of its second input, not its values.
     """
     given = {-1, *subgraph.inputs}
-    given.update(t.index for t in subgraph.tensors if t.data is not None or t.is_variable)
+    given.update(variables_of(subgraph))
+    data = column_of(subgraph.tensors, "data")
+    given.update(index for index, value in enumerate(data) if value is not None)
     found = []
-    for operator in subgraph.operators:
-        if not given.issuperset(operator.inputs):
+    columns = (column_of(subgraph.operators, name) for name in ("inputs", "outputs"))
+    for number, (inputs, outputs) in enumerate(zip(*columns, strict=True)):
+        if not given.issuperset(inputs):
+            operator = subgraph.operators[number]
             found += [
                 (operator, index)
-                for position, index in enumerate(operator.inputs)
+                for position, index in enumerate(inputs)
                 if index not in given and not _needs_no_values(subgraph, operator, position)
             ]
-        given.update(operator.outputs)
+        given.update(outputs)
     return found
 
 
@@ -76,3 +80,33 @@ def _error(operator: OperatorSpec, tensor: int) -> NodeError:
         node_index=operator.index,
         op=operator.name,
     )
+
+
+def require_consistent_operands(subgraph: SubgraphSpec) -> None:
+    """Check that no node writes a tensor twice, nor a tensor that it reads.
+
+    Raises:
+        NodeError: a node does; a custom operator may write what it reads.
+    """
+    columns = (column_of(subgraph.operators, name) for name in ("inputs", "outputs"))
+    for number, (inputs, outputs) in enumerate(zip(*columns, strict=True)):
+        if len(outputs) == 1 and outputs[0] not in inputs:
+            continue  # as nearly all: nothing else can be wrong
+        operator = subgraph.operators[number]
+        written = [index for index in outputs if index >= 0]
+        if len(set(written)) < len(written):
+            raise NodeError(
+                f"Node number {operator.index} ({operator.name}) has outputs "
+                f"{list(outputs)}, expected different tensors",
+                node_index=operator.index,
+                op=operator.name,
+            )
+        both = set(inputs).intersection(outputs) - {-1}
+        if both and not operator.is_custom:
+            tensor = min(both)
+            raise NodeError(
+                f"Tensor {tensor} is both input {inputs.index(tensor)} and output "
+                f"{outputs.index(tensor)} of node number {operator.index} ({operator.name})",
+                node_index=operator.index,
+                op=operator.name,
+            )

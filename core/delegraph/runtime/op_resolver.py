@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, unique
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
+from delegraph.graph.model import OperatorSpec
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Registration
+from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import OperatorSpec
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.numerics import Numerics
     from delegraph.operators.registration import Eval, Node, OpContext
@@ -83,24 +84,26 @@ class OpResolver:
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
         self._custom_ops: dict[str, Registration] = {}
-        self._found: dict[tuple[str, int], Registration] = {}  # builtin operators, by version
+        self._found: dict[tuple[BuiltinOperator, int], Registration] = {}  # by code and version
         if custom_ops:
             from delegraph.operators.custom_op import as_registration  # here: few models have any
 
             self._custom_ops = {name: as_registration(op) for name, op in custom_ops.items()}
 
-    def resolve(self, operator: OperatorSpec) -> Registration:
-        """Return the registration of *operator*.
+    def resolve(self, operator: OperatorSpec | tuple[Any, ...]) -> Registration:
+        """Return the registration of *operator*, which may be given as its fields.
 
         Raises:
             UnsupportedModelError: a builtin operator or version that has no kernel.
         """
-        if operator.is_custom:
-            return self._resolve_custom(operator.name)
-        key = operator.name, operator.version
-        if key not in self._found:
-            self._found[key] = self._resolve_builtin(operator)
-        return self._found[key]
+        _, name, builtin_code, version, *_ = operator
+        key = builtin_code, version
+        if (found := self._found.get(key)) is not None:
+            return found
+        if builtin_code == BuiltinOperator.CUSTOM:
+            return self._resolve_custom(name)
+        found = self._found[key] = self._resolve_builtin(OperatorSpec._make(operator))
+        return found
 
     @staticmethod
     def _resolve_builtin(operator: OperatorSpec) -> Registration:

@@ -52,6 +52,7 @@ class Session(SharedState):
         rest: the default delegate, which has the nodes that the others rejected; None without one.
         writes: fast paths to inputs of the first subgraph that were set before; see
             ``bound_write``.
+        reads: the same to its outputs that were read before; see ``bound_read``.
     """
 
     def __init__(
@@ -64,9 +65,10 @@ class Session(SharedState):
         super().__init__(model, options, custom_ops, rules)
         self.delegates: list[Delegate] = []
         self.rest: Delegate | None = None
-        with collector_paused():
+        with collector_paused(lasting=sum(len(spec.operators) for spec in model.subgraphs)):
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
         self.writes: dict[int, Callable[[ArrayLike], bool]] = {}
+        self.reads: dict[int, Callable[[], Any]] = {}
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [
@@ -179,8 +181,8 @@ class Session(SharedState):
         """
         first = self.subgraphs[0]
         self.write(first, index, value)
-        if index in first.inputs and index not in self.writes:
-            self.writes[int(index)] = bound_write(first.tensors[index])
+        if index in first.inputs:
+            self.writes[int(index)] = bound_write(first.tensors[index], self.calls)
 
     def subgraph(self, index: int) -> Subgraph:
         """Return the subgraph with *index*.
@@ -219,14 +221,10 @@ class Session(SharedState):
         """Free memory and delegates at once, without the garbage collector."""
         for subgraph in self.subgraphs:
             subgraph.close()
-        self.subgraphs.clear()
-        self.writes.clear()
-        self._stacks.clear()
-        self.callees.clear()
-        self.contexts.clear()
-        self.delegates.clear()
-        self.resources.clear()
-        self.shared.clear()
+        lists = self.subgraphs, self._stacks, self.callees, self.contexts, self.delegates
+        mappings = self.writes, self.reads, self.resources, self.shared
+        for held in (*lists, *mappings):
+            held.clear()
         self.cancellation.close()
 
     @property

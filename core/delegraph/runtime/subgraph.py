@@ -16,16 +16,22 @@ import numpy as np
 
 from delegraph.collector import collector_paused
 from delegraph.errors import NodeError, OperatorError, StateError
+from delegraph.graph.model import rows_of, variables_of
 from delegraph.log import Logger
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.constants import runtime_tensors
 from delegraph.runtime.context import SubgraphContext, SubgraphState
 from delegraph.runtime.delegated_plan import DelegatedPlan
-from delegraph.runtime.execution.bound_steps import is_asynchronous
+from delegraph.runtime.execution.bound_steps import may_be_asynchronous
 from delegraph.runtime.execution.float_errors import ignoring_float_errors
 from delegraph.runtime.execution.steps import StepRunner
-from delegraph.runtime.missing_inputs import empty_inputs, missing_input_errors, missing_inputs
+from delegraph.runtime.missing_inputs import (
+    empty_inputs,
+    missing_input_errors,
+    missing_inputs,
+    require_consistent_operands,
+)
 from delegraph.runtime.subgraph_memory import (
     SubgraphMemory,
     checked_shape,
@@ -56,6 +62,7 @@ class Subgraph:
         steps: runner that prepares and runs the nodes of the plan.
         session: state that it shares with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
+        bound_call: what ``Interpreter.invoke`` does for a simple plan; None if not allocated.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -64,7 +71,7 @@ class Subgraph:
         self.tensors = runtime_tensors(spec)
         self.inputs: tuple[int, ...] = spec.inputs
         self.outputs: tuple[int, ...] = spec.outputs
-        self.variables = tuple(t.index for t in spec.tensors if t.is_variable)
+        self.variables = variables_of(spec)
         self.memory = SubgraphMemory(
             preserve_all_tensors=session.options.preserve_all_tensors,
             limit=session.memory_limit,
@@ -79,16 +86,18 @@ class Subgraph:
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
+        self._bound_run: Eval | None  # what a run does where nothing else is to be seen to
+        self.bound_call: Eval | None
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
         self._unset_error: NodeError | None = None  # what invoke() raises
-        self._bound_run: Eval | None = None  # what it does where nothing else is to be seen to
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's own nodes, each one initialised by its kernel."""
         spec, session = self.spec, self.session
-        nodes = [(Node.from_operator(o), session.resolver.resolve(o)) for o in spec.operators]
+        resolve = session.resolver.resolve
+        nodes = [(Node.from_operator(row), resolve(row)) for row in rows_of(spec.operators)]
         for node, registration in nodes:
             if registration.init is not None:
                 node.user_data = registration.init(self.context, node)
@@ -118,6 +127,16 @@ class Subgraph:
         return SubgraphState.IMMUTABLE if is_immutable else SubgraphState.INVOKABLE
 
     @property
+    def is_allocated(self) -> bool:
+        """Whether the nodes are prepared and the tensors have memory."""
+        return self._is_allocated
+
+    @is_allocated.setter
+    def is_allocated(self, is_allocated: bool) -> None:
+        self._is_allocated = is_allocated
+        self._bound_run = self.bound_call = None
+
+    @property
     def has_dynamic_tensors(self) -> bool:
         """Whether a shape is known only while invoking; once the nodes are prepared."""
         return self.steps.has_open_shapes
@@ -140,8 +159,8 @@ class Subgraph:
         """
         if self.is_allocated:
             return
-        self._check_consistent()
-        with collector_paused():
+        require_consistent_operands(self.spec)
+        with collector_paused(lasting=len(self.plan.nodes)):
             self.prepare_all()
             held = self._overlapped()
             self.memory.plan(
@@ -155,12 +174,22 @@ class Subgraph:
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.missing_input_errors().values()), None)
         is_plain = self._unset_error is None and not self._uses_blas
-        self._bound_run = self.steps.bound_run() if is_plain else None
         self.is_allocated = True
+        if is_plain:
+            self._bound_run = self.steps.bound_run(hides_context=self._runs_our_code_only)
+        if self._bound_run is not None:
+            self.bound_call = self.session.calls.bound("invoke", self._bound_run)
         arena, variables = self.memory.arena_bytes
         text = "subgraph %d: %d bytes of arena, %d of variables"
         logger.info(text, self.spec.index, arena, variables)
         self.reset_variables()
+
+    @property
+    def _runs_our_code_only(self) -> bool:
+        """Whether no delegate, custom operator or other subgraph runs here."""
+        registrations = {id(registration): registration for _, registration in self.steps.nodes}
+        others = (registration.custom_name for registration in registrations.values())
+        return len(self.session.model.subgraphs) == 1 and not any(others)
 
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
         """Schedule asynchronous nodes to overlap; return the tensors that must stay meanwhile.
@@ -168,7 +197,7 @@ class Subgraph:
         A node with open output shapes is the last of the prepared nodes, so no other node has
         started to use these outputs.
         """
-        if not any(map(is_asynchronous, self.steps.evals)):
+        if not may_be_asynchronous(self.steps.evals):
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
         from delegraph.runtime.execution.schedule import (
@@ -189,11 +218,11 @@ class Subgraph:
     def prepare_all(self) -> None:
         """Prepare nodes from the first up to the first whose output shapes stay open."""
         self.is_allocated = False
-        self._bound_run = None
         for tensor in self.tensors:
             tensor.make_static()
-        self._uses_blas = any(registration.uses_blas for _, registration in self.plan.steps())
-        self.steps.prepare(self.plan.steps())
+        self.steps.prepare(steps := list(self.plan.steps()))
+        registrations = {id(registration): registration for _, registration in steps}
+        self._uses_blas = any(each.uses_blas for each in registrations.values())
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         if registration.is_unresolved:
@@ -240,7 +269,6 @@ class Subgraph:
         self.steps.clear()
         self.tensors.clear()
         self.memory.release()
-        self._bound_run = None
         self.__dict__.pop("buffers", None)
         del self.context, self.steps  # they refer to this subgraph in circles
 
@@ -290,7 +318,7 @@ class Subgraph:
         """Replace the evaluation *present* by *other*, from the next run at the latest."""
         evals = self.steps.evals
         evals[:] = [other if run is present else run for run in evals]
-        self._bound_run = None
+        self._bound_run = self.bound_call = None
 
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:
         forced = self.session.options.force_delegate_node_profiling
@@ -366,31 +394,6 @@ class Subgraph:
         if shapes:
             for tensor, shape in zip(self.tensors, snapshot.tensor_shapes, strict=True):
                 tensor.shape = shape
-
-    # -- errors --------------------------------------------------------------------------------
-
-    def _check_consistent(self) -> None:
-        for operator in self.spec.operators:
-            if len(operator.outputs) == 1 and operator.outputs[0] not in operator.inputs:
-                continue  # as nearly all: nothing else can be wrong
-            written = [index for index in operator.outputs if index >= 0]
-            if len(set(written)) < len(written):
-                raise NodeError(
-                    f"Node number {operator.index} ({operator.name}) has outputs "
-                    f"{list(operator.outputs)}, expected different tensors",
-                    node_index=operator.index,
-                    op=operator.name,
-                )
-            both = set(operator.inputs).intersection(operator.outputs) - {-1}
-            if both and not operator.is_custom:
-                tensor = min(both)
-                i, o = operator.inputs.index(tensor), operator.outputs.index(tensor)
-                raise NodeError(
-                    f"Tensor {tensor} is both input {i} and output {o} of node number "
-                    f"{operator.index} ({operator.name})",
-                    node_index=operator.index,
-                    op=operator.name,
-                )
 
 
 _run = ignoring_float_errors(StepRunner.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
+from delegraph.graph.model import column_of
 from delegraph.graph.tensor_loader import MAX_RANK
 from delegraph.memory.arena_planner import (
     ArenaPlanner,
@@ -54,13 +55,18 @@ class _PlannedGraph:
     inputs: Sequence[int]
     outputs: Sequence[int]
     variables: Sequence[int]
+    _bytes: dict[tuple[TensorType, tuple[int, ...]], int] = field(default_factory=dict)
 
     @property
     def num_tensors(self) -> int:
         return len(self.tensors)
 
     def tensor_bytes(self, index: int) -> int:
-        return self.tensors[index].bytes
+        tensor = self.tensors[index]
+        sort = tensor.type, tensor.shape
+        if (found := self._bytes.get(sort)) is None:  # many tensors, few sorts
+            found = self._bytes[sort] = tensor.bytes
+        return found
 
     def tensor_kind(self, index: int) -> TensorKind:
         return _KINDS.get(self.tensors[index].allocation_type, _OTHER)
@@ -213,7 +219,9 @@ def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
     Raises:
         OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
     """
-    channels = {t.index: _channels(t) for t in subgraph.tensors if t.quantization is not None}
+    quantizations = enumerate(column_of(subgraph.tensors, "quantization"))
+    quantized = (subgraph.tensors[i] for i, given in quantizations if given is not None)
+    channels = {tensor.index: _channels(tensor) for tensor in quantized}
     known, shared = set(), 0
     operators = subgraph.operators if channels else ()
     for index in chain.from_iterable(operator.inputs[1:] for operator in operators):

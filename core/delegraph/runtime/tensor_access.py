@@ -6,8 +6,10 @@ Source:
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy import ndarray
 from delegraph.errors import ArgumentError, ResizeError, StateError
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, pack, unpack
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.execution.calls import Calls
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
 
 _STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
 """Types whose arrays users read and write in the form in which they are stored."""
+
+_COPIED_AT_ONCE = 500
+"""Elements that NumPy copies without letting other threads run.
+
+Source:
+    ``NPY_BEGIN_THREADS_THRESHOLDED``, numpy/_core/include/numpy/ndarraytypes.h.
+"""
 
 
 def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
@@ -57,20 +67,28 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         raise ArgumentError(f"tensor {tensor.index} ({tensor.name!r}) is constant") from None
 
 
-def bound_write(tensor: Tensor) -> Callable[[Any], bool]:
+def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
     """Return a fast function that writes simple values to a tensor, for :func:`write_tensor`.
 
     It returns False, and has done nothing, unless the value is an array of the very dtype and shape
-    of a tensor of numbers that has memory and belongs to no delegate.
+    of a tensor of numbers that has memory and belongs to no delegate. It does so, too, while a call
+    runs, and if the tensor has another shape than now.
+
+    NumPy copies few numbers without letting other threads run, so no call can begin meanwhile; to
+    copy many takes the interpreter's lock.
     """
     plain_type = tensor.type if tensor.type in _STORED_AS_SEEN else None
-    dtype = tensor.dtype
+    dtype, shape = tensor.dtype, tensor.shape
+    is_brief = math.prod(shape) <= _COPIED_AT_ONCE
+    turn = calls.turn if is_brief else {}
 
     def write(value: Any) -> bool:
         if (
-            type(value) is not ndarray
+            turn
+            or type(value) is not ndarray
             or value.dtype is not dtype
-            or value.shape != tensor.shape
+            or value.shape != shape
+            or (tensor.shape is not shape and tensor.shape != shape)
             or (data := tensor.data) is None
             or tensor.type is not plain_type
             or tensor.delegate is not None
@@ -82,7 +100,30 @@ def bound_write(tensor: Tensor) -> Callable[[Any], bool]:
             return False
         return True
 
-    return write
+    return write if is_brief else partial(calls.run, "set_tensor", write)
+
+
+def bound_read(tensor: Tensor, calls: Calls) -> Callable[[], Any]:
+    """Return a fast function that copies a tensor's value, for :func:`read_tensor`.
+
+    It returns None unless the tensor is one of numbers, with dimensions, that has up-to-date data,
+    and while a call runs.
+    """
+    plain_type = tensor.type if tensor.type in _STORED_AS_SEEN else None
+    turn = calls.turn
+
+    def read() -> Any:
+        if (
+            turn
+            or tensor.data_is_stale
+            or tensor.type is not plain_type
+            or (data := tensor.data) is None
+            or not tensor.shape
+        ):
+            return None
+        return data.copy()
+
+    return read
 
 
 def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:

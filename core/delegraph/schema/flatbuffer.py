@@ -167,7 +167,10 @@ class Rows:
         """
         self.positions = positions
         of_rows = positions - file.values(INT32, positions, where)
-        vtables, self._vtable_of_row = np.unique(of_rows, return_inverse=True)
+        if len(of_rows) and (of_rows == of_rows[0]).all():  # as in lists of equal nodes
+            vtables, self._vtable_of_row = of_rows[:1], np.zeros(len(of_rows), np.intp)
+        else:
+            vtables, self._vtable_of_row = np.unique(of_rows, return_inverse=True)
         where = f"vtable of {where}"
         sizes = file.values(UINT16, vtables, where).astype(np.int64)
         sound = (sizes >= 4) & (sizes % 2 == 0) & (vtables + sizes <= file.size)

@@ -12,10 +12,9 @@ Source:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from itertools import chain, pairwise, repeat
-from operator import attrgetter
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from delegraph.schema.table import (
     ArrayVector,
     Child,
     ChildVector,
+    Columns,
     Field,
     Scalar,
     ScalarVector,
@@ -36,7 +36,7 @@ from delegraph.schema.table import (
     Table,
     Union,
 )
-from delegraph.schema.tables import Model
+from delegraph.schema.tables import Model, Operator, Tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,12 +45,22 @@ FILE_IDENTIFIER = b"TFL3"
 
 AnyTable = TypeVar("AnyTable", bound=Table)
 
+_NEAR = 256
+"""Bytes of the file for each text between which other things lie, where all are decoded at once."""
+
+_FEW = 8
+"""Tables in a list, on average, from which on columns take less memory than records."""
+
 _BLOCK = 1 << 16
 """Tables read at once: a damaged count is noticed before all of its tables are looked at."""
 
 
 def read_model(
-    content: NDArray[np.uint8], table_limit: int | None = None, limit: ReadLimit | None = None
+    content: NDArray[np.uint8],
+    table_limit: int | None = None,
+    limit: ReadLimit | None = None,
+    *,
+    by_column: bool = False,
 ) -> Model:
     """Return the records of a model file.
 
@@ -61,6 +71,7 @@ def read_model(
         table_limit: tables that the file may hold; each operator, tensor and options are one. None
             for a million, as in the official verifier.
         limit: what texts and short lists are counted toward.
+        by_column: whether tensors and operators are ``Columns``, not tuples.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``, or
@@ -75,7 +86,8 @@ def read_model(
             f"Model provided has model identifier '{found}', should be 'TFL3' ({NOT_A_FLATBUFFER})"
         )
     with collector_paused():
-        model = read_root(Model, content, table_limit, limit)
+        in_columns = (Tensor, Operator) if by_column else ()
+        model = read_root(Model, content, table_limit, limit, in_columns)
         if not _has_parts_outside(model):
             return model
         from delegraph.schema.parts_outside import with_parts_inside  # here: of files above 2 GB
@@ -87,8 +99,14 @@ def _has_parts_outside(model: Model) -> bool:
     """Whether constants or custom options may stand after the flatbuffer."""
     if any(record.offset > 1 for record in model.buffers or ()):
         return True
-    operators = chain.from_iterable(s.operators or () for s in model.subgraphs or ())
-    return max(map(attrgetter("large_custom_options_offset"), operators), default=0) > 1
+    return any(
+        max(Columns.of(subgraph.operators).columns[_LARGE_OPTIONS]) > 1
+        for subgraph in model.subgraphs or ()
+        if subgraph.operators
+    )
+
+
+_LARGE_OPTIONS = Operator.__match_args__.index("large_custom_options_offset")
 
 
 def read_root(
@@ -96,6 +114,7 @@ def read_root(
     content: NDArray[np.uint8],
     table_limit: int | None = None,
     limit: ReadLimit | None = None,
+    in_columns: Collection[type[Table]] = (),
 ) -> AnyTable:
     """Return the root table of a flatbuffer as a *table*; the file identifier is not checked.
 
@@ -104,11 +123,12 @@ def read_root(
         content: ``[bytes], uint8``.
         table_limit: see :func:`read_model`.
         limit: see :func:`read_model`.
+        in_columns: tables of which a list is read as ``Columns``.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer.
     """
-    reader = _Reader(content, table_limit, limit)
+    reader = _Reader(content, table_limit, limit, in_columns)
     root = reader.tables(table, np.zeros(1, np.int64), table.__name__)[0]
     assert isinstance(root, table)
     return root
@@ -121,9 +141,14 @@ class _Reader:
     """
 
     def __init__(
-        self, content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit | None
+        self,
+        content: NDArray[np.uint8],
+        table_limit: int | None,
+        limit: ReadLimit | None,
+        in_columns: Collection[type[Table]],
     ) -> None:
         self._file = Flatbuffer(content, MAX_TABLES if table_limit is None else table_limit, limit)
+        self._in_columns = in_columns
         self._bytes = content.data
 
     def tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
@@ -133,18 +158,28 @@ class _Reader:
 
     def _counted_tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
         records: list[Table] = []
-        for start in range(0, len(slots), _BLOCK):
-            block = self._file.follow(slots[start : start + _BLOCK], where)
+        for block in self._blocks(slots, where):
             records += self._block(table, block)
         return records
+
+    def _blocks(self, slots: Positions, where: str) -> Iterable[Positions]:
+        for start in range(0, len(slots), _BLOCK):
+            yield self._file.follow(slots[start : start + _BLOCK], where)
 
     def _block(self, table: type[Table], positions: Positions) -> Iterable[Table]:
         if not table.FIELDS:
             Rows(self._file, positions, 0, table.__name__)
             return repeat(table(), len(positions))
+        rows = list(zip(*self._columns(table, positions), strict=True))
+        make = partial(tuple.__new__, table)
+        if not all(map(_is_integer, table.FIELDS)):
+            return map(make, rows)
+        known = {row: make(row) for row in set(rows)}  # few: of operators with equal options
+        return map(known.__getitem__, rows)
+
+    def _columns(self, table: type[Table], positions: Positions) -> list[Iterable[Any]]:
         rows = Rows(self._file, positions, table.FIELDS[-1].id + 1, table.__name__)
-        columns = [self._column(table, field, rows) for field in table.FIELDS]
-        return map(partial(tuple.__new__, table), zip(*columns, strict=True))
+        return [self._column(table, field, rows) for field in table.FIELDS]
 
     def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
         """Values of *field* for all rows, with the default where a table lacks the field."""
@@ -199,8 +234,15 @@ class _Reader:
         texts = dict(zip(apart, self._texts(apart, where), strict=True))
         return [texts[place] for place in places]
 
-    def _texts(self, places: Iterable[tuple[int, int]], where: str) -> list[str]:
+    def _texts(self, places: Sequence[tuple[int, int]], where: str) -> list[str]:
         content = self._bytes
+        first = min(places, default=(0, 0))[0]
+        last = max(end for _, end in places) if places else 0
+        if last - first <= _NEAR * len(places):  # one text is cut faster than bytes are decoded
+            together = str(content[first:last], "latin-1")
+            texts = [together[start - first : end - first] for start, end in places]
+            if all(map(str.isascii, texts)):
+                return texts
         texts = [str(content[start:end], "utf-8", "backslashreplace") for start, end in places]
         if not all(map(str.isascii, texts)):
             for text in texts:
@@ -224,13 +266,25 @@ class _Reader:
         self, kind: ScalarVector, starts: Positions, lengths: NDArray[np.int64], where: str
     ) -> list[tuple[Any, ...]]:
         items, ends = _items(starts, lengths, kind.dtype.itemsize)
-        numbers = _members(self._file.values(kind.dtype, items, where).tolist(), kind.enum)
-        return _split(numbers, ends)
+        values = self._file.values(kind.dtype, items, where)
+        is_exact = kind.dtype.kind != "f"  # equal values are the same: 0.0 and -0.0 are not
+        if ends and is_exact and _are_equal(lengths) and _are_equal(values.reshape(len(ends), -1)):
+            return _split(_members(values[: ends[0]].tolist(), kind.enum), ends[:1]) * len(ends)
+        return _split(_members(values.tolist(), kind.enum), ends)
 
-    def _children(self, table: type[Table], at: Positions, where: str) -> list[tuple[Table, ...]]:
+    def _children(self, table: type[Table], at: Positions, where: str) -> Sequence[Sequence[Table]]:
         starts, lengths = self._file.vectors(at, 4, where)
         self._file.count_tables(int(lengths.sum()), where)
         slots, ends = _items(starts, lengths, 4)
+        if table in self._in_columns and len(slots) >= _FEW * len(ends):
+            columns: list[list[Any]] = [[] for _ in table.FIELDS]
+            for block in self._blocks(slots, where):
+                for column, values in zip(columns, self._columns(table, block), strict=True):
+                    column += values
+            together = Columns(table, columns)
+            if len(ends) == 1:
+                return [together]
+            return [together[start:end] for start, end in pairwise((0, *ends))]
         return _split(self._counted_tables(table, slots, where), ends)
 
     def _unions(
@@ -252,6 +306,16 @@ class _Reader:
                 for row, member in zip(of_tag.tolist(), members, strict=True):
                     column[row] = member
         return column
+
+
+def _is_integer(field: Field) -> bool:
+    """Whether equal values of a field are the same: 0.0 and -0.0 are not."""
+    return isinstance(field.kind, Scalar) and field.kind.dtype.kind != "f"
+
+
+def _are_equal(rows: NDArray[Any]) -> bool:
+    """Whether all rows of an array are equal, as the shapes of small nodes are."""
+    return bool((rows == rows[0]).all())
 
 
 def _are_apart(starts: Positions) -> bool:

@@ -16,10 +16,10 @@ Source:
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -298,3 +298,55 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return False
     return bool(a == b)
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+class Columns(Sequence[AnyTable]):
+    """Tables of one type, with a list of values for each field; records are made when asked for.
+
+    A large model has ten thousands of tensors and operators. Records of them take longer to make
+    than their fields take to read, and a loader uses them once.
+
+    Args:
+        table: the type.
+        columns: the values of each field, in the order of ``table.FIELDS``.
+
+    Attributes:
+        columns: the same.
+
+    >>> from delegraph.schema.tables import Metadata
+    >>> both = Columns(Metadata, [["a", "b"], [1, 2]])
+    >>> both[1]
+    Metadata(name='b', buffer=2)
+    >>> both[:1].columns
+    [['a'], [1]]
+    """
+
+    def __init__(self, table: type[AnyTable], columns: Sequence[Sequence[Any]]) -> None:
+        self._table = table
+        self.columns = columns
+
+    @classmethod
+    def of(cls, records: Sequence[AnyTable]) -> Columns[AnyTable]:
+        """Return the columns of *records*, of which there is at least one."""
+        if isinstance(records, Columns):
+            return records
+        return cls(type(records[0]), list(map(list, zip(*records, strict=True))))
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @overload
+    def __getitem__(self, index: int) -> AnyTable: ...
+    @overload
+    def __getitem__(self, index: slice) -> Columns[AnyTable]: ...
+    def __getitem__(self, index: int | slice) -> AnyTable | Columns[AnyTable]:
+        """Return a record, made anew each time, or the columns of a part."""
+        if isinstance(index, slice):
+            return Columns(self._table, [column[index] for column in self.columns])
+        return self._table.make(column[index] for column in self.columns)
+
+    def __iter__(self) -> Iterator[AnyTable]:
+        return map(self._table.make, zip(*self.columns, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from delegraph import (
     DelegateContext,
     DelegateParams,
+    Eval,
     Interpreter,
     Node,
+    OpContext,
+    Registration,
     SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.delegate import raise_if_requested
@@ -136,3 +140,34 @@ def test_a_call_that_was_cancelled_ends_and_the_next_one_runs() -> None:
         interpreter.invoke()
     delegate.within = None
     assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
+
+
+WHO = ContextVar("WHO", default="nobody")
+
+
+def test_a_custom_operator_sees_the_context_variables_of_the_caller() -> None:
+    seen = []
+
+    def prepare(context: OpContext, node: Node) -> Eval:
+        return lambda: seen.append(WHO.get())
+
+    model = graph_model(
+        [("Ask", "x", "y")], inputs="x", outputs="y", tensors={"x": tensor((1,)), "y": tensor((1,))}
+    )
+    custom_ops = {"Ask": Registration("Ask", prepare)}
+    interpreter = Interpreter(model_content=model, custom_ops=custom_ops, delegates=[])
+    interpreter.allocate_tensors()
+    before = WHO.set("caller")
+    interpreter.invoke()
+    WHO.reset(before)
+    assert seen == ["caller"]
+
+
+def test_float_errors_raise_within_the_caller_only() -> None:
+    model = one_op_model("EXP", [tensor((1,))], [tensor((1,))])
+    interpreter = Interpreter(model_content=model, delegates=[])
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, np.float32([1000]))
+    with np.errstate(all="raise"):
+        interpreter.invoke()
+        assert np.geterr()["over"] == "raise"

@@ -203,7 +203,8 @@ def _maker(
     low, high = limits
 
     def make_clamped(a: Tensor, b: Tensor, y: Tensor) -> Eval:
-        left, right = _operand(a, y), _operand(b, y)
+        left = a if a.shape == y.shape else _operand(a, y)
+        right = b if b.shape == y.shape else _operand(b, y)
 
         def run() -> None:
             out = y.data

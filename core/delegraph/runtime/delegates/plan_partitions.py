@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from delegraph.errors import ArgumentError
-from delegraph.graph.model import SubgraphSpec
+from delegraph.graph.model import SubgraphSpec, variables_of
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.options import InterpreterOptions
@@ -44,7 +44,7 @@ class PlanPartitioner:
         self._tensors = tensors
         self._options = options
         self._control_edges = control_edges
-        self._variables = tuple(t.index for t in spec.tensors if t.is_variable)
+        self._variables = variables_of(spec)
 
     def subsets(
         self,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import length_hint
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Protocol
 
 from delegraph.operators.registration import Eval, NativeEval
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.execution.float_errors import ignoring_context, ignoring_float_errors
 
 if TYPE_CHECKING:
     from delegraph.runtime.execution.cancellation import Cancellation
@@ -31,15 +32,15 @@ def run_in_order(
     Raises:
         DelegraphError: what *failure* returned.
     """
-    position = first - 1
+    steps = iter(evals)
     try:
-        for run in evals:
-            position += 1
+        for run in steps:
             if cancellation.reason:
                 cancellation.raise_if_requested()
             run()
     except Exception as error:  # noqa: BLE001 - raised on as the node's
         # Unnamed: an error that a frame of its traceback names goes with the garbage only.
+        position = first + len(evals) - length_hint(steps) - 1
         raise failure(position, error) from cause_of(error)
 
 
@@ -59,27 +60,52 @@ def is_asynchronous(run: Eval) -> bool:
     return isinstance(run, AsyncEval)
 
 
+def may_be_asynchronous(evals: Iterable[Eval]) -> bool:
+    """Whether any evaluation is asynchronous; of those of one type one is looked at."""
+    return any(map(is_asynchronous, {type(run): run for run in evals}.values()))
+
+
 def bound_run(
-    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+    evals: Sequence[Eval],
+    runner: Runner,
+    cancellation: Cancellation,
+    failure: Failure,
+    *,
+    hides_context: bool,
 ) -> Eval:
     """Step function of a plan in which all shapes are known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
     partition runs no NumPy code, either.
+
+    Args:
+        evals: evaluations of the nodes, in order.
+        runner: is told when they begin and end.
+        cancellation: stop request that is read before each node.
+        failure: returns the error of a node.
+        hides_context: whether no evaluation needs to see the context variables of the caller.
     """
     if len(evals) == 1 and isinstance(evals[0], NativeEval):
         return _native_run(evals[0], runner, cancellation, failure)
 
-    def run() -> None:
+    def run() -> None:  # run_in_order is not called, but repeated
+        if cancellation.reason:  # looked at here, too: a loop's body may have no node
+            cancellation.raise_if_requested()
         runner.is_running = True
+        steps = iter(evals)
         try:
-            if cancellation.reason:
-                cancellation.raise_if_requested()
-            run_in_order(evals, 0, cancellation, failure)
+            for step in steps:
+                if cancellation.reason:
+                    cancellation.raise_if_requested()
+                step()
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
+            position = len(evals) - length_hint(steps) - 1
+            raise failure(position, error) from cause_of(error)
         finally:
             runner.is_running = False
 
-    return ignoring_float_errors(run)
+    context = ignoring_context() if hides_context else None
+    return ignoring_float_errors(run) if context is None else partial(context.run, run)
 
 
 def _native_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -23,16 +24,10 @@ class Calls:
 
     def __init__(self, cancellation: Cancellation) -> None:
         self._cancellation = cancellation
-        self._is_timed = cancellation.is_timed
         self.turn: dict[str, tuple[str, int]] = {}
 
     def run(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
         """Call *work* and return its result while no other call can run.
-
-        ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
-        interrupt between the two would leave a lock without owner. An interrupt may also end the
-        first attempt to give the turn back, so there is a second one. A call takes 0.1 µs longer
-        than without owner, 0.05 µs less than with a lock.
 
         Args:
             name: name of the call, for the error of another call that is made meanwhile.
@@ -42,25 +37,43 @@ class Calls:
         Raises:
             StateError: another call runs.
         """
-        turn, mine = self.turn, (name, get_ident())
-        try:
+        return self.bound(name, partial(work, *args))()
+
+    def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a function that does what :meth:`run` does, for calls that are made often.
+
+        ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
+        interrupt between the two would leave a lock without owner. An interrupt may also end the
+        first attempt to give the turn back, so there is a second one.
+
+        Args:
+            name: see :meth:`run`.
+            work: function that does the work of each call.
+        """
+        turn, cancellation, is_timed = self.turn, self._cancellation, self._cancellation.is_timed
+
+        def call() -> Any:
+            mine = name, get_ident()
             try:
-                owner = turn.setdefault("owner", mine)
-                if owner is not mine:
-                    raise busy_error(*owner, name)
-                if self._is_timed or self._cancellation.reason:
-                    self._cancellation.begin()
-                result = work(*args)
-                if self._is_timed or self._cancellation.reason:
-                    self._cancellation.forget()
-                del turn["owner"]
-                return result
+                try:
+                    owner = turn.setdefault("owner", mine)
+                    if owner is not mine:
+                        raise busy_error(*owner, name)
+                    if is_timed or cancellation.reason:
+                        cancellation.begin()
+                    result = work()
+                    if is_timed or cancellation.reason:
+                        cancellation.forget()
+                    del turn["owner"]
+                    return result
+                finally:
+                    if turn:  # after an error, or of another call
+                        self._give_back(mine)
             finally:
-                if turn:  # after an error, or of another call
+                if turn:
                     self._give_back(mine)
-        finally:
-            if turn:
-                self._give_back(mine)
+
+        return call
 
     def _give_back(self, mine: tuple[str, int]) -> None:
         """Release the lock if the call *mine* holds it."""

@@ -1,17 +1,16 @@
 """Running without NumPy's warnings about float errors.
 
 ``np.errstate`` makes a new state each time. NumPy 2 keeps the state in a context variable; this
-module sets the variable to one state that is made once. Setting, computing and reading an ADD of 4
-numbers by the core's kernels takes 3.3 µs this way, 3.7 µs (10 % more) with ``np.errstate`` as a
-decorator, and 4.2 µs as a ``with`` statement: medians of 3,000 interleaved runs, NumPy 2.4. A
-context made once and entered by ``Context.run`` is as fast, and hides the caller's own context
-variables.
+module sets the variable to one state that is made once. An ADD of 4 numbers takes 0.55 µs without
+any state, 0.73 µs where the variable is set and reset, and 0.58 µs in a context made once and
+entered by ``Context.run`` (the least of 180,000 runs each, NumPy 2.4, Python 3.11). Such a context
+hides the caller's own context variables, which only code that is not ours can ask for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
@@ -39,6 +38,21 @@ def ignoring_float_errors(work: Work) -> Work:
         return run  # type: ignore[return-value]  # same arguments and result
     variable, state = found
     return run_in_state  # type: ignore[return-value]  # same arguments and result
+
+
+def ignoring_context() -> Context | None:
+    """Return a new context, empty but for NumPy's state, in which float errors are ignored.
+
+    What is called by its ``run`` sees no context variable of the caller. One call runs in it at a
+    time. The function returns None for NumPy 1.
+    """
+    found = ignoring_state()
+    if found is None:
+        return None
+    variable, state = found
+    context = Context()
+    context.run(variable.set, state)
+    return context
 
 
 @cache

@@ -7,6 +7,7 @@ holds for the others, where it returns a ``TensorEval``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from delegraph.operators.registration import Eval, Node, Registration, TensorEval
@@ -64,12 +65,13 @@ class NodeClasses:
         """All that a preparation may depend on; None for a node that is prepared by itself."""
         if node.delegate is not None or node.custom_options:
             return None
+        inputs, kinds = node.inputs, self._kinds
         try:
-            kinds = tuple(map(self._kinds.__getitem__, node.inputs + node.outputs))
+            seen = tuple([kinds[index] for index in inputs + node.outputs])
         except KeyError:
             return None
         options = None if node.options is None else tuple(node.options)
-        return options, node.version, len(node.inputs), kinds
+        return options, node.version, len(inputs), seen
 
 
 class _TensorKinds(dict[int, int]):
@@ -87,12 +89,8 @@ class _TensorKinds(dict[int, int]):
         tensor = self._tensors[index]
         if index < 0 or tensor.delegate is not None:
             raise KeyError(index)
-        seen = (
-            tensor.type,
-            tensor.shape,
-            tensor.allocation_type,
-            tensor.quantization,
-            tensor.sparsity,
-        )
-        number = self[index] = self._numbers.setdefault(seen, len(self._numbers))
+        number = self[index] = self._numbers.setdefault(_seen(tensor), len(self._numbers))
         return number
+
+
+_seen = attrgetter("type", "shape", "allocation_type", "quantization", "sparsity")

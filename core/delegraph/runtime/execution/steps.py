@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -146,22 +145,23 @@ class StepRunner:
 
     def _prepare_from(self, first: int) -> None:
         self._open = set()
-        prepare, cancellation = self._prepare_node, self._cancellation
-        if self._classes is not None:
-            self._classes.look_again()
-            prepare = partial(self._classes.prepared, prepare=self._prepare_node)
+        classes, evals, cancellation = self._classes, self.evals, self._cancellation
+        if classes is not None:
+            classes.look_again()
         with np.errstate(all="ignore"):  # as while invoking: scales may be anything
-            for position in range(first, len(self.nodes)):
-                if cancellation.reason:
-                    cancellation.raise_if_requested()
-                node, registration = self.nodes[position]
-                try:
-                    self.evals.append(prepare(node, registration))
-                except Exception as error:  # noqa: BLE001 - raised on as the node's
-                    raise self._failure(position, "prepare", error) from cause_of(error)
-                if self._open:
-                    self._stops.append(_Stop(position + 1))
-                    return
+            try:
+                for node, registration in self.nodes[first:]:
+                    if cancellation.reason:
+                        cancellation.raise_if_requested()
+                    if classes is None:
+                        evals.append(self._prepare_node(node, registration))
+                    else:
+                        evals.append(classes.prepared(node, registration, self._prepare_node))
+                    if self._open:
+                        self._stops.append(_Stop(len(evals)))
+                        return
+            except Exception as error:  # noqa: BLE001 - raised on as the node's
+                raise self._failure(len(evals), "prepare", error) from cause_of(error)
 
     def _prepare_node(self, node: Node, registration: Registration) -> Eval:
         outputs = [self._tensors[index] for index in node.outputs if index >= 0]
@@ -375,11 +375,12 @@ class StepRunner:
             evals = [followed(run, self._after_each) for run in evals]
         run_in_order(evals, first, *how)
 
-    def bound_run(self) -> Eval | None:
+    def bound_run(self, *, hides_context: bool) -> Eval | None:
         """Step function equal to :meth:`run`, valid until nodes are prepared again."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
-        return bound_run(self.evals, self, self._cancellation, self._invoke_failure)
+        how = self._cancellation, self._invoke_failure
+        return bound_run(self.evals, self, *how, hides_context=hides_context)
 
     def _invoke_failure(self, position: int, error: Exception) -> Exception:
         return self._failure(position, "invoke", error)
