@@ -8,11 +8,11 @@ import re
 import shutil
 import stat
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
 from delegraph.delegation.configuration import configuration
+from delegraph.lazy_dataclass import dataclass
 
 CACHE_VARIABLE = "DELEGRAPH_CACHE"
 """Environment variable that names another folder than the user's."""

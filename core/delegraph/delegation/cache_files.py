@@ -27,10 +27,10 @@ import mmap
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.log import Logger
 
 logger = Logger(__name__)

@@ -23,13 +23,13 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from delegraph.delegation.cache_files import read_safe, user_config_folder
 from delegraph.errors import ConfigurationError, did_you_mean
+from delegraph.lazy_dataclass import dataclass
 
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
 """Environment variable with the path of the file; if it is empty, no file is read."""

@@ -7,7 +7,6 @@ Source:
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from delegraph.errors import (
     PartitionRejected,
     in_words,
 )
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
 from delegraph.operators.registration import Eval, NativeEval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator

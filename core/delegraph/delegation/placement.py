@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -15,6 +14,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.json_records import to_json
+from delegraph.lazy_dataclass import dataclass, field
 
 _VALIDATION = "VALIDATION:"
 

@@ -12,11 +12,11 @@ arrays have no truth value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:

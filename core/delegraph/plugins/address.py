@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from delegraph.errors import PluginOptionError
+from delegraph.lazy_dataclass import dataclass
 
 _GRAMMAR = re.compile(
     r"(?:(?P<distribution>[^:=,]+):)?(?P<name>[^:=,]+)(?::(?P<options>[^:=,]+=.*))?", re.DOTALL

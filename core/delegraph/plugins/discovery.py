@@ -7,12 +7,12 @@ import logging
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
+from delegraph.lazy_dataclass import replace
 from delegraph.plugins import hookspecs
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.kept_entry_points import LIST, DeclaredPlugin, PathState

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
 from delegraph.errors import PluginOptionError
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.plugins.options import describe_options
 from delegraph.plugins.options_schema import options_schema
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec

@@ -7,7 +7,6 @@ import functools
 import logging
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import (
@@ -18,6 +17,7 @@ from delegraph.errors import (
     UnknownDelegateError,
     did_you_mean,
 )
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.plugins import known_packages
 from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
+from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import click

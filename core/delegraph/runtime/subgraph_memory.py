@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.tensor_loader import MAX_RANK
+from delegraph.lazy_dataclass import dataclass
 from delegraph.memory.arena_planner import (
     ArenaPlanner,
     PlannerGraph,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Protocol
 from weakref import WeakSet
 
 from delegraph.delegation.incident import Incident as Incident
+from delegraph.lazy_dataclass import replace
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from delegraph.delegation.delegate import DelegateParams
 from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.delegates.node_facts import KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState

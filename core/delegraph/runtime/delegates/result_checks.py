@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import has_nan, unpack
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType

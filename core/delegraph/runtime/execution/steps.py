@@ -13,7 +13,6 @@ Source: Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgrap
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.runtime.execution.bound_steps import (
     bound_run,
     cause_of,
