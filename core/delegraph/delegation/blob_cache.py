@@ -8,13 +8,9 @@ files are safe to use.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import logging
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -30,8 +26,9 @@ from delegraph.delegation.cache_entries import (
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import configuration
 from delegraph.errors import ArgumentError, DelegateError
+from delegraph.log import Logger
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 LIMIT = 4 << 30
 """Bytes that all entries of a folder may take; the oldest unused ones leave first."""
@@ -168,6 +165,8 @@ class BlobCache:
             folder = own_folder()
             folder.write(name, content)
         except OSError as error:
+            import tempfile
+
             raise DelegateError(
                 f"what was compiled, {len(content)} bytes, can be written neither to the cache nor "
                 f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
@@ -328,6 +327,10 @@ def _mark_as_used(path: Path) -> None:
 @cache
 def own_folder() -> CacheFolder:
     """Return a temporary folder that is deleted when this process ends."""
+    import atexit  # here: few caches cannot be written
+    import shutil
+    import tempfile
+
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return CacheFolder(Path(path))

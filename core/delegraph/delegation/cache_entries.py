@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 import time
 from pathlib import Path
@@ -90,6 +89,8 @@ def remove_entry(entry: CacheEntry) -> None:
     for folder in (entry.path.parent, entry.path.parent.parent):
         with contextlib.suppress(FileNotFoundError):
             if all(path.suffix == ".lock" for path in folder.iterdir()):
+                import shutil
+
                 shutil.rmtree(folder, ignore_errors=True)
 
 

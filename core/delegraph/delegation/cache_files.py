@@ -26,6 +26,7 @@ import errno
 import mmap
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -190,7 +191,10 @@ def user_config_folder() -> Path:
 
 
 def _user_folder(kind: Literal["user_cache_path", "user_config_path"]) -> Path:
-    from platformdirs import PlatformDirs  # here: its import takes milliseconds
+    simple = _folder_of_linux(kind) if sys.platform == "linux" else None
+    if simple is not None:
+        return simple
+    from platformdirs import PlatformDirs
 
     places = PlatformDirs("delegraph", appauthor=False, roaming=True, opinion=False)
     try:
@@ -198,6 +202,23 @@ def _user_folder(kind: Literal["user_cache_path", "user_config_path"]) -> Path:
     except RuntimeError as error:
         raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", "~") from error
     return folder
+
+
+def _folder_of_linux(kind: str) -> Path | None:
+    """Return what ``platformdirs`` says of an ordinary environment; its import takes long.
+
+    Source:
+        XDG Base Directory Specification, Environment variables.
+    """
+    variable, folder = {
+        "user_cache_path": ("XDG_CACHE_HOME", ".cache"),
+        "user_config_path": ("XDG_CONFIG_HOME", ".config"),
+    }[kind]
+    home, place = os.environ.get("HOME", ""), os.environ.get(variable, "")
+    if os.path.isabs(place):
+        return Path(place, "delegraph")
+    is_ordinary = os.path.isabs(home) and "ANDROID_DATA" not in os.environ
+    return Path(home, folder, "delegraph") if is_ordinary else None
 
 
 def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:

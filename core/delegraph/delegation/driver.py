@@ -6,7 +6,6 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ from delegraph.errors import (
     in_words,
 )
 from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
 from delegraph.operators.registration import Eval, NativeEval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
@@ -43,7 +43,7 @@ from delegraph.schema.enums import BuiltinOperator
 if TYPE_CHECKING:
     from delegraph.operators.tensor import Tensor
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 
 class SimpleDelegate(Delegate):

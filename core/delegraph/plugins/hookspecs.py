@@ -18,11 +18,13 @@ listed as incompatible and none of its hooks is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pluggy
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pluggy
+
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
@@ -31,13 +33,32 @@ PROJECT = "delegraph"
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
+NAMES = (
+    "delegraph_delegates",
+    "delegraph_custom_ops",
+    "delegraph_commands",
+    "delegraph_compilers",
+)
+"""Names of all hooks, in the order in which they are called."""
 
-hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a plugin's function as the implementation of the hook of that name."""
+if TYPE_CHECKING:
+    hookimpl = pluggy.HookimplMarker(PROJECT)
+else:
+
+    def hookimpl(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """Mark a plugin's function as the implementation of the hook of that name.
+
+        Args:
+            function: the function; None returns a decorator.
+            options: as ``pluggy.HookimplMarker`` takes them. pluggy, which takes long to import,
+                reads them when it looks at the plugin.
+        """
+        if function is None:
+            return partial(hookimpl, **options)
+        function.delegraph_hook_options = options
+        return function
 
 
-@hookspec
 def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Return the specs of the delegates that this plugin offers.
 
@@ -54,7 +75,6 @@ def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # 
     """
 
 
-@hookspec
 def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer custom operators that run without a delegate.
 
@@ -70,7 +90,6 @@ def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  #
     """
 
 
-@hookspec
 def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer subcommands of the command line.
 
@@ -86,7 +105,6 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
     """
 
 
-@hookspec
 def delegraph_compilers() -> list[CompilerSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer to compile the partitions of delegates ahead of time.
 

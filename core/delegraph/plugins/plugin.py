@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
 from delegraph.errors import PluginOptionError
 from delegraph.lazy_dataclass import dataclass, field
-from delegraph.plugins.options import describe_options
-from delegraph.plugins.options_schema import options_schema
+from delegraph.log import Logger
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 """Pattern for the name of a usable plugin, which is safe in a path and on a terminal."""
@@ -126,6 +123,11 @@ def is_ready(spec: DelegateSpec) -> bool:
 
 
 def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
+    from dataclasses import asdict  # here: few programs ask, and these imports take long
+
+    from delegraph.plugins.options import describe_options
+    from delegraph.plugins.options_schema import options_schema
+
     ready = is_ready(spec)
     try:
         options, schema = describe_options(spec), options_schema(spec)

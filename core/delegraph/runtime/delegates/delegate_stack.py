@@ -7,7 +7,6 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, in_words
+from delegraph.log import Logger
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
@@ -26,7 +26,7 @@ from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 _NEEDS_NO_SHAPES = (
     DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
@@ -82,7 +82,7 @@ class DelegateStack:
             self._plan.application = None
 
     def _log(self, applied: AppliedDelegate) -> None:
-        if not logger.isEnabledFor(logging.INFO):
+        if not logger.is_wanted():
             return
         plan, name = self._plan, delegate_name(applied.delegate)
         own = [node for node, _ in plan.steps() if node.delegate is applied.delegate]

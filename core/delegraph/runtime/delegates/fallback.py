@@ -13,7 +13,6 @@ At each invoke, a guarded node does more than the delegate's eval::
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from delegraph.delegation.partition_tolerance import partition_tolerances
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
@@ -45,7 +45,7 @@ from delegraph.runtime.delegates.result_checks import (
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 _Expected = tuple[tuple[int, ...] | None, Range | None]
 """Shape and range that an output must have; None where any is right."""

@@ -6,7 +6,6 @@ decides nothing again. Files go to Delegraph's cache, namespace ``numba_cpu-prog
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,8 +19,6 @@ from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
-
-logger = logging.getLogger(__name__)
 
 NAMESPACE = "numba_cpu-programs"
 
@@ -189,6 +186,9 @@ class KeptPrograms:
         try:
             return read(content, self._key, host)
         except UnfitFile as error:
+            import logging  # here: few files are unfit
+
+            logger = logging.getLogger(__name__)
             logger.info("a kept program of numba_cpu is made again: %s", error)
             return None
 

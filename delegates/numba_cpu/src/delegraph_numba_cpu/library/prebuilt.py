@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,8 +23,6 @@ from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
 if TYPE_CHECKING:
     from delegraph_numba_cpu.library.cache import OpensCache
     from delegraph_numba_cpu.library.compile_processes import Progress
-
-logger = logging.getLogger(__name__)
 
 FOLDER = Path(__file__).parents[1] / "libraries"
 MANIFEST = "manifest.json"
@@ -89,7 +86,7 @@ def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
         return None
     opened = open_library(found)
     if isinstance(opened, str):
-        logger.warning("%s", opened)
+        _warn("%s", opened)
         return None
     return opened
 
@@ -112,7 +109,7 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
     try:
         return unpack(found.read_bytes())
     except (OSError, ValueError) as error:
-        logger.warning("the kernels in %s cannot be used: %s", found, error)
+        _warn("the kernels in %s cannot be used: %s", found, error)
         return None
 
 
@@ -137,7 +134,7 @@ def usable_manifest() -> Manifest | str:
         return "no libraries came with this installation"
     except (OSError, ValueError, TypeError) as error:
         reason = f"the libraries in {FOLDER} cannot be used: {error}"
-        logger.warning("%s", reason)
+        _warn("%s", reason)
         return reason
     found, wanted = (manifest.system, manifest.machine), (host_system(), host_machine())
     if found != wanted:
@@ -158,6 +155,12 @@ def _present_sources() -> str:
 
     cache = BlobCache("numba_cpu-sources", "1")
     return cache.read_or_make(files_state(ROOT), lambda: sources_digest().encode()).decode()
+
+
+def _warn(text: str, *values: object) -> None:
+    import logging  # here: few libraries cannot be used
+
+    logging.getLogger(__name__).warning(text, *values)
 
 
 def read_manifest(folder: Path) -> Manifest:
