@@ -8,15 +8,16 @@ tell.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.graph.loader import mapped_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.delegation.cache_files import AnyPath
 
 NAMESPACE = "model-digests"
 
@@ -27,13 +28,15 @@ SETTLED = 3.0
 """Seconds without a change after which times tell of the next one."""
 
 
-def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
+def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
     """Return the SHA-256 of a model's content, in hexadecimal digits.
 
     Args:
         content: ``[bytes], uint8``; the memory of a mapped file, or any other.
         cache_dir: the folder of the cache; None for the user's own.
     """
+    import hashlib
+
     file = mapped_file(content)
     status = None if file is None else file.status
     if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -116,7 +117,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
 
 def _declared(point: DeclaredPlugin, choice: PluginChoice) -> Plugin:
     plugin = _printable(point)
-    if not PLUGIN_NAME.fullmatch(point.name):
+    if not re.fullmatch(PLUGIN_NAME, point.name):
         text = (
             f"its entry point is named {point.name[:100]!r}, expected at most 100 letters, digits, "
             "'_', '-' or '.', the first a letter, digit or '_'"

@@ -20,11 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
-    import pluggy
-
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
@@ -41,22 +39,35 @@ NAMES = (
 )
 """Names of all hooks, in the order in which they are called."""
 
-if TYPE_CHECKING:
-    hookimpl = pluggy.HookimplMarker(PROJECT)
-else:
+F = TypeVar("F", bound=Callable[..., object])
 
-    def hookimpl(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-        """Mark a plugin's function as the implementation of the hook of that name.
 
-        Args:
-            function: the function; None returns a decorator.
-            options: as ``pluggy.HookimplMarker`` takes them. pluggy, which takes long to import,
-                reads them when it looks at the plugin.
-        """
+class _Marker:
+    """Marks functions for pluggy, whose import takes long, as ``HookimplMarker`` of pluggy does."""
+
+    @overload
+    def __call__(self, function: F) -> F: ...
+
+    @overload
+    def __call__(self, function: None = None, **options: bool | str | None) -> Callable[[F], F]: ...
+
+    def __call__(self, function: Any = None, **options: Any) -> Any:
+        """Return the function, or a decorator when called with options only."""
         if function is None:
-            return partial(hookimpl, **options)
+            return partial(self._marked, options)
+        return self._marked(options, function)
+
+    @staticmethod
+    def _marked(options: dict[str, Any], function: Any) -> Any:
         function.delegraph_hook_options = options
         return function
+
+
+hookimpl = _Marker()
+"""Marks a plugin's function as the implementation of the hook of that name.
+
+Options are those of ``pluggy.HookimplMarker``, which applies them when it looks at the plugin.
+"""
 
 
 def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # pluggy only reads it

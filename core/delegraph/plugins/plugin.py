@@ -13,7 +13,7 @@ from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, Del
 
 logger = Logger(__name__)
 
-PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+PLUGIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 """Pattern for the name of a usable plugin, which is safe in a path and on a terminal."""
 
 
@@ -80,7 +80,7 @@ class Plugin:
             return f"add {self.name!r} to that list to use it"
         if self.is_faulty:
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            if not PLUGIN_NAME.fullmatch(self.name):  # such a list cannot name it
+            if not re.fullmatch(PLUGIN_NAME, self.name):  # such a list cannot name it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""

@@ -15,11 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.partition_tolerance import partition_tolerances
-from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
 from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
@@ -27,28 +24,24 @@ from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
-from delegraph.runtime.delegates.incidents import Incident, Supervision
+from delegraph.runtime.delegates.incidents import Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
-from delegraph.runtime.delegates.result_checks import (
-    RANDOM,
-    Range,
-    allowed_range,
-    difference,
-    has_special_values,
-    outside,
-    wrong_array,
-    wrong_bools,
-    wrong_shape,
-    wrong_special_values,
-)
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
-logger = Logger(__name__)
+if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities
+    from delegraph.delegation.incident import Incident
+    from delegraph.delegation.tolerance import Tolerance
+    from delegraph.runtime.delegates.result_checks import Range
 
-_Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Shape and range that an output must have; None where any is right."""
+    _Expected = tuple[tuple[int, ...] | None, Range | None]
+    """Shape and range that an output must have; None where any is right."""
+
+# ``result_checks`` is imported where results are checked: no default policy does.
+
+logger = Logger(__name__)
 
 
 class Before(NamedTuple):
@@ -87,13 +80,15 @@ class Guard:
         self._state = PartitionState(subgraph, node)
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[_Expected] | None = None
-        self._capabilities = Capabilities()
+        self._capabilities: Capabilities | None = None  # only with the policy "shadow"
         self._eval: Eval = _never_prepared
         self._is_excused = False  # whether nothing but roundings was found
         self._at_start: Before | None = None  # of what has been started and not judged
 
     @cached_property
     def _is_random(self) -> bool:
+        from delegraph.runtime.delegates.result_checks import RANDOM
+
         return any(registration.name in RANDOM for _, registration in self._replaced())
 
     @cached_property
@@ -140,6 +135,8 @@ class Guard:
             return None
         if not self._has_kernels():
             return None
+        from delegraph.runtime.delegates.result_checks import wrong_shape
+
         for tensor in self._outputs:
             if not (tensor.is_dynamic or self._originals.is_open(tensor.index)):
                 finding = wrong_shape(tensor, self._originals.result(tensor.index).shape)
@@ -250,6 +247,8 @@ class Guard:
         self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
 
     def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
+        from delegraph.delegation.incident import Incident
+
         return Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
@@ -285,6 +284,13 @@ class Guard:
 
     def _broken(self, expected: list[_Expected]) -> str | None:
         """Return a fault that no right result can have, or None."""
+        from delegraph.runtime.delegates.result_checks import (
+            outside,
+            wrong_array,
+            wrong_bools,
+            wrong_shape,
+        )
+
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding = (
                 (None if shape is None else wrong_shape(tensor, shape))
@@ -308,6 +314,8 @@ class Guard:
         return self._expected
 
     def _expectation(self, output: Tensor) -> _Expected:
+        from delegraph.runtime.delegates.result_checks import allowed_range
+
         tensors, is_open = self._subgraph.tensors, self._originals.is_open
         shape = None if is_open(output.index) else output.shape
         for node, registration in self._originals.nodes:
@@ -318,6 +326,8 @@ class Guard:
 
     def _special(self, saved: SavedState | None) -> str | None:
         """Return a finding for NaN and infinity that neither the inputs nor the kernels have."""
+        from delegraph.runtime.delegates.result_checks import has_special_values
+
         if not any(has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
@@ -326,6 +336,11 @@ class Guard:
         return self._recomputed(saved, self._wrongly_special)
 
     def _wrongly_special(self, after: SavedState | None) -> str | None:
+        from delegraph.runtime.delegates.result_checks import (
+            has_special_values,
+            wrong_special_values,
+        )
+
         for tensor in self._outputs:
             if has_special_values(tensor.data):
                 expected = self._originals.result(tensor.index).data
@@ -367,6 +382,10 @@ class Guard:
 
         Variables have the kernels' values now; the delegate's are in *after*.
         """
+        from delegraph.delegation.capabilities import Capabilities
+        from delegraph.delegation.partition_tolerance import partition_tolerances
+        from delegraph.runtime.delegates.result_checks import difference, wrong_array, wrong_shape
+
         pairs = []
         for tensor in self._outputs:
             expected = self._originals.result(tensor.index).data
@@ -375,9 +394,10 @@ class Guard:
                 return finding
             pairs.append((tensor, tensor.data, expected))
         pairs += [(t, values, t.data) for t, values in after.values()] if after else []
-        tolerances = partition_tolerances(self._originals.computed, self._capabilities)
+        capabilities = self._capabilities or Capabilities()
+        tolerances = partition_tolerances(self._originals.computed, capabilities)
         for tensor, found, expected in pairs:
-            allowed: Tolerance | None = self._capabilities.tolerance_of(tensor.type)
+            allowed: Tolerance | None = capabilities.tolerance_of(tensor.type)
             if tensor in self._subgraph.tensors:  # not a variable of another subgraph
                 allowed = tolerances.get(tensor.index, allowed)
             other = None if allowed is None else difference(tensor, found, expected, allowed)
@@ -385,7 +405,7 @@ class Guard:
                 from delegraph.runtime.delegates.magnified_roundings import magnified
 
                 who = self._subgraph, self._originals, self._delegate
-                excuse = magnified(*who, self._capabilities, tolerances)
+                excuse = magnified(*who, capabilities, tolerances)
                 self._is_excused = excuse is not None
                 return excuse or f"{tensor!r} is {other}"
         return None

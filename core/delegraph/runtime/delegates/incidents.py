@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from delegraph.delegation.incident import Incident as Incident
 from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
+
+if TYPE_CHECKING:
+    from delegraph.delegation.incident import Incident
 
 logger = Logger(__name__)
 

@@ -7,18 +7,21 @@ this process computes with: the versions of the code, the level, the options.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import delegraph
 from delegraph import DelegateContext, Tensor
-from delegraph_numba_cpu.library.prebuilt import usable_manifest
+from delegraph.delegation import code_state
+from delegraph_numba_cpu.library.prebuilt import PACKAGE, usable_manifest
+
+DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
+"""Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
 """``AllocationType.PERSISTENT_RO``: values that a node has computed while it was prepared."""
@@ -109,27 +112,9 @@ def version() -> str | None:
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return None
-    packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
-    installed = [installation(package) for package in packages]
-    if manifest.in_place or None in installed:
-        from delegraph_numba_cpu.library.families import files_state  # which wheels do not need
-
-        state = files_state(*packages)  # sources that may be edited
-    else:
-        state = sha256(repr(installed).encode()).hexdigest()
+    states = (
+        code_state(os.path.dirname(delegraph.__file__), DECIDING),
+        code_state(PACKAGE, is_edited=manifest.in_place),
+    )
+    state = sha256(repr(states).encode()).hexdigest()
     return f"{manifest.sources[:16]}-{state[:32]}"
-
-
-def installation(package: Path) -> tuple[str, int, int] | None:
-    """Return name, size and time of the list of files that an installation of a package wrote.
-
-    Another version, and another installation of the same version, writes another list. None for a
-    folder of sources.
-    """
-    for described in package.parent.glob("*.dist-info"):
-        name = described.name.partition("-")[0].lower()
-        if name == package.name:
-            with suppress(OSError):
-                status = (described / "RECORD").stat()
-                return described.name, status.st_size, status.st_mtime_ns
-    return None

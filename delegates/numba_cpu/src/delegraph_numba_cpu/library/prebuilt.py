@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
@@ -21,10 +21,13 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from delegraph_numba_cpu.library.cache import OpensCache
     from delegraph_numba_cpu.library.compile_processes import Progress
 
-FOLDER = Path(__file__).parents[1] / "libraries"
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
+FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
 MANIFEST = "manifest.json"
 
 
@@ -56,7 +59,7 @@ OBJECTS = ".objects"
 class PrebuiltLibrary:
     """The kernels of one level, in a shared library that this process has opened."""
 
-    def __init__(self, path: Path, sources: str) -> None:
+    def __init__(self, path: str | Path, sources: str) -> None:
         self.path = path
         self._library = ctypes.CDLL(str(path))
         getattr(self._library, sources_symbol(sources))
@@ -81,17 +84,17 @@ def sources_symbol(sources: str) -> str:
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the prebuilt library of a level; None if none fits this system and these sources."""
-    found = prebuilt_file(level)
-    if isinstance(found, str) or found.suffix == OBJECTS:
+    name, _ = file_name(level)
+    if not name or name.endswith(OBJECTS):
         return None
-    opened = open_library(found)
+    opened = open_library(os.path.join(FOLDER, name))
     if isinstance(opened, str):
         _warn("%s", opened)
         return None
     return opened
 
 
-def open_library(path: Path) -> PrebuiltLibrary | str:
+def open_library(path: str | Path) -> PrebuiltLibrary | str:
     """Return the opened library at *path*, or the reason why it cannot be used."""
     manifest = usable_manifest()
     assert not isinstance(manifest, str)
@@ -115,14 +118,22 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
     """Return the prebuilt file for a level, or the reason why there is none."""
+    from pathlib import Path  # here, as its import takes milliseconds
+
+    name, reason = file_name(level)
+    return Path(FOLDER, name) if name else reason
+
+
+def file_name(level: CpuLevel) -> tuple[str, str]:
+    """Return the name of the prebuilt file for a level, or "" and the reason why there is none."""
     manifest = usable_manifest()
     if isinstance(manifest, str):
-        return manifest
+        return "", manifest
     if level.name in manifest.failures:
-        return f"compiling it failed at the installation: {manifest.failures[level.name]}"
+        return "", f"compiling it failed at the installation: {manifest.failures[level.name]}"
     if level.name not in manifest.files:
-        return f"libraries were made for {', '.join(manifest.files) or 'no level'}"
-    return FOLDER / manifest.files[level.name]
+        return "", f"libraries were made for {', '.join(manifest.files) or 'no level'}"
+    return manifest.files[level.name], ""
 
 
 @cache
@@ -146,15 +157,15 @@ def usable_manifest() -> Manifest | str:
 
 def _present_sources() -> str:
     """Return the digest of the sources as they are, remembered for the state of their files."""
-    from delegraph.delegation import BlobCache
-    from delegraph_numba_cpu.library.families import (  # which wheels do not need
-        ROOT,
-        files_state,
-        sources_digest,
-    )
+    from delegraph.delegation import BlobCache, code_state
+
+    def digest() -> bytes:
+        from delegraph_numba_cpu.library.families import sources_digest
+
+        return sources_digest().encode()
 
     cache = BlobCache("numba_cpu-sources", "1")
-    return cache.read_or_make(files_state(ROOT), lambda: sources_digest().encode()).decode()
+    return cache.read_or_make(code_state(PACKAGE, is_edited=True), digest).decode()
 
 
 def _warn(text: str, *values: object) -> None:
@@ -163,7 +174,7 @@ def _warn(text: str, *values: object) -> None:
     logging.getLogger(__name__).warning(text, *values)
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: str | Path) -> Manifest:
     """Manifest of a folder of libraries.
 
     Raises:
@@ -172,4 +183,5 @@ def read_manifest(folder: Path) -> Manifest:
         ValueError: the manifest is damaged.
         TypeError: the manifest is damaged.
     """
-    return Manifest(**json.loads((folder / MANIFEST).read_bytes()))
+    with open(os.path.join(folder, MANIFEST), "rb") as file:
+        return Manifest(**json.loads(file.read()))
