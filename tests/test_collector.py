@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from delegraph import collector as module
 from delegraph.collector import collector_paused
 
 
@@ -30,3 +31,20 @@ def test_collection_that_was_off_stays_off() -> None:
     with collector_paused():
         assert not gc.isenabled()
     assert not gc.isenabled()
+
+
+def test_what_the_first_pauses_have_made_counts_as_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_times_left", 1)
+    for is_old in (True, False):
+        before = collections()
+        with collector_paused():
+            lasting = [[number] for number in range(5000)]
+        few = [[number] for number in range(10)]
+        assert (collections() == before) is is_old
+        assert lasting
+        assert few
+    assert not gc.get_freeze_count()
+
+
+def collections() -> int:
+    return sum(each["collections"] for each in gc.get_stats())

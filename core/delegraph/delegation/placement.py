@@ -13,10 +13,9 @@ from typing import Any
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
+from delegraph.graph.model import VALIDATION
 from delegraph.json_records import to_json
 from delegraph.lazy_dataclass import dataclass, field
-
-_VALIDATION = "VALIDATION:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +299,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 
 def is_never_delegated(subgraph_name: str) -> bool:
     """Return whether a subgraph has a validation name, so that no delegate is applied to it."""
-    return subgraph_name.startswith(_VALIDATION)
+    return subgraph_name.startswith(VALIDATION)
 
 
 def total_bytes(sizes: Iterable[int | None]) -> int | None:

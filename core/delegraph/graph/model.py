@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 CONTROL_EDGES = "model_control_dependencies"
 """Name of the metadata entry with the order of operators that no tensor shows."""
 
+VALIDATION = "VALIDATION:"
+"""How names of subgraphs start that check a model, and that no delegate gets."""
+
 
 _Record = TypeVar("_Record", bound=type)
 
@@ -173,6 +176,11 @@ class SubgraphSpec:
     operators: tuple[OperatorSpec, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    @property
+    def is_validation(self) -> bool:
+        """Whether it has a validation name, so that no delegate is applied to it."""
+        return self.name.startswith(VALIDATION)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
