@@ -169,10 +169,10 @@ class _Declaration:
         }
         body["__annotations__"] = _annotations(self.cls)
         body["__module__"] = self.cls.__module__
-        bases = tuple(base for base in self.cls.__bases__ if dataclasses.is_dataclass(base))
-        made = dataclasses.dataclass(frozen=self.frozen, eq=self.eq, kw_only=self.kw_only)(
-            type(self.cls.__name__, bases, body)
-        )
+        bases: Any = filter(dataclasses.is_dataclass, self.cls.__bases__)
+        plain: Any = type(self.cls.__name__, tuple(bases), body)
+        options = {"frozen": self.frozen, "eq": self.eq, "kw_only": self.kw_only}
+        made: Any = dataclasses.dataclass(**options)(plain)
         for name in _STANDARD:
             if isinstance(self.cls.__dict__.get(name), _Attribute):
                 setattr(self.cls, name, getattr(made, name))

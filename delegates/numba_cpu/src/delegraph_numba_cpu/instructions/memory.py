@@ -101,8 +101,9 @@ class Address:
         self.offset = offset
 
     def __eq__(self, other: object) -> bool:
-        is_address = isinstance(other, Address)
-        return is_address and self.memory is other.memory and self.offset == other.offset
+        if not isinstance(other, Address):
+            return NotImplemented
+        return self.memory is other.memory and self.offset == other.offset
 
     def __hash__(self) -> int:
         return hash((self.memory, self.offset))
