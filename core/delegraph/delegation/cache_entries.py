@@ -23,7 +23,6 @@ CACHE_VARIABLE = "DELEGRAPH_CACHE"
 
 DAY = 24 * 60 * 60
 
-
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 
 
@@ -62,7 +61,7 @@ def cache_folder() -> str:
     """
     given = os.environ.get(CACHE_VARIABLE)
     if given:
-        return os.path.join(os.getcwd(), given)
+        return given if os.path.isabs(given) else os.path.join(os.getcwd(), given)
     configured = configuration().cache_folder
     return str(configured or os.path.join(user_cache_folder(), "compiled"))
 

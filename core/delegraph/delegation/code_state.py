@@ -18,6 +18,9 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
         package: folder of the package.
         folders: those of its folders that count where its files may be edited; all if empty.
         is_edited: whether files count even where an installation beside them has written a list.
+
+    Raises:
+        OSError: the package is no folder, as in an archive.
     """
     installed = None if is_edited else installation(package)
     if installed is not None:
@@ -55,6 +58,6 @@ def files_state(roots: Iterable[str]) -> str:
                     status = entry.stat()
                     text = f"{entry.path}\n{status.st_size} {status.st_mtime_ns}\n"
                     digest.update(text.encode(errors="surrogateescape"))
-                elif "." not in entry.name and entry.is_dir():
+                elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
     return digest.hexdigest()

@@ -110,7 +110,8 @@ def configuration_path(given: str | None) -> str | None:
         given: the value of :data:`CONFIG_VARIABLE`; None if it is not set.
     """
     if given is not None:
-        return os.path.join(os.getcwd(), given) if given else None
+        is_whole = not given or os.path.isabs(given)
+        return (given if is_whole else os.path.join(os.getcwd(), given)) or None
     try:
         return os.path.join(user_config_folder(), FILE_NAME)
     except FileNotFoundError:  # this user has no home

@@ -29,6 +29,9 @@ NAMESPACE = "checked-nodes"
 LEAST_NODES = 8
 """Nodes of a subgraph that is worth a file."""
 
+MOST_BYTES = 256 << 20
+"""Size of the largest model that is worth its digest."""
+
 MOST_FILES = 16
 """Files of a subgraph: shapes that change at each invoke must not fill the disk."""
 
@@ -59,7 +62,10 @@ class KeptFindings:
         if digest is None:
             return None
         package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-        state = code_state(package, DECIDING)
+        try:
+            state = code_state(package, DECIDING)
+        except OSError:  # an archive
+            return None
         self._key = self._digest(f"{digest} {state}", nodes)
         self._cache = BlobCache(NAMESPACE, "1", self._subgraph.session.cache_dir)
         content = self._cache.read(self._key)
@@ -82,9 +88,10 @@ class KeptFindings:
             cache.keep(self._key, _written(findings))
 
     def _is_worth_it(self, nodes: Sequence[Step]) -> bool:
-        tensors = self._subgraph.tensors
+        tensors, content = self._subgraph.tensors, self._subgraph.session.model.content
         return (
             len(nodes) >= LEAST_NODES
+            and len(content) <= MOST_BYTES
             and all(_is_own(registration) for _, registration in nodes)
             and not any(t.allocation_type is AllocationType.PERSISTENT_RO for t in tensors)
         )

@@ -112,9 +112,12 @@ def version() -> str | None:
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return None
-    states = (
-        code_state(os.path.dirname(delegraph.__file__), DECIDING),
-        code_state(PACKAGE, is_edited=manifest.in_place),
-    )
+    try:
+        states = (
+            code_state(os.path.dirname(delegraph.__file__), DECIDING),
+            code_state(PACKAGE, is_edited=manifest.in_place),
+        )
+    except OSError:  # an archive
+        return None
     state = sha256(repr(states).encode()).hexdigest()
     return f"{manifest.sources[:16]}-{state[:32]}"
