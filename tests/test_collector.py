@@ -34,7 +34,7 @@ def test_collection_that_was_off_stays_off() -> None:
 
 
 def test_what_the_first_pauses_have_made_counts_as_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_times_left", 1)
+    monkeypatch.setattr(module, "times_left", 1)
     lasting: list[object] = []
     for is_old in (True, False):
         before = collections()

@@ -14,7 +14,7 @@ STUBS = sorted(Path(exports.__file__).parent.rglob("__init__.pyi"))
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.parent.name)
 def test_a_stub_is_read_as_python_would_read_it(stub: Path) -> None:
-    submodules, names = exports._read_stub(str(stub.with_suffix(".py")))
+    submodules, names = exports.read_stub(str(stub.with_suffix(".py")))
     found = [("", name) for name in submodules]
     found += [(module, name) for module, each in names.items() for name in each]
     expected = [

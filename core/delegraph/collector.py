@@ -25,7 +25,7 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-_times_left = 4
+times_left = 4
 """How often objects are made old: later ones may be garbage of an earlier interpreter."""
 
 _MANY = 1000
@@ -34,8 +34,8 @@ _MANY = 1000
 
 def _make_old() -> None:
     """Move all objects to the oldest generation, which takes no look at them."""
-    global _times_left
-    if _times_left and gc.get_count()[0] > _MANY and not gc.get_freeze_count():
-        _times_left -= 1
+    global times_left
+    if times_left and gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+        times_left -= 1
         gc.freeze()
         gc.unfreeze()

@@ -31,7 +31,7 @@ def exports_of(
 
     def stub() -> Any:
         if not attached:
-            attached.append(lazy_loader.attach(package, *_read_stub(file)))
+            attached.append(lazy_loader.attach(package, *read_stub(file)))
         return attached[0]
 
     def get(name: str) -> Any:
@@ -46,7 +46,7 @@ def exports_of(
     return get, names
 
 
-def _read_stub(file: str) -> tuple[list[str], dict[str, list[str]]]:
+def read_stub(file: str) -> tuple[list[str], dict[str, list[str]]]:
     """Return the submodules and, by module, the names that a package's stub exports.
 
     Each is a statement ``from .MODULE import NAME as NAME``. ``lazy_loader.attach_stub`` parses the

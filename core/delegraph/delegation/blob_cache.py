@@ -339,10 +339,11 @@ def own_folder() -> CacheFolder:
     import atexit  # here: few caches cannot be written
     import shutil
     import tempfile
+    from pathlib import Path
 
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return CacheFolder(path)
+    return CacheFolder(Path(path))
 
 
 def _content(made: object) -> bytes:

@@ -8,6 +8,7 @@ tell.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,6 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
         content: ``[bytes], uint8``; the memory of a mapped file, or any other.
         cache_dir: the folder of the cache; None for the user's own.
     """
-    import hashlib
-
     file = mapped_file(content)
     status = None if file is None else file.status
     if status is None or status.st_size != content.nbytes or content.nbytes < LEAST:

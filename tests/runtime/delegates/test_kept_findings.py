@@ -98,7 +98,7 @@ def test_a_file_that_does_not_fit_is_made_again(
     tmp_path: Path, checks: list[Findings], damage: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(kept_findings, "_written", lambda findings: damage)
+        patch.setattr(kept_findings, "written", lambda findings: damage)
         made(tmp_path)
     for _ in range(2):
         made(tmp_path)

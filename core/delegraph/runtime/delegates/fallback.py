@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
     _Expected = tuple[tuple[int, ...] | None, Range | None]
     """Shape and range that an output must have; None where any is right."""
-
-# ``result_checks`` is imported where results are checked: no default policy does.
 
 logger = Logger(__name__)
 
@@ -86,10 +85,14 @@ class Guard:
         self._at_start: Before | None = None  # of what has been started and not judged
 
     @cached_property
-    def _is_random(self) -> bool:
-        from delegraph.runtime.delegates.result_checks import RANDOM
+    def _checks(self) -> ModuleType:
+        from delegraph.runtime.delegates import result_checks  # here: no default policy checks
 
-        return any(registration.name in RANDOM for _, registration in self._replaced())
+        return result_checks
+
+    @cached_property
+    def _is_random(self) -> bool:
+        return any(registration.name in self._checks.RANDOM for _, registration in self._replaced())
 
     @cached_property
     def _originals(self) -> OriginalNodes:
@@ -135,11 +138,11 @@ class Guard:
             return None
         if not self._has_kernels():
             return None
-        from delegraph.runtime.delegates.result_checks import wrong_shape
-
         for tensor in self._outputs:
             if not (tensor.is_dynamic or self._originals.is_open(tensor.index)):
-                finding = wrong_shape(tensor, self._originals.result(tensor.index).shape)
+                finding = self._checks.wrong_shape(
+                    tensor, self._originals.result(tensor.index).shape
+                )
                 if finding is not None:
                     return finding
         return None
@@ -284,19 +287,12 @@ class Guard:
 
     def _broken(self, expected: list[_Expected]) -> str | None:
         """Return a fault that no right result can have, or None."""
-        from delegraph.runtime.delegates.result_checks import (
-            outside,
-            wrong_array,
-            wrong_bools,
-            wrong_shape,
-        )
-
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding = (
-                (None if shape is None else wrong_shape(tensor, shape))
-                or wrong_array(tensor)
-                or wrong_bools(tensor)
-                or (None if allowed is None else outside(tensor, allowed))
+                (None if shape is None else self._checks.wrong_shape(tensor, shape))
+                or self._checks.wrong_array(tensor)
+                or self._checks.wrong_bools(tensor)
+                or (None if allowed is None else self._checks.outside(tensor, allowed))
             )
             if finding is not None:
                 return finding
@@ -314,37 +310,28 @@ class Guard:
         return self._expected
 
     def _expectation(self, output: Tensor) -> _Expected:
-        from delegraph.runtime.delegates.result_checks import allowed_range
-
         tensors, is_open = self._subgraph.tensors, self._originals.is_open
         shape = None if is_open(output.index) else output.shape
         for node, registration in self._originals.nodes:
             if output.index in node.outputs and not any(map(is_open, node.inputs)):
                 find = tensors.__getitem__
-                return shape, allowed_range(node, registration, output.index, find)
+                return shape, self._checks.allowed_range(node, registration, output.index, find)
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
         """Return a finding for NaN and infinity that neither the inputs nor the kernels have."""
-        from delegraph.runtime.delegates.result_checks import has_special_values
-
-        if not any(has_special_values(tensor.data) for tensor in self._outputs):
+        if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
-        if any(has_special_values(t.data) for t in inputs if not t.is_constant):
+        if any(self._checks.has_special_values(t.data) for t in inputs if not t.is_constant):
             return None
         return self._recomputed(saved, self._wrongly_special)
 
     def _wrongly_special(self, after: SavedState | None) -> str | None:
-        from delegraph.runtime.delegates.result_checks import (
-            has_special_values,
-            wrong_special_values,
-        )
-
         for tensor in self._outputs:
-            if has_special_values(tensor.data):
+            if self._checks.has_special_values(tensor.data):
                 expected = self._originals.result(tensor.index).data
-                finding = wrong_special_values(tensor, expected)
+                finding = self._checks.wrong_special_values(tensor, expected)
                 if finding is not None:
                     return finding
         return None
@@ -384,12 +371,13 @@ class Guard:
         """
         from delegraph.delegation.capabilities import Capabilities
         from delegraph.delegation.partition_tolerance import partition_tolerances
-        from delegraph.runtime.delegates.result_checks import difference, wrong_array, wrong_shape
 
         pairs = []
         for tensor in self._outputs:
             expected = self._originals.result(tensor.index).data
-            finding = wrong_array(tensor) or wrong_shape(tensor, expected.shape)
+            finding = self._checks.wrong_array(tensor) or self._checks.wrong_shape(
+                tensor, expected.shape
+            )
             if finding is not None and not tensor.is_packed:
                 return finding
             pairs.append((tensor, tensor.data, expected))
@@ -400,7 +388,11 @@ class Guard:
             allowed: Tolerance | None = capabilities.tolerance_of(tensor.type)
             if tensor in self._subgraph.tensors:  # not a variable of another subgraph
                 allowed = tolerances.get(tensor.index, allowed)
-            other = None if allowed is None else difference(tensor, found, expected, allowed)
+            other = (
+                None
+                if allowed is None
+                else self._checks.difference(tensor, found, expected, allowed)
+            )
             if other is not None:
                 from delegraph.runtime.delegates.magnified_roundings import magnified
 

@@ -85,7 +85,7 @@ class KeptFindings:
         is_plain = is_plain and not any(known.digest for known in findings.known.values())
         if cache is not None and is_plain and self._written < MOST_FILES:
             self._written += 1
-            cache.keep(self._key, _written(findings))
+            cache.keep(self._key, written(findings))
 
     def _is_worth_it(self, nodes: Sequence[Step]) -> bool:
         tensors, content = self._subgraph.tensors, self._subgraph.session.model.content
@@ -120,7 +120,7 @@ def _is_own(registration: Registration) -> bool:
     return is_own and registration.prepare.__module__.startswith("delegraph.kernels.")
 
 
-def _written(findings: Findings) -> bytes:
+def written(findings: Findings) -> bytes:
     """Return findings as a file: 64-bit integers."""
     numbers = [len(findings.left_open), *sorted(findings.left_open)]
     for index, known in sorted(findings.known.items()):

@@ -25,13 +25,13 @@ def is_ready() -> bool:
     """Return whether the kernels came along that are used unless ``cpu=`` names others."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
-    from delegraph_numba_cpu.library.prebuilt import file_name
+    from delegraph_numba_cpu.library.prebuilt import has_file
 
     try:
         level = level_named("auto")
     except DelegateError:  # users see it as soon as the delegate is applied
         return True
-    return bool(file_name(level)[0])
+    return has_file(level)
 
 
 @hookimpl

@@ -11,7 +11,7 @@ from importlib import import_module
 
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine
-from delegraph_numba_cpu.library.prebuilt import file_name
+from delegraph_numba_cpu.library.prebuilt import has_file
 
 
 @cache
@@ -183,7 +183,7 @@ def level_named(name: str) -> CpuLevel:
 
 def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
     """Return the first level whose kernels came along; the first one if none has any."""
-    ready = (level for level in levels if file_name(level)[0])
+    ready = (level for level in levels if has_file(level))
     return next(ready, levels[0])
 
 

@@ -84,8 +84,8 @@ def sources_symbol(sources: str) -> str:
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the prebuilt library of a level; None if none fits this system and these sources."""
-    name, _ = file_name(level)
-    if not name or name.endswith(OBJECTS):
+    name, reason = file_name(level)
+    if reason or name.endswith(OBJECTS):
         return None
     opened = open_library(os.path.join(FOLDER, name))
     if isinstance(opened, str):
@@ -121,7 +121,12 @@ def prebuilt_file(level: CpuLevel) -> Path | str:
     from pathlib import Path  # here, as its import takes milliseconds
 
     name, reason = file_name(level)
-    return Path(FOLDER, name) if name else reason
+    return reason or Path(FOLDER, name)
+
+
+def has_file(level: CpuLevel) -> bool:
+    """Return whether there is a prebuilt file for a level."""
+    return not file_name(level)[1]
 
 
 def file_name(level: CpuLevel) -> tuple[str, str]:
