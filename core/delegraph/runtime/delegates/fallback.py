@@ -22,7 +22,7 @@ from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorE
 from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
-from delegraph.operators.registration import Eval, Node, Prepare, Registration
+from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Supervision
@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.tolerance import Tolerance
-    from delegraph.runtime.delegates.result_checks import Range
-
-    _Expected = tuple[tuple[int, ...] | None, Range | None]
-    """Shape and range that an output must have; None where any is right."""
+    from delegraph.runtime.delegates.result_checks import Expected
 
 logger = Logger(__name__)
 
@@ -48,7 +45,7 @@ class Before(NamedTuple):
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]
-    expected: list[_Expected]
+    expected: list[Expected]
 
 
 def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
@@ -78,9 +75,9 @@ class Guard:
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._state = PartitionState(subgraph, node)
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
-        self._expected: list[_Expected] | None = None
-        self._capabilities: Capabilities | None = None  # only with the policy "shadow"
-        self._eval: Eval = _never_prepared
+        self._expected: list[Expected] | None = None
+        self._capabilities: Capabilities  # only with the policy "shadow"
+        self._eval: Eval = nothing  # until it is prepared
         self._is_excused = False  # whether nothing but roundings was found
         self._at_start: Before | None = None  # of what has been started and not judged
 
@@ -140,9 +137,8 @@ class Guard:
             return None
         for tensor in self._outputs:
             if not (tensor.is_dynamic or self._originals.is_open(tensor.index)):
-                finding = self._checks.wrong_shape(
-                    tensor, self._originals.result(tensor.index).shape
-                )
+                expected = self._originals.result(tensor.index).shape
+                finding: str | None = self._checks.wrong_shape(tensor, expected)
                 if finding is not None:
                     return finding
         return None
@@ -277,7 +273,7 @@ class Guard:
 
     # -- looking at results --------------------------------------------------------------------
 
-    def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
+    def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
         """Text that describes a wrong result; None if the results are right or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
@@ -285,10 +281,10 @@ class Guard:
                 return finding
         return self._recomputed(saved, self._different) if self._is_due() else None
 
-    def _broken(self, expected: list[_Expected]) -> str | None:
+    def _broken(self, expected: list[Expected]) -> str | None:
         """Return a fault that no right result can have, or None."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
-            finding = (
+            finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))
                 or self._checks.wrong_array(tensor)
                 or self._checks.wrong_bools(tensor)
@@ -298,7 +294,7 @@ class Guard:
                 return finding
         return None
 
-    def _expectations(self) -> list[_Expected]:
+    def _expectations(self) -> list[Expected]:
         """Shape and range of each output, as far as known before it is computed."""
         if self._expected is None:
             if self._has_kernels():
@@ -309,7 +305,7 @@ class Guard:
                 self._expected = [(shape, None) for shape in shapes]
         return self._expected
 
-    def _expectation(self, output: Tensor) -> _Expected:
+    def _expectation(self, output: Tensor) -> Expected:
         tensors, is_open = self._subgraph.tensors, self._originals.is_open
         shape = None if is_open(output.index) else output.shape
         for node, registration in self._originals.nodes:
@@ -331,7 +327,7 @@ class Guard:
         for tensor in self._outputs:
             if self._checks.has_special_values(tensor.data):
                 expected = self._originals.result(tensor.index).data
-                finding = self._checks.wrong_special_values(tensor, expected)
+                finding: str | None = self._checks.wrong_special_values(tensor, expected)
                 if finding is not None:
                     return finding
         return None
@@ -369,30 +365,25 @@ class Guard:
 
         Variables have the kernels' values now; the delegate's are in *after*.
         """
-        from delegraph.delegation.capabilities import Capabilities
         from delegraph.delegation.partition_tolerance import partition_tolerances
 
-        pairs = []
+        pairs, checks = [], self._checks
         for tensor in self._outputs:
             expected = self._originals.result(tensor.index).data
-            finding = self._checks.wrong_array(tensor) or self._checks.wrong_shape(
+            finding: str | None = checks.wrong_array(tensor) or checks.wrong_shape(
                 tensor, expected.shape
             )
             if finding is not None and not tensor.is_packed:
                 return finding
             pairs.append((tensor, tensor.data, expected))
         pairs += [(t, values, t.data) for t, values in after.values()] if after else []
-        capabilities = self._capabilities or Capabilities()
+        capabilities = self._capabilities
         tolerances = partition_tolerances(self._originals.computed, capabilities)
         for tensor, found, expected in pairs:
             allowed: Tolerance | None = capabilities.tolerance_of(tensor.type)
             if tensor in self._subgraph.tensors:  # not a variable of another subgraph
                 allowed = tolerances.get(tensor.index, allowed)
-            other = (
-                None
-                if allowed is None
-                else self._checks.difference(tensor, found, expected, allowed)
-            )
+            other = None if allowed is None else checks.difference(tensor, found, expected, allowed)
             if other is not None:
                 from delegraph.runtime.delegates.magnified_roundings import magnified
 
@@ -406,7 +397,3 @@ class Guard:
 def phase_of(error: Exception) -> DelegatePhase:
     """Phase in which a delegate's node failed to run."""
     return (error.phase if isinstance(error, DelegateError) else None) or "eval"
-
-
-def _never_prepared() -> None:
-    """Placeholder for an evaluation until the node is prepared."""

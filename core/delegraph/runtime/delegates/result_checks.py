@@ -20,6 +20,9 @@ from delegraph.schema.enums import ActivationFunctionType, TensorType
 Range = tuple[int, int]
 """Least and greatest allowed value."""
 
+Expected = tuple[tuple[int, ...] | None, Range | None]
+"""Shape and range that an output must have; None where any is right."""
+
 TensorOf = Callable[[int], Tensor]
 """Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""
 
