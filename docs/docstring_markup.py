@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Alias, Extension, Module, Object
 
 ROLE = re.compile(r":\w+:`~?([\w.]*\.)?(\w+)`")
 DOCTEST = re.compile(r"^([ \t]*)>>> .*(?:\n\1.*\S.*)*", re.MULTILINE)
+
+LAZY = "delegraph.lazy_dataclass"
 
 
 def markdown(docstring: str) -> str:
@@ -23,6 +25,14 @@ def markdown(docstring: str) -> str:
 
 class DocstringMarkup(Extension):
     """Applies `markdown` to every docstring that is read."""
+
+    def on_package(self, *, pkg: Module, **_: Any) -> None:
+        """Say that lazy dataclasses are dataclasses, so that their parameters are shown."""
+        for name, member in pkg.members.items():
+            if isinstance(member, Module):
+                self.on_package(pkg=member)
+            elif isinstance(member, Alias) and member.target_path == f"{LAZY}.{name}":
+                member.target_path = f"dataclasses.{name}"
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite one docstring in place."""

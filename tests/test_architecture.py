@@ -23,7 +23,7 @@ EXTENSIONS = sorted([*ROOT.glob("delegates/*/src/**/*.py"), *ROOT.glob("plugins_
 
 ROWS = [
     {"collector"},
-    {"errors", "exports", "json_records", "log"},
+    {"errors", "exports", "json_records", "lazy_dataclass", "log"},
     {"schema", "processes"},
     {"bundles"},
     {"graph"},

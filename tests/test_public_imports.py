@@ -80,6 +80,7 @@ LOOK_IN = {
     "collector": "gc of Python",
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
+    "lazy_dataclass": "dataclasses of Python",
     "log": "logging of Python",
     "processes": "subprocess and multiprocessing of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,8 @@ def exports_of(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that exports the names of its stub.
 
-    Reading a stub takes as long as importing a module. Who imports a module of the package by its
-    full name, as Delegraph itself does, asks for no export.
+    Code that imports a module of the package by its full name, as Delegraph itself does, reads no
+    stub.
 
     Args:
         package: the package's ``__name__``.
@@ -30,7 +31,7 @@ def exports_of(
 
     def stub() -> Any:
         if not attached:
-            attached.append(lazy_loader.attach_stub(package, file))
+            attached.append(lazy_loader.attach(package, *read_stub(file)))
         return attached[0]
 
     def get(name: str) -> Any:
@@ -43,3 +44,23 @@ def exports_of(
         return found
 
     return get, names
+
+
+def read_stub(file: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the submodules and, by module, the names that a package's stub exports.
+
+    Each is a statement ``from .MODULE import NAME as NAME``. ``lazy_loader.attach_stub`` parses the
+    stub as Python, which takes longer.
+    """
+    submodules: list[str] = []
+    names: dict[str, list[str]] = {}
+    with open(os.path.splitext(file)[0] + ".pyi", encoding="utf-8") as stub:
+        statements = f"\n{stub.read()}".split("\nfrom .")[1:]
+    for statement in statements:
+        module, _, imported = statement.partition(" import ")
+        name = imported.lstrip("( \n").partition(" ")[0]
+        if module:
+            names.setdefault(module, []).append(name)
+        else:
+            submodules.append(name)
+    return submodules, names

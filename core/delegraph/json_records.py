@@ -26,10 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
-from pathlib import PurePath
 from types import UnionType
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -70,13 +68,13 @@ def to_json(value: Any) -> Any:
     """
     if isinstance(value, str | int | float | None) and not isinstance(value, Enum):
         return value
-    if is_dataclass(value):
+    if hasattr(value, "__dataclass_fields__"):
         return value.to_json() if hasattr(value, "to_json") else _object(value)
     if isinstance(value, Enum):
         return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, Mapping):
         return {str(to_json(key)): to_json(item) for key, item in value.items()}
-    if isinstance(value, PurePath):
+    if hasattr(value, "__fspath__"):  # a path; its module takes milliseconds
         return str(value)
     if hasattr(value, "dtype"):  # of NumPy, which the command line does not import for its help
         return value.tolist()
@@ -88,6 +86,8 @@ def to_json(value: Any) -> Any:
 
 
 def _object(record: Any) -> dict[str, Any]:
+    from dataclasses import fields  # here: few programs write JSON
+
     found = {}
     for entry in fields(record):
         key = entry.metadata.get("json_key", entry.name)
@@ -126,11 +126,11 @@ def _read(hint: Any, value: Any) -> Any:
         return value
     elif not isinstance(kind, type):
         pass
-    elif is_dataclass(kind) and isinstance(value, dict):
+    elif hasattr(kind, "__dataclass_fields__") and isinstance(value, dict):
         return _read_object(kind, value)
     elif issubclass(kind, Enum) and isinstance(value, str):
         return kind[value] if value in kind.__members__ else kind(value)
-    elif issubclass(kind, PurePath) and isinstance(value, str):
+    elif hasattr(kind, "__fspath__") and isinstance(value, str):
         return kind(value)
     elif kind.__name__ == "ndarray" and isinstance(value, list):
         import numpy as np
@@ -147,6 +147,8 @@ def _read(hint: Any, value: Any) -> Any:
 
 
 def _read_object(kind: type, content: Mapping[str, Any]) -> Any:
+    from dataclasses import fields
+
     hints, found = get_type_hints(kind), {}
     for entry in fields(kind):
         key = entry.metadata.get("json_key", entry.name)

@@ -32,9 +32,17 @@ class Logger:
         if "logging" in sys.modules:
             self.standard().info(text, *values, stacklevel=2)
 
+    def is_wanted(self) -> bool:
+        """Return whether information is shown, so that work for its text is worth it."""
+        return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
+
     def warning(self, text: str, *values: Any) -> None:
         """Log a warning, which ``logging`` prints where the program has not configured it."""
         self.standard().warning(text, *values, stacklevel=2)
+
+    def log(self, level: int, text: str, *values: Any) -> None:
+        """Log with a level of ``logging``; see :meth:`warning`."""
+        self.standard().log(level, text, *values, stacklevel=2)
 
     def standard(self) -> logging.Logger:
         """Return the logger of the standard library."""

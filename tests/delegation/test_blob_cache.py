@@ -135,7 +135,7 @@ def test_a_full_disk_costs_the_cache_only(
     write = cache_files.replace_file
 
     def full(path: Path, content: bytes) -> None:
-        if path.is_relative_to(folder):
+        if Path(path).is_relative_to(folder):
             raise OSError(28, "No space left on device", str(path))
         write(path, content)
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from platformdirs import PlatformDirs
 
 from delegraph.delegation import cache_files
-from delegraph.delegation.cache_files import CacheFolder, user_cache_folder
+from delegraph.delegation.cache_files import CacheFolder, user_cache_folder, user_config_folder
 
 if sys.platform == "win32":
     pytest.skip("owners and modes are another matter there", allow_module_level=True)
@@ -126,9 +127,9 @@ def test_another_users_folder_is_refused_whoever_this_is(
 ) -> None:
     true_lstat, stranger = os.lstat, os.geteuid() + 12345
 
-    def lstat(path: Path) -> os.stat_result:
+    def lstat(path: str) -> os.stat_result:
         status = list(true_lstat(path))
-        if path == cache.path:
+        if Path(path) == cache.path:
             status[stat.ST_UID] = stranger
         return os.stat_result(status)
 
@@ -388,14 +389,32 @@ def test_whatever_stops_the_last_step_leaves_nothing_half_written(
 def test_caches_are_where_the_platform_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
-    assert user_cache_folder() == Path("/caches/delegraph")
+    assert user_cache_folder() == "/caches/delegraph"
     for unset in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", unset)
-        assert user_cache_folder() == Path("/home/me/.cache/delegraph")
+        assert user_cache_folder() == "/home/me/.cache/delegraph"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="caches are elsewhere there")
+@pytest.mark.parametrize("variables", [
+    {}, {"HOME": "/home/me"}, {"HOME": "relative"}, {"HOME": "/"}, {"HOME": ""},
+    {"XDG_CACHE_HOME": "/c/", "XDG_CONFIG_HOME": "/d"}, {"HOME": "/h", "XDG_CACHE_HOME": "~/c"},
+], ids=str)  # fmt: skip
+def test_folders_are_those_of_platformdirs(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    places = PlatformDirs("delegraph", appauthor=False, roaming=True, opinion=False)
+    assert Path(user_cache_folder()) == places.user_cache_path
+    assert Path(user_config_folder()) == places.user_config_path
 
 
 def test_who_has_no_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     with pytest.raises(FileNotFoundError, match="set HOME"):
         user_cache_folder()

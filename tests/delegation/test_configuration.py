@@ -150,6 +150,7 @@ def test_the_users_own_folder_is_looked_into_by_default(
 @pytest.mark.skipif(sys.platform == "win32", reason="homes are another matter there")
 def test_a_user_without_a_home_has_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     assert module.configuration_path(None) is None
 
@@ -214,10 +215,10 @@ def test_the_cache_lies_where_the_file_says_unless_the_variable_says_otherwise(
 ) -> None:
     write(f"[cache]\nfolder = '{tmp_path / 'kept'}'")
     monkeypatch.delenv("DELEGRAPH_CACHE", raising=False)
-    assert cache_folder() == tmp_path / "kept"
+    assert cache_folder() == str(tmp_path / "kept")
     assert BlobCache("a", "1").put("key", b"x").is_relative_to(tmp_path / "kept")
     monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "other"))
-    assert cache_folder() == tmp_path / "other"
+    assert cache_folder() == str(tmp_path / "other")
 
 
 def test_the_cache_is_as_large_as_the_file_says(write: Write, tmp_path: Path) -> None:

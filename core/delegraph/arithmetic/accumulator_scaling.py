@@ -9,7 +9,6 @@ the arrays, so that (traced) JAX arrays work as well.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from delegraph.arithmetic.fixed_point import (
     reduce_multiplier,
     wide_multiply_by_quantized_multiplier,
 )
+from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

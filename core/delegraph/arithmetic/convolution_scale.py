@@ -14,12 +14,13 @@ from delegraph.arithmetic.accumulator_scaling import (
 )
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph.operators.numerics import Numerics
 
 
 def affine_quantization(tensor: Tensor, role: str) -> Quantization:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.arithmetic.channelwise import TILE
 from delegraph.arithmetic.padding import Window
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import OpContext
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ nearly always fits float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from delegraph.arithmetic.patches import split_groups
 from delegraph.arithmetic.weights import channel_rows
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.tensor import Tensor
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ Source:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
 from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from delegraph.arithmetic.lookup_table import BinaryFunction
 from delegraph.arithmetic.quantized_add import int16_sums
 from delegraph.arithmetic.quantized_binary import (
@@ -13,6 +11,7 @@ from delegraph.arithmetic.quantized_binary import (
     scaled_sum,
     sum_function,
 )
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import require_zero_points
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.lookup_table import Integers, interpolate, interpolation_points
+from delegraph.lazy_dataclass import dataclass
 
 _SPAN = np.float64(65535)
 _DOUBLE_MANTISSA, _DOUBLE_BIAS = 52, 1022

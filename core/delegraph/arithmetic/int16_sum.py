@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.arithmetic.lookup_table import Integers, every_value
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Eval, OpContext
 from delegraph.operators.tensor import Tensor
 

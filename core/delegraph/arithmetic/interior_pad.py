@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Eval
 from delegraph.operators.tensor import Shape, Tensor, element_count
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.schema.enums import Padding
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.vector_loop import inner_loop
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.evaluation import every_value
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor

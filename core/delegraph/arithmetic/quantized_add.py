@@ -8,6 +8,7 @@ all elements one by one.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from delegraph.arithmetic.quantized_binary import (
 )
 from delegraph.arithmetic.vector_loop import inner_loop, run_vector_loop, wrap_int16
 from delegraph.operators.checks import require_zero_points
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from delegraph.operators.numerics import Numerics
 
 
 def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:

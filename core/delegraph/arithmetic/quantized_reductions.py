@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from delegraph.arithmetic.fixed_point import (
 from delegraph.arithmetic.lookup_table import Integers, round_half_away
 from delegraph.arithmetic.reduction import Reduction
 from delegraph.operators.checks import require_scales
-from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Eval
+
+if TYPE_CHECKING:
+    from delegraph.operators.numerics import Numerics
 
 Finish = Callable[[Integers], Integers]
 """Function from sums of stored integers to results, both int64; JAX arrays work as well."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 
 if TYPE_CHECKING:

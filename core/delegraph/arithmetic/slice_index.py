@@ -7,11 +7,11 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Shape
 
 NEW_AXIS = -2

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from delegraph.arithmetic.lookup_table import (
     BinaryFunction,
@@ -19,6 +18,7 @@ from delegraph.arithmetic.lookup_table import (
     pair_index,
     pair_table,
 )
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Eval, OpContext
 from delegraph.operators.tensor import Tensor
 

@@ -2,6 +2,7 @@ from .blob_cache import BlobCache as BlobCache
 from .capabilities import FEATURES as FEATURES
 from .capabilities import Capabilities as Capabilities
 from .capabilities import Claim as Claim
+from .code_state import code_state as code_state
 from .delegate import Delegate as Delegate
 from .delegate import DelegateContext as DelegateContext
 from .delegate import DelegateFlags as DelegateFlags

@@ -8,35 +8,37 @@ files are safe to use.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import logging
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delegraph.delegation.cache_entries import (
     CACHE_VARIABLE,
-    ENTRY,
     CacheEntry,
     cache_entries,
     cache_folder,
+    is_entry,
     trim,
 )
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.configuration import configuration
 from delegraph.errors import ArgumentError, DelegateError
+from delegraph.log import Logger
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from delegraph.delegation.cache_files import AnyPath
+
+logger = Logger(__name__)
 
 LIMIT = 4 << 30
 """Bytes that all entries of a folder may take; the oldest unused ones leave first."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _PATIENCE = 600
 """Seconds to wait for another process that makes the same entry."""
 
@@ -64,10 +66,10 @@ class BlobCache:
     """
 
     def __init__(
-        self, namespace: str, version: str, folder: Path | None = None, limit: int | None = None
+        self, namespace: str, version: str, folder: AnyPath | None = None, limit: int | None = None
     ) -> None:
         for what, name in (("namespace", namespace), ("version", version)):
-            if not _NAME.fullmatch(name):
+            if not re.fullmatch(_NAME, name):
                 raise ArgumentError(
                     f"the {what} of a cache is {name!r}, expected up to 100 letters, digits, '.', "
                     "'_' or '-', the first of them a letter or digit"
@@ -84,7 +86,9 @@ class BlobCache:
         Raises:
             FileNotFoundError: this user has no home.
         """
-        return (self.root or cache_folder()) / self._subfolder
+        from pathlib import Path  # here, as its import takes milliseconds
+
+        return Path(self.root or cache_folder(), self._subfolder)
 
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file for *key*; if there is none, write the result of *make* to a new file.
@@ -136,15 +140,17 @@ class BlobCache:
 
     def get(self, key: str) -> Path | None:
         """Return the file with the content for *key*, or None if the cache has none."""
+        from pathlib import Path
+
         found = self._found(key)
-        return None if found is None else found[0]
+        return None if found is None else Path(found[0])
 
     def read(self, key: str) -> bytes | None:
         """Return the content for *key*, or None if the cache has none."""
         found = self._found(key)
         return None if found is None else found[1]
 
-    def _found(self, key: str) -> tuple[Path, bytes] | None:
+    def _found(self, key: str) -> tuple[str, bytes] | None:
         for folder in self._folders():
             try:
                 found = _checked_entry(folder, self._subfolder, self._hash(key))
@@ -161,18 +167,22 @@ class BlobCache:
         Raises:
             DelegateError: it can be written nowhere.
         """
+        from pathlib import Path
+
         with contextlib.suppress(OSError):  # which was said
-            return self._put_in_folder(key, content)
+            return Path(self._put_in_folder(key, content))
         name = self._name(key, content)
         try:
             folder = own_folder()
             folder.write(name, content)
         except OSError as error:
+            import tempfile
+
             raise DelegateError(
                 f"what was compiled, {len(content)} bytes, can be written neither to the cache nor "
                 f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
             ) from error
-        return folder.place() / name
+        return Path(folder.place(), name)
 
     def map(self, key: str) -> memoryview | None:
         """Return the content for *key* as read-only memory that processes share; None for none.
@@ -191,7 +201,7 @@ class BlobCache:
             _warn(error)
             return None
         if content is not None:
-            _mark_as_used(folder.place() / self._subfolder / names[0])
+            _mark_as_used(os.path.join(folder.place(), self._subfolder, names[0]))
         return content
 
     def keep(self, key: str, content: bytes) -> bool:
@@ -203,8 +213,9 @@ class BlobCache:
         try:
             path = self._put_in_folder(key, content)
             for name in self._names(CacheFolder(self.root or cache_folder()), key):
-                if name != path.name:
-                    path.with_name(name).unlink(missing_ok=True)
+                if name != os.path.basename(path):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(os.path.join(os.path.dirname(path), name))
         except OSError:  # which was said
             return False
         return True
@@ -212,11 +223,11 @@ class BlobCache:
     def _names(self, folder: CacheFolder, key: str) -> list[str]:
         """Names of the files for *key*, of which there may be several after damage."""
         try:
-            names = os.listdir(folder.place() / self._subfolder)
+            names = os.listdir(os.path.join(folder.place(), self._subfolder))
         except FileNotFoundError:
             return []
         start = f"{self._hash(key)}-"
-        return sorted(n for n in names if n.startswith(start) and ENTRY.fullmatch(n))
+        return sorted(name for name in names if name.startswith(start) and is_entry(name))
 
     def entries(self) -> list[CacheEntry]:
         """Return the entries of this namespace and version, the most recently used first.
@@ -230,7 +241,7 @@ class BlobCache:
             if (entry.namespace, entry.version) == (self.namespace, self.version)
         ]
 
-    def _put_in_folder(self, key: str, content: bytes) -> Path:
+    def _put_in_folder(self, key: str, content: bytes) -> str:
         """Write *content* to the cache folder, where later processes find it.
 
         Raises:
@@ -241,7 +252,7 @@ class BlobCache:
             folder = CacheFolder(self.root or cache_folder())
             folder.write(name, content)
             trim(folder, self._limit)
-            return folder.place() / name
+            return os.path.join(folder.place(), name)
         except OSError as error:
             _warn(error)
             raise
@@ -275,9 +286,8 @@ class BlobCache:
         with contextlib.ExitStack() as stack:
             try:
                 folder = CacheFolder(self.root or cache_folder()).made(self._subfolder)
-                lock = FileLock(
-                    folder / f"{self._hash(key)[:2]}.lock", timeout=_PATIENCE, mode=0o644
-                )
+                path = os.path.join(folder, f"{self._hash(key)[:2]}.lock")
+                lock = FileLock(path, timeout=_PATIENCE, mode=0o644)
                 stack.enter_context(lock)
             except Timeout:
                 logger.warning("waited %d s for what another process makes", _PATIENCE)
@@ -286,31 +296,29 @@ class BlobCache:
             yield
 
 
-def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[Path, bytes] | None:
+def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, bytes] | None:
     """Return the file and content for the hash of a key, or None if missing or changed.
 
     Raises:
         OSError: the file cannot be used.
     """
     try:
-        names = sorted(path.name for path in (folder.place() / subfolder).glob(f"{key}-*.blob"))
-    except FileNotFoundError:
+        place = os.path.join(folder.place(), subfolder)
+        names = sorted(name for name in os.listdir(place) if name.startswith(f"{key}-"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    for name in names:
-        match = ENTRY.fullmatch(name)
-        if match is None:
-            continue
-        path = folder.place() / subfolder / name
+    for name in filter(is_entry, names):
+        path = os.path.join(place, name)
         try:
             content = folder.read(f"{subfolder}/{name}")
         except FileNotFoundError:  # it has just left
             continue
-        if _digest(content) == match[2]:
+        if name == f"{key}-{_digest(content)}.blob":
             _mark_as_used(path)
             return path, content
         logger.warning("%s is damaged; it is made again", path)
         with contextlib.suppress(OSError):
-            path.unlink()
+            os.unlink(path)
     return None
 
 
@@ -320,7 +328,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _mark_as_used(path: Path) -> None:
+def _mark_as_used(path: str) -> None:
     with contextlib.suppress(OSError):  # a read-only cache is a cache
         os.utime(path)
 
@@ -328,6 +336,11 @@ def _mark_as_used(path: Path) -> None:
 @cache
 def own_folder() -> CacheFolder:
     """Return a temporary folder that is deleted when this process ends."""
+    import atexit  # here: few caches cannot be written
+    import shutil
+    import tempfile
+    from pathlib import Path
+
     path = tempfile.mkdtemp(prefix="delegraph-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return CacheFolder(Path(path))

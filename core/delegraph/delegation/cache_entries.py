@@ -5,24 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
 from delegraph.delegation.configuration import configuration
+from delegraph.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from delegraph.delegation.cache_files import AnyPath
 
 CACHE_VARIABLE = "DELEGRAPH_CACHE"
 """Environment variable that names another folder than the user's."""
 
 DAY = 24 * 60 * 60
 
-ENTRY = re.compile(r"([0-9a-f]{32})-([0-9a-f]{64})\.blob")
-"""Names of files: the hash of a key, and the digest of the content."""
-
-_LEFT_OVER = re.compile(rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+{re.escape(UNFINISHED)}")
+_LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,14 @@ class CacheEntry:
     used: float
 
 
-def cache_folder() -> Path:
+def is_entry(name: str) -> bool:
+    """Return whether a file has the name of an entry: hash of a key, and digest of the content."""
+    key, _, digest = name.removesuffix(".blob").partition("-")
+    is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
+    return is_named and not (key + digest).strip("0123456789abcdef")
+
+
+def cache_folder() -> str:
     """Return the cache folder: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
 
     Raises:
@@ -53,25 +61,28 @@ def cache_folder() -> Path:
     """
     given = os.environ.get(CACHE_VARIABLE)
     if given:
-        return Path(given).absolute()
-    return configuration().cache_folder or user_cache_folder() / "compiled"
+        return given if os.path.isabs(given) else os.path.join(os.getcwd(), given)
+    configured = configuration().cache_folder
+    return str(configured or os.path.join(user_cache_folder(), "compiled"))
 
 
-def cache_entries(folder: Path | None = None) -> list[CacheEntry]:
+def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
     """Return the entries of a cache, the most recently used first; other files are skipped.
 
     Raises:
         OSError: the folder cannot be used.
     """
+    from pathlib import Path  # here, as its import takes milliseconds
+
     try:
-        place = CacheFolder(folder or cache_folder()).place()
+        place = Path(CacheFolder(folder or cache_folder()).place())
     except FileNotFoundError:
         return []
     found = []
     for path in place.glob("*/*/*.blob"):
         with contextlib.suppress(FileNotFoundError):  # it has just left
             status = path.lstat()
-            if ENTRY.fullmatch(path.name) and stat.S_ISREG(status.st_mode):
+            if is_entry(path.name) and stat.S_ISREG(status.st_mode):
                 version, namespace = path.parent, path.parent.parent
                 entry = CacheEntry(
                     namespace.name, version.name, path, status.st_size, status.st_mtime
@@ -90,6 +101,8 @@ def remove_entry(entry: CacheEntry) -> None:
     for folder in (entry.path.parent, entry.path.parent.parent):
         with contextlib.suppress(FileNotFoundError):
             if all(path.suffix == ".lock" for path in folder.iterdir()):
+                import shutil
+
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -103,8 +116,10 @@ def trim(folder: CacheFolder, limit: int) -> None:
         with contextlib.suppress(OSError):  # a reader on Windows has it open
             remove_entry(entry)
             total -= entry.size
+    from pathlib import Path
+
     now = time.time()
-    for path in folder.place().glob(f"*/*/*{UNFINISHED}"):
+    for path in Path(folder.place()).glob(f"*/*/*{UNFINISHED}"):
         with contextlib.suppress(OSError):
-            if _LEFT_OVER.fullmatch(path.name) and now - path.lstat().st_mtime > DAY:
+            if re.fullmatch(_LEFT_OVER, path.name) and now - path.lstat().st_mtime > DAY:
                 path.unlink()

@@ -26,12 +26,15 @@ import errno
 import mmap
 import os
 import stat
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.log import Logger
+
+if TYPE_CHECKING:
+    AnyPath = str | os.PathLike[str]
 
 logger = Logger(__name__)
 
@@ -53,16 +56,16 @@ class CacheFolder:
         path: the folder; absolute.
     """
 
-    path: Path
+    path: AnyPath
 
-    def place(self) -> Path:
+    def place(self) -> str:
         """Return the real path of the folder, after following links.
 
         Raises:
             FileNotFoundError: it is not there.
             OSError: others may write it, or replace it.
         """
-        place = _resolved(self.path)
+        place = _resolved(os.fspath(self.path))
         _require_private(place, os.lstat(place))
         return place
 
@@ -102,14 +105,15 @@ class CacheFolder:
         place = self.place()
         *folders, last = name.split("/")
         for folder in folders:
-            place = place / folder
+            place = os.path.join(place, folder)
             _require_private(place, os.lstat(place))
-        with open(place / last, "rb", opener=open_itself) as file:
+        path = os.path.join(place, last)
+        with open(path, "rb", opener=open_itself) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise _refusal(place / last, "is no regular file")
-            _require_private(place / last, status)
-            logger.debug("read %s", place / last)
+                raise _refusal(path, "is no regular file")
+            _require_private(path, status)
+            logger.debug("read %s", path)
             yield file
 
     def write(self, name: str, content: bytes) -> None:
@@ -125,11 +129,11 @@ class CacheFolder:
             OSError: it cannot be written, or others may write its folder.
         """
         folder, _, last = name.rpartition("/")
-        place = self.made(folder)
-        replace_file(place / last, content)
-        logger.debug("wrote %s, %d bytes", place / last, len(content))
+        path = os.path.join(self.made(folder), last)
+        replace_file(path, content)
+        logger.debug("wrote %s, %d bytes", path, len(content))
 
-    def made(self, name: str) -> Path:
+    def made(self, name: str) -> str:
         """Return a folder inside this one; create both folders if they are missing.
 
         Args:
@@ -138,17 +142,17 @@ class CacheFolder:
         Raises:
             OSError: it cannot be made, or others may write it.
         """
-        _made(self.path)
+        _made(os.fspath(self.path))
         place = self.place()
         for folder in name.split("/") if name else ():
-            place = place / folder
+            place = os.path.join(place, folder)
             with contextlib.suppress(FileExistsError):
                 os.mkdir(place, 0o755)
             _require_private(place, os.lstat(place))
         return place
 
 
-def read_safe(path: Path) -> bytes:
+def read_safe(path: AnyPath) -> bytes:
     """Return the content of a file that this user, or root, has written by hand.
 
     It may be a link, and writable by a group without other members, as files are where the umask
@@ -161,6 +165,7 @@ def read_safe(path: Path) -> bytes:
         FileNotFoundError: it is not there.
         OSError: it cannot be read, or others may have written it.
     """
+    path = os.fspath(path)
     with open(_resolved(path, "file"), "rb", opener=open_itself) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -171,46 +176,65 @@ def read_safe(path: Path) -> bytes:
         return file.read()
 
 
-def user_cache_folder() -> Path:
+def user_cache_folder() -> str:
     """Delegraph's folder among this user's caches; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
     """
-    return _user_folder("user_cache_path")
+    return _user_folder("user_cache_dir")
 
 
-def user_config_folder() -> Path:
+def user_config_folder() -> str:
     """Delegraph's folder among this user's settings; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
     """
-    return _user_folder("user_config_path")
+    return _user_folder("user_config_dir")
 
 
-def _user_folder(kind: Literal["user_cache_path", "user_config_path"]) -> Path:
-    from platformdirs import PlatformDirs  # here: its import takes milliseconds
+def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
+    simple = _folder_of_linux(kind) if sys.platform == "linux" else None
+    if simple is not None:
+        return simple
+    from platformdirs import PlatformDirs
 
     places = PlatformDirs("delegraph", appauthor=False, roaming=True, opinion=False)
     try:
-        folder: Path = getattr(places, kind)
+        folder: str = getattr(places, kind)
     except RuntimeError as error:
         raise FileNotFoundError(errno.ENOENT, "is not known: set HOME", "~") from error
     return folder
 
 
-def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
+def _folder_of_linux(kind: str) -> str | None:
+    """Return what ``platformdirs`` says of an ordinary environment; its import takes long.
+
+    Source:
+        XDG Base Directory Specification, Environment variables.
+    """
+    variable, folder = {
+        "user_cache_dir": ("XDG_CACHE_HOME", ".cache"),
+        "user_config_dir": ("XDG_CONFIG_HOME", ".config"),
+    }[kind]
+    home, place = os.environ.get("HOME", ""), os.environ.get(variable, "")
+    if os.path.isabs(place):
+        return os.path.join(place, "delegraph")
+    is_ordinary = os.path.isabs(home) and "ANDROID_DATA" not in os.environ
+    return os.path.join(home, folder, "delegraph") if is_ordinary else None
+
+
+def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
     """Return the real path of a folder or file, after checking each folder and link on the way."""
     if not hasattr(os, "geteuid"):
         os.lstat(path)
         return path
-    place = Path(path.anchor)
-    ahead = list(reversed(path.parts[1:]))
+    place, ahead = "/", _parts(path)
     links = 0
     while ahead:
         part = ahead.pop()
-        found = place.parent if part == ".." else place / part
+        found = os.path.dirname(place) if part == ".." else os.path.join(place, part)
         status = os.lstat(found)
         if kind == "file" and not ahead and stat.S_ISREG(status.st_mode):
             return found  # the opener looks at the open one
@@ -221,27 +245,33 @@ def _resolved(path: Path, kind: Literal["folder", "file"] = "folder") -> Path:
         _require_owner(found, status)
         links += 1
         if links > _MAX_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        target = Path(os.readlink(found))
-        place = Path(target.anchor) if target.is_absolute() else place
-        ahead += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(found)
+        place = "/" if os.path.isabs(target) else place
+        ahead += _parts(target)
     return place
 
 
-def _made(path: Path) -> Path:
+def _parts(path: str) -> list[str]:
+    """Return the names in a path, the last one first."""
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
+
+
+def _made(path: str) -> str:
     """Return the real path of a folder; create the folder and its parents if missing."""
     try:
         return _resolved(path)
     except FileNotFoundError:
-        parent = _made(path.parent)
+        folder, name = os.path.split(path.rstrip("/"))
+        parent = _made(folder)
         with contextlib.suppress(FileExistsError):
-            os.mkdir(parent / path.name, 0o755)
+            os.mkdir(os.path.join(parent, name), 0o755)
         return _resolved(path)  # another may have made it
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: AnyPath, content: bytes) -> None:
     """Write *content* to a new file, then move the file to *path* in one step."""
-    unfinished = path.with_name(f"{path.name}.{os.urandom(4).hex()}{UNFINISHED}")
+    unfinished = f"{os.fspath(path)}.{os.urandom(4).hex()}{UNFINISHED}"
     try:
         # No other user may write it, whatever the umask; reading is as the umask has it.
         with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
@@ -249,7 +279,7 @@ def replace_file(path: Path, content: bytes) -> None:
         os.replace(unfinished, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            unfinished.unlink()
+            os.unlink(unfinished)
         if isinstance(error, OSError):
             error.filename = str(path)  # the other name tells users nothing
         raise
@@ -260,7 +290,7 @@ def open_itself(name: str, flags: int) -> int:
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
-def _require_private(place: Path, status: os.stat_result) -> None:
+def _require_private(place: str, status: os.stat_result) -> None:
     """Reject a file or folder that another user owns or may write to."""
     if not hasattr(os, "geteuid"):
         return
@@ -271,30 +301,30 @@ def _require_private(place: Path, status: os.stat_result) -> None:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")
 
 
-def _require_safe(place: Path, status: os.stat_result) -> None:
+def _require_safe(place: str, status: os.stat_result) -> None:
     """Reject a parent folder in which another user could replace the next folder of the path."""
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
-        raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(place))
+        raise NotADirectoryError(errno.ENOTDIR, "is no folder", place)
     if not status.st_mode & stat.S_ISVTX:
         _require_unshared(place, status)
 
 
-def _require_unshared(place: Path, status: os.stat_result) -> None:
+def _require_unshared(place: str, status: os.stat_result) -> None:
     """Reject a path that other users may write to, except through the user's or root's group."""
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")
 
 
-def _require_owner(place: Path, status: os.stat_result) -> None:
+def _require_owner(place: str, status: os.stat_result) -> None:
     if status.st_uid not in (0, os.geteuid()):
         owner, user = _user_name(status.st_uid), _user_name(os.geteuid())
         raise _refusal(place, f"belongs to user {owner}, not to {user}")
 
 
-def _refusal(place: Path, reason: str) -> PermissionError:
-    return PermissionError(errno.EPERM, reason, str(place))
+def _refusal(place: str, reason: str) -> PermissionError:
+    return PermissionError(errno.EPERM, reason, place)
 
 
 def _user_name(number: int) -> str:

@@ -8,7 +8,6 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from itertools import product
 
 from delegraph.delegation.node_features import node_features
@@ -17,6 +16,7 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.operators.roles import operands, roles_of
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import DelegraphError, MalformedModelError
 from delegraph.graph.model import Model, OperatorSpec
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 
 CUSTOM_OP = "delegraph-compiled"

@@ -23,13 +23,15 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.cache_files import read_safe, user_config_folder
 from delegraph.errors import ConfigurationError, did_you_mean
+from delegraph.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
 """Environment variable with the path of the file; if it is empty, no file is read."""
@@ -96,19 +98,22 @@ def configuration_of(given: str | None) -> Configuration:
     path = configuration_path(given)
     if path is None or (given is None and not os.path.lexists(path)):
         return Configuration()
-    return _read(path)
+    from pathlib import Path  # here: it takes milliseconds, and most users have no file
+
+    return _read(Path(path))
 
 
-def configuration_path(given: str | None) -> Path | None:
+def configuration_path(given: str | None) -> str | None:
     """Path of the configuration file, which need not exist; None when no file is to be read.
 
     Args:
         given: the value of :data:`CONFIG_VARIABLE`; None if it is not set.
     """
     if given is not None:
-        return Path(given).absolute() if given else None
+        is_whole = not given or os.path.isabs(given)
+        return (given if is_whole else os.path.join(os.getcwd(), given)) or None
     try:
-        return user_config_folder() / FILE_NAME
+        return os.path.join(user_config_folder(), FILE_NAME)
     except FileNotFoundError:  # this user has no home
         return None
 
@@ -187,6 +192,8 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _folder(value: object) -> Path:
+    from pathlib import Path
+
     path = Path(os.path.expanduser(value)) if isinstance(value, str) else Path()
     if not path.is_absolute():
         raise ValueError(value)

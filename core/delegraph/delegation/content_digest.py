@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.graph.model import Model
 from delegraph.graph.model_files import mapped_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from delegraph.delegation.cache_files import AnyPath
+    from delegraph.graph.model import Model
 
 NAMESPACE = "model-digests"
 
@@ -29,7 +32,7 @@ SETTLED = 3.0
 """Seconds without a change after which times tell of the next one."""
 
 
-def model_digest(model: Model, cache_dir: Path | None = None) -> str:
+def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
     """Return the SHA-256 of a model without its entries, and of its constants in other files.
 
     Args:
@@ -44,7 +47,7 @@ def model_digest(model: Model, cache_dir: Path | None = None) -> str:
     return hashlib.sha256("".join([digest, *parts]).encode()).hexdigest()
 
 
-def content_digest(content: NDArray[Any], cache_dir: Path | None = None) -> str:
+def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
     """Return the SHA-256 of bytes of a model's file, in hexadecimal digits.
 
     Args:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.shared_objects import Shared
 from delegraph.errors import DelegateError
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import OpContext
 
 if TYPE_CHECKING:

@@ -6,12 +6,10 @@ Source:
 
 from __future__ import annotations
 
-import logging
-from dataclasses import replace
+from collections.abc import Sequence
 from operator import is_not
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import (
     Delegate,
     DelegateContext,
@@ -22,7 +20,6 @@ from delegraph.delegation.delegate import (
     raise_if_requested,
 )
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
-from delegraph.delegation.placement import node_numbers
 from delegraph.delegation.rejections import Rejection, answered
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
@@ -36,14 +33,17 @@ from delegraph.errors import (
     PartitionRejected,
     in_words,
 )
+from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
 from delegraph.operators.registration import Eval, NativeEval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities
     from delegraph.operators.tensor import Tensor
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 
 class SimpleDelegate(Delegate):
@@ -192,6 +192,12 @@ Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
 """Mapping from the nodes of a partition to its kernel."""
 
 
+def _partition_text(nodes: Sequence[int]) -> str:
+    from delegraph.delegation.placement import node_numbers  # here: few delegates fail
+
+    return f"asked about the partition of nodes {node_numbers(nodes)}"
+
+
 class _Partitions:
     """Accepted partitions of a delegate that is being applied, with their kernels.
 
@@ -238,7 +244,7 @@ class _Partitions:
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
-            lambda: f"asked about the partition of nodes {node_numbers(nodes)}",
+            lambda: _partition_text(nodes),
             delegate.name(),
             nodes[0],
         )

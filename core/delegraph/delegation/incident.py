@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from delegraph.errors import DelegatePhase
 from delegraph.json_records import JsonRecord
+from delegraph.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

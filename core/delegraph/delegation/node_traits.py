@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node
 from delegraph.operators.roles import operands
 from delegraph.schema.enums import ActivationFunctionType

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +12,7 @@ from delegraph.errors import ArgumentError, DelegateError
 from delegraph.graph.calls import with_calls
 from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
 from delegraph.graph.strings import encode_strings
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.schema import tables

@@ -17,7 +17,6 @@ values are rounded to quantized ones, one unit more is. After a node whose resul
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ import numpy as np
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.tolerance import Tolerance
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType

@@ -9,13 +9,13 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from delegraph.collector import collector_paused
 from delegraph.errors import PartitionError
+from delegraph.lazy_dataclass import dataclass
 
 ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
+from delegraph.graph.model import VALIDATION
 from delegraph.json_records import to_json
-
-_VALIDATION = "VALIDATION:"
+from delegraph.lazy_dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +299,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 
 def is_never_delegated(subgraph_name: str) -> bool:
     """Return whether a subgraph has a validation name, so that no delegate is applied to it."""
-    return subgraph_name.startswith(_VALIDATION)
+    return subgraph_name.startswith(VALIDATION)
 
 
 def total_bytes(sizes: Iterable[int | None]) -> int | None:

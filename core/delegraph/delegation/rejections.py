@@ -8,13 +8,13 @@ limits on partitions leave. ``Interpreter.placement`` shows them by node and del
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from delegraph.errors import DelegateError, in_words
 from delegraph.json_records import JsonRecord
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, Registration
 
 Ask: TypeAlias = "Callable[[Registration, Node], bool | Rejection]"

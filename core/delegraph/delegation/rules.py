@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from delegraph.delegation.placement import Placement, node_numbers, refusals_in_words
 from delegraph.errors import ArgumentError, PlacementError
+from delegraph.lazy_dataclass import dataclass
 
 RuleAction = Literal["exclude", "pin"]
 

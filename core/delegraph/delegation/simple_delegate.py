@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.delegate import (
     Delegate,
     DelegateContext,
@@ -23,6 +22,7 @@ from delegraph.operators.asynchronous import AnyEvent
 from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities
     from delegraph.operators.tensor import Tensor
 
 
@@ -154,6 +154,8 @@ class SimpleDelegateInterface(ABC):
 
     def capabilities(self) -> Capabilities:
         """Operators that the delegate claims to compute, and how exactly; none by default."""
+        from delegraph.delegation.capabilities import Capabilities
+
         return Capabilities()
 
     def note(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.dtypes import has_nan
+from delegraph.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import starmap
 from typing import TypeVar
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.associated_files import AssociatedFiles
 from delegraph.graph.model import Model
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.schema import metadata as tables
 from delegraph.schema.flatbuffer import NOT_A_FLATBUFFER
 from delegraph.schema.metadata import AssociatedFileType, BoundingBoxType, CoordinateType

@@ -12,13 +12,13 @@ arrays have no truth value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress, count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 CONTROL_EDGES = "model_control_dependencies"
 """Name of the metadata entry with the order of operators that no tensor shows."""
+
+VALIDATION = "VALIDATION:"
+"""How names of subgraphs start that check a model, and that no delegate gets."""
 
 
 _Record = TypeVar("_Record", bound=type)
@@ -238,6 +241,11 @@ class SubgraphSpec:
     operators: Sequence[OperatorSpec]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    @property
+    def is_validation(self) -> bool:
+        """Whether it has a validation name, so that no delegate is applied to it."""
+        return self.name.startswith(VALIDATION)
 
 
 def variables_of(subgraph: SubgraphSpec) -> tuple[int, ...]:

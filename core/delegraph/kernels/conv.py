@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from delegraph.arithmetic.patches import Patches, multiply_groups, split_groups
 from delegraph.arithmetic.weights import channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,

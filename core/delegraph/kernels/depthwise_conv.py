@@ -10,7 +10,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from delegraph.arithmetic.weights import (
     once_if_constant,
 )
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,

@@ -10,7 +10,6 @@ Source:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from delegraph.arithmetic.activation import (
 )
 from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,

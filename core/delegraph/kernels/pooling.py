@@ -10,7 +10,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from delegraph.arithmetic.activation import (
 )
 from delegraph.arithmetic.padding import Window, pool_windows
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,

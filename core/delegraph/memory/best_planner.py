@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.memory.best_fit import align
 from delegraph.memory.branch_and_bound import BranchAndBound, OutOfSteps
 from delegraph.memory.constraint_programming import solved, solver_is_installed

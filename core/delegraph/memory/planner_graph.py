@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
+
+from delegraph.lazy_dataclass import dataclass
 
 
 class TensorKind(Enum):

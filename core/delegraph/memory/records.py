@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from delegraph.errors import ArgumentError
+from delegraph.lazy_dataclass import dataclass
 
 Size: TypeAlias = int | tuple[int, ...]
 """Bytes of a buffer; or two, three or four (batch, height, width, channels) dimensions."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.registration import Eval
 
 if TYPE_CHECKING:

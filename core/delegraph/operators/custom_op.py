@@ -17,12 +17,12 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from delegraph.errors import ArgumentError, OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.custom_options import options_as, signature_of
 from delegraph.operators.registration import (
     Eval,

@@ -7,12 +7,12 @@ Filled by Delegraph's own kernel, it holds that kernel's results.
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass, field, replace
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Eval, Node, Registration

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node, OpContext
 from delegraph.operators.tensor import element_count
 

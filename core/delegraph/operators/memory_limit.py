@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 
 LEAST = 256 << 20
 """Bytes that every model may take."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Protocol
 
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import BuiltinOperator

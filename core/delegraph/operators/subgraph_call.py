@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Shape, Tensor
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from delegraph.errors import PluginOptionError
+from delegraph.lazy_dataclass import dataclass
 
-_GRAMMAR = re.compile(
-    r"(?:(?P<distribution>[^:=,]+):)?(?P<name>[^:=,]+)(?::(?P<options>[^:=,]+=.*))?", re.DOTALL
-)
+_GRAMMAR = r"(?:(?P<distribution>[^:=,]+):)?(?P<name>[^:=,]+)(?::(?P<options>[^:=,]+=.*))?"
 
 
 def canonical_name(name: str) -> str:
@@ -56,7 +54,7 @@ class DelegateAddress:
         Raises:
             PluginOptionError: the text does not follow the grammar.
         """
-        match = _GRAMMAR.fullmatch(text.strip())
+        match = re.fullmatch(_GRAMMAR, text.strip(), re.DOTALL)
         if match is None:
             why = "an option without '=' has no value"
             if "," in text and ":" not in text:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from delegraph.delegation.configuration import configuration
+from delegraph.lazy_dataclass import dataclass
 from delegraph.plugins.address import canonical_name
 from delegraph.plugins.plugin import PluginState
 

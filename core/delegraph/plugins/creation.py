@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import (
@@ -13,7 +14,6 @@ from delegraph.errors import (
     PluginError,
     PluginLoadError,
 )
-from delegraph.plugins.options import Given, make_options
 from delegraph.plugins.plugin import Plugin, one_line
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.partition_model import PartitionModel
     from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
     from delegraph.operators.registration import Registration
+    from delegraph.plugins.options import Given
 
 
 def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegate:
@@ -38,7 +39,7 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
         PluginOptionError: the options do not fit.
         PluginLoadError: the provider's own code failed; the cause is chained.
     """
-    made = _make(spec, make_options(spec, given), provider)
+    made = _make(spec, _options(spec, given), provider)
     from delegraph.delegation.delegate import Delegate
     from delegraph.delegation.driver import SimpleDelegate
     from delegraph.delegation.simple_delegate import SimpleDelegateInterface
@@ -51,6 +52,16 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
         f"delegate {spec.name!r}: load() of {provider} made a {type(made).__name__}, "
         "expected a SimpleDelegateInterface or a Delegate"
     )
+
+
+def _options(spec: DelegateSpec, given: Given) -> object:
+    """Options of a delegate; defaults need no look at their types, which takes long."""
+    if given is None:
+        with suppress(TypeError, ValueError):  # a required option is missing
+            return None if spec.options is None else spec.options()
+    from delegraph.plugins.options import make_options
+
+    return make_options(spec, given)
 
 
 def _make(spec: DelegateSpec, options: object, provider: object) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
@@ -111,7 +112,7 @@ def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)
-    name = name if DELEGATE_NAME.fullmatch(name) else VARIABLE
+    name = name if re.fullmatch(DELEGATE_NAME, name) else VARIABLE
     if not callable(made):
         return DelegateSpec(name, "", lambda: lambda: made)
     return DelegateSpec(name, "", lambda: made, _options_class(made, provider))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import logging
+import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pluggy
-
+from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 from delegraph.plugins import hookspecs
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.kept_entry_points import LIST, DeclaredPlugin, PathState
@@ -21,9 +20,10 @@ from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, Del
 from delegraph.plugins.standard_output import printed_to_stderr
 
 if TYPE_CHECKING:
+    import pluggy
     from importlib_metadata import EntryPoint
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 PATIENCE = 10.0
 """Seconds after which the log names a plugin that is still being imported."""
@@ -117,7 +117,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
 
 def _declared(point: DeclaredPlugin, choice: PluginChoice) -> Plugin:
     plugin = _printable(point)
-    if not PLUGIN_NAME.fullmatch(point.name):
+    if not re.fullmatch(PLUGIN_NAME, point.name):
         text = (
             f"its entry point is named {point.name[:100]!r}, expected at most 100 letters, digits, "
             "'_', '-' or '.', the first a letter, digit or '_'"
@@ -175,6 +175,11 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
         TypeError: a hook returned something else than it should.
         Exception: whatever the hooks raise.
     """
+    import pluggy  # here: the default delegate does without
+
+    for name in hookspecs.NAMES:
+        pluggy.HookspecMarker(hookspecs.PROJECT)(getattr(hookspecs, name))
+    _mark_implementations(module)
     manager = pluggy.PluginManager(hookspecs.PROJECT)  # its own: no plugin can disturb another
     manager.add_hookspecs(hookspecs)
     manager.register(module, name=plugin.name)
@@ -191,6 +196,18 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
         commands=commands,
         compilers=compilers,
     )
+
+
+def _mark_implementations(module: object) -> None:
+    """Mark the functions for pluggy that the plugin has marked by ``hookimpl``."""
+    import pluggy
+
+    marker = pluggy.HookimplMarker(hookspecs.PROJECT)
+    for name in dir(module):
+        function = getattr(module, name, None)
+        options = getattr(function, "__dict__", {}).get("delegraph_hook_options")
+        if isinstance(options, dict):
+            marker(function, **options)
 
 
 def _require_offered(

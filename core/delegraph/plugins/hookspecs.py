@@ -18,9 +18,9 @@ listed as incompatible and none of its hooks is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pluggy
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
@@ -31,13 +31,45 @@ PROJECT = "delegraph"
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
+NAMES = (
+    "delegraph_delegates",
+    "delegraph_custom_ops",
+    "delegraph_commands",
+    "delegraph_compilers",
+)
+"""Names of all hooks, in the order in which they are called."""
 
-hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Marks a plugin's function as the implementation of the hook of that name."""
+F = TypeVar("F", bound=Callable[..., object])
 
 
-@hookspec
+class _Marker:
+    """Marks functions for pluggy, whose import takes long, as ``HookimplMarker`` of pluggy does."""
+
+    @overload
+    def __call__(self, function: F) -> F: ...
+
+    @overload
+    def __call__(self, function: None = None, **options: bool | str | None) -> Callable[[F], F]: ...
+
+    def __call__(self, function: Any = None, **options: Any) -> Any:
+        """Return the function, or a decorator when called with options only."""
+        if function is None:
+            return partial(self._marked, options)
+        return self._marked(options, function)
+
+    @staticmethod
+    def _marked(options: dict[str, Any], function: Any) -> Any:
+        function.delegraph_hook_options = options
+        return function
+
+
+hookimpl = _Marker()
+"""Marks a plugin's function as the implementation of the hook of that name.
+
+Options are those of ``pluggy.HookimplMarker``, which applies them when it looks at the plugin.
+"""
+
+
 def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Return the specs of the delegates that this plugin offers.
 
@@ -54,7 +86,6 @@ def delegraph_delegates() -> list[DelegateSpec]:  # type: ignore[empty-body]  # 
     """
 
 
-@hookspec
 def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer custom operators that run without a delegate.
 
@@ -70,7 +101,6 @@ def delegraph_custom_ops() -> list[CustomOpSpec]:  # type: ignore[empty-body]  #
     """
 
 
-@hookspec
 def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer subcommands of the command line.
 
@@ -86,7 +116,6 @@ def delegraph_commands() -> list[CommandSpec]:  # type: ignore[empty-body]  # pl
     """
 
 
-@hookspec
 def delegraph_compilers() -> list[CompilerSpec]:  # type: ignore[empty-body]  # pluggy only reads it
     """Offer to compile the partitions of delegates ahead of time.
 

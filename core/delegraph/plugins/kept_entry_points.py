@@ -108,10 +108,12 @@ def _descriptions(place: str) -> list[tuple[str, int]]:
     except OSError:
         return found
     for each in sorted(described, key=lambda each: each.name):
-        names = [each.path]
-        if not each.name.lower().endswith(".dist-info"):
-            names += [os.path.join(each.path, *inner, LIST) for inner in ((), ("EGG-INFO",))]
-        for name in names:
+        with suppress(OSError):
+            found.append((each.path, each.stat().st_mtime_ns))
+        if each.name.lower().endswith(".dist-info"):
+            continue
+        for inner in ((), ("EGG-INFO",)):
+            name = os.path.join(each.path, *inner, LIST)
             with suppress(OSError):
                 found.append((name, os.stat(name).st_mtime_ns))
     return found

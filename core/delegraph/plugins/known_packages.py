@@ -17,6 +17,9 @@ _DELEGATES = {
 OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
 """Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
 
+WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
+"""Those of them that have such a delegate now."""
+
 
 def package_for(custom_name: str) -> str | None:
     """Return the distribution that would run a custom operator, None when none is known.

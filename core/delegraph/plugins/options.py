@@ -16,11 +16,12 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING
 from enum import Enum
 from typing import Any, Literal, Union
 
 from delegraph.errors import PluginOptionError, did_you_mean
+from delegraph.lazy_dataclass import dataclass
 from delegraph.plugins.specs import DelegateSpec
 
 Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
 from delegraph.errors import PluginOptionError
-from delegraph.plugins.options import describe_options
-from delegraph.plugins.options_schema import options_schema
+from delegraph.lazy_dataclass import dataclass, field
+from delegraph.log import Logger
 from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
-PLUGIN_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+PLUGIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 """Pattern for the name of a usable plugin, which is safe in a path and on a terminal."""
 
 
@@ -82,7 +80,7 @@ class Plugin:
             return f"add {self.name!r} to that list to use it"
         if self.is_faulty:
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            if not PLUGIN_NAME.fullmatch(self.name):  # such a list cannot name it
+            if not re.fullmatch(PLUGIN_NAME, self.name):  # such a list cannot name it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
@@ -125,6 +123,11 @@ def is_ready(spec: DelegateSpec) -> bool:
 
 
 def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
+    from dataclasses import asdict  # here: few programs ask, and these imports take long
+
+    from delegraph.plugins.options import describe_options
+    from delegraph.plugins.options_schema import options_schema
+
     ready = is_ready(spec)
     try:
         options, schema = describe_options(spec), options_schema(spec)

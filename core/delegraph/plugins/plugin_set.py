@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 import functools
-import logging
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import (
@@ -18,6 +15,8 @@ from delegraph.errors import (
     UnknownDelegateError,
     did_you_mean,
 )
+from delegraph.lazy_dataclass import dataclass, replace
+from delegraph.log import Logger
 from delegraph.plugins import known_packages
 from delegraph.plugins.address import DelegateAddress, canonical_name
 from delegraph.plugins.choice import PluginChoice
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from delegraph.delegation.delegate import Delegate
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +117,8 @@ class PluginSet:
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
         """Return the delegate offers made for any of these custom operators, by rank."""
+        import fnmatch  # here: few models have any
+
         wanted = set(names)
         return tuple(
             offer

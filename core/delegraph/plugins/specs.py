@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
+from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import click
@@ -26,10 +25,10 @@ if TYPE_CHECKING:
     CompilePartition = Callable[[PartitionModel, Any], bytes]
     LoadCompiled = Callable[[bytes, DelegateContext, DelegateParams], SimpleDelegateKernelInterface]
 
-DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+DELEGATE_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
 """Pattern of a delegate's name; without ``:``, ``=`` and ``,`` an address is unambiguous."""
 
-COMMAND_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 
 Isolate = Literal["process", "none"]
 """Place where a delegate runs: a process of its own, or the process that asks for it."""
@@ -89,7 +88,7 @@ class DelegateSpec:
     load_compiling: Callable[[], DelegateFactory] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not re.fullmatch(DELEGATE_NAME, self.name):
             raise ArgumentError(
                 f"DelegateSpec name is {self.name!r}, expected a letter followed by letters, "
                 "digits, '_', '-' or '.'"
@@ -171,7 +170,7 @@ class CommandSpec:
     load: Callable[[], click.Command]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not COMMAND_NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not re.fullmatch(COMMAND_NAME, self.name):
             raise ArgumentError(
                 f"CommandSpec name is {self.name!r}, expected a lower-case letter followed by "
                 "lower-case letters, digits, '_' or '-'"
@@ -218,7 +217,7 @@ class CompilerSpec:
     load_claims: Callable[[], DelegateFactory] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not DELEGATE_NAME.fullmatch(self.name):
+        if not isinstance(self.name, str) or not re.fullmatch(DELEGATE_NAME, self.name):
             raise ArgumentError(
                 f"CompilerSpec name is {self.name!r}, expected the name of a delegate"
             )
@@ -260,4 +259,4 @@ def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> 
 
 
 def _is_dataclass_type(value: object) -> bool:
-    return isinstance(value, type) and dataclasses.is_dataclass(value)
+    return isinstance(value, type) and hasattr(value, "__dataclass_fields__")

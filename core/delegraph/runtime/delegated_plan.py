@@ -11,11 +11,11 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from delegraph.errors import DelegateError, in_words
+from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
 from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator

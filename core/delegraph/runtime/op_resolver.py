@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import Enum, unique
 from typing import TYPE_CHECKING, Any
 
 import delegraph.kernels.ops  # noqa: F401 - declares the kernels
 from delegraph.errors import ArgumentTypeError, OperatorError, UnsupportedModelError
 from delegraph.graph.model import OperatorSpec
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Registration
 from delegraph.schema.enums import BuiltinOperator

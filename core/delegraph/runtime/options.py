@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
+from delegraph.lazy_dataclass import dataclass, field, replace
 from delegraph.runtime.arguments import (
     check_choice,
     check_count,

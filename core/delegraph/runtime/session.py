@@ -307,7 +307,6 @@ class Session(SharedState):
                     stack.postpone(delegate)
 
     def _apply(self, delegate: Delegate, barred: Mapping[int, Barred]) -> None:
-        from delegraph.delegation.placement import is_never_delegated
         from delegraph.runtime.delegates.delegate_stack import DelegateStack
 
         if not self._stacks:
@@ -315,7 +314,7 @@ class Session(SharedState):
         absorbed: set[int] = set().union(*(subgraph.plan.absorbed for subgraph in self.subgraphs))
         for subgraph, stack in zip(self.subgraphs, self._stacks, strict=True):
             index = subgraph.spec.index
-            if not is_never_delegated(subgraph.spec.name) and index not in absorbed:
+            if not subgraph.spec.is_validation and index not in absorbed:
                 stack.apply(delegate, barred.get(index, {}))
                 absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 

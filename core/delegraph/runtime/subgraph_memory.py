@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.model import column_of
 from delegraph.graph.tensor_loader import MAX_RANK
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.memory.arena_planner import (
     ArenaPlanner,
     PlannerGraph,

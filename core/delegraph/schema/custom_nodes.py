@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, TensorType
 

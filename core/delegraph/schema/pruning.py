@@ -7,8 +7,8 @@ know. No interpreter is needed, so a model may have operators that nothing here 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.schema import tables
 
 

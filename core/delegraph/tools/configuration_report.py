@@ -110,7 +110,7 @@ def _left_out(plugins: PluginSet, state: PluginState) -> str:
 
 def _usual_cache() -> str:
     try:
-        return str(user_cache_folder() / "compiled")
+        return os.path.join(user_cache_folder(), "compiled")
     except FileNotFoundError:  # the user has no home folder
         return "a folder of the process"
 

@@ -181,7 +181,7 @@ def _user_cache() -> Cache:
     elif configured.cache_folder is not None:
         source = f"cache.folder of {configured.path}"
     try:
-        return _cache(source, cache_folder())
+        return _cache(source, Path(cache_folder()))
     except OSError as error:
         return Cache("HOME", "", error=error.strerror or str(error))
 
@@ -189,7 +189,7 @@ def _user_cache() -> Cache:
 def _cache(source: str, path: Path) -> Cache:
     """Return the content of a cache, or the reason why it cannot be used."""
     try:
-        place = CacheFolder(path).place()
+        place = Path(CacheFolder(path).place())
         if not os.access(place, os.W_OK | os.X_OK):
             return Cache(source, str(path), error="this user may not write it")
     except FileNotFoundError:

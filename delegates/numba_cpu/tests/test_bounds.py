@@ -68,7 +68,8 @@ def cut(row: Row, name: str) -> Row:
     """Return a row whose memory of one word has a byte less."""
     address = row.words[name]
     shorter = Memory(address.memory.size - 1, tensor=address.memory.tensor)
-    return replace(row, words=row.words | {name: Address(shorter, address.offset)})
+    words = row.words | {name: Address(shorter, address.offset)}
+    return Row(row.block, row.tiles, words, row.nodes, row.replaceable)
 
 
 @pytest.mark.parametrize(

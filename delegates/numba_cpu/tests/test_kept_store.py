@@ -226,17 +226,6 @@ def test_a_model_that_is_written_in_place_is_kept_nowhere(tmp_path: Path) -> Non
     assert files(cache) == []
 
 
-def test_another_installation_has_programs_of_its_own(tmp_path: Path) -> None:
-    package = tmp_path / "delegraph_numba_cpu"
-    assert keys.installation(package) is None
-    record = tmp_path / "delegraph_numba_cpu-1.0.dist-info" / "RECORD"
-    record.parent.mkdir()
-    record.write_text("first", encoding="utf-8")
-    before = keys.installation(package)
-    os.utime(record, (1, 1))
-    assert None is not before != keys.installation(package)
-
-
 def test_shapes_without_end_do_not_fill_the_disk(tmp_path: Path) -> None:
     interpreter, _ = made(ADD, tmp_path)
     for rows in range(1, 2 * store.MOST_FILES):

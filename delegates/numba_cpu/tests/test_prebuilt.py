@@ -88,7 +88,7 @@ def change(folder: Path, **values: Any) -> None:
 def test_a_library_has_the_kernels(folder: Path) -> None:
     library = prebuilt.prebuilt_library(GENERIC)
     assert library is not None
-    assert library.path.parent == folder
+    assert Path(library.path).parent == folder
     assert library.address("executor", "run") != library.address("moves", "copy") != 0
     made = Library(GENERIC)
     made.load(["moves"])

@@ -22,7 +22,7 @@ from delegraph.tools import compile_model
 from delegraph_numba_cpu.ahead_of_time import ProgramCompiler
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
-from delegraph_numba_cpu.kept import claims, keys, program_file, store
+from delegraph_numba_cpu.kept import claims, code_digest, keys, program_file, store
 from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
@@ -246,7 +246,7 @@ def test_forged_claims_of_nodes_that_cannot_be_lowered_are_an_error() -> None:
     key = f"claims {keys.claims_key(context, context.model_digest, [True]).hex()}"
     forged: dict[str, bytes] = {}
     entries = ModelEntries(parse_model(DIGITS), store.NAMESPACE, forged)
-    entries.keep(keys.version_everywhere(), key, content)
+    entries.keep(code_digest.version_everywhere(), key, content)
     interpreter = Interpreter(
         model_content=with_entries(DIGITS, forged),
         delegates=["numba_cpu"],
@@ -263,7 +263,7 @@ def test_programs_of_another_version_are_not_used(
     expected: list[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(keys, "version_everywhere", lambda: "other")
+    monkeypatch.setattr(code_digest, "version_everywhere", lambda: "other")
     found = Opened(compiled, tmp_path)
     assert "another version" in found.delegate.note()
     np.testing.assert_array_equal(found.answers, expected)
@@ -333,10 +333,10 @@ def test_sources_and_an_installation_of_them_have_the_same_version(tmp_path: Pat
     package.mkdir()
     (package / "one.py").write_bytes(b"1\n")
     (package / "py.typed").write_bytes(b"")
-    before = list(keys.hashed_files(package))
+    before = list(code_digest.hashed_files(package))
     described = tmp_path / "delegraph_numba_cpu-1.0.dist-info"
     described.mkdir()
     lines = [f"{line},2" for line in before]
     lines += ["delegraph_numba_cpu/__pycache__/one.pyc,,", "delegraph_numba_cpu/py.typed,sha256=,0"]
     (described / "RECORD").write_text("\n".join(lines))
-    assert list(keys.recorded_files(package)) == before
+    assert list(code_digest.recorded_files(package)) == before

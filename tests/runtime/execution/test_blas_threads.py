@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -55,6 +57,23 @@ def test_every_thread_may_set_blas_threads() -> None:
     worker.start()
     worker.join()
     assert seen == [{other}, {other}]
+
+
+@pytest.mark.skipif(module.openblas_of_numpy() is None, reason="NumPy has another BLAS here")
+def test_the_library_of_numpys_wheel_needs_no_search() -> None:
+    source = """
+import sys
+from delegraph.runtime.execution.blas_threads import BlasThreads
+with BlasThreads(2), BlasThreads(1):
+    assert "threadpoolctl" not in sys.modules
+    from threadpoolctl import threadpool_info
+    print(*[found["num_threads"] for found in threadpool_info()])
+print(*[found["num_threads"] for found in threadpool_info()])
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "2"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

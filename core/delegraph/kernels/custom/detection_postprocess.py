@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from delegraph.arithmetic.box_suppression import descending, suppressed
 from delegraph.arithmetic.cpp_heap import largest
 from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import require_counts
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph.arithmetic.weights import once_if_constant
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import require_counts, require_rank, require_type
 from delegraph.operators.flexbuffer_options import flexbuffer_options, integer_option
 from delegraph.operators.op_table import kernel

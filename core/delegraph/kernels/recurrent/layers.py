@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import option, require_shape
 from delegraph.operators.registration import Eval, Node, OpContext, output_tensor
 from delegraph.operators.tensor import Tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.sigmoid_int16 import logistic_table, tanh_table
 from delegraph.errors import OperatorError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     option,
     require_counts,

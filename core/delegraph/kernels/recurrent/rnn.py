@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -21,6 +20,7 @@ from delegraph.kernels.recurrent.layers import (
     sequence_eval,
 )
 from delegraph.kernels.recurrent.weights import recurrent_weights
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     option,
     require_counts,

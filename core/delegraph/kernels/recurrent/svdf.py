@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from delegraph.kernels.recurrent.weights import (
     Matrix,
     recurrent_weights,
 )
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     option,
     require_counts,

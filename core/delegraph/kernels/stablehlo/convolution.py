@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.dot_general import store, sum_dtype
 from delegraph.kernels.stablehlo.types import ANY
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import option, require_counts, require_rank, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor

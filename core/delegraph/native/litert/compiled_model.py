@@ -168,15 +168,14 @@ def _num_threads(options: Any, cpu: Any) -> int:
 
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
     """Return the official constructor for a model, and its first argument."""
+    if isinstance(model, bytes):
+        return official.from_buffer, model
     file = mapped_file(found.content)
-    if isinstance(model, bytes) or file is None:
-        content = model if isinstance(model, bytes) else self_contained(found).tobytes()
-        return official.from_buffer, content
-    path, content = official_source(found, os.fsdecode(file.path), None)
-    if path is not None:
-        return official.from_file, path
-    assert content is not None, "one of both is given"
-    return official.from_buffer, content
+    path = None if file is None else os.fsdecode(file.path)
+    whole, content = official_source(found, path, None)
+    if whole is not None:
+        return official.from_file, whole
+    return official.from_buffer, content or self_contained(found).tobytes()
 
 
 def _address(delegate: Any) -> int:

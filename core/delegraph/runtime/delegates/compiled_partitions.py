@@ -8,7 +8,6 @@ can run them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from delegraph.delegation.compiled_partition import (
     CUSTOM_OP,
@@ -39,6 +38,7 @@ from delegraph.errors import (
     in_words,
 )
 from delegraph.graph.model import Model
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.plugins.address import DelegateAddress

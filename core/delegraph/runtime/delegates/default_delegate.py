@@ -9,20 +9,19 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.incident import Incident
 from delegraph.errors import PluginError, in_words
-from delegraph.plugins.plugin import is_ready
-from delegraph.plugins.plugin_set import installed
+from delegraph.log import Logger
+from delegraph.plugins.creation import make_delegate
+from delegraph.plugins.default_offer import default_offer
 from delegraph.runtime.delegated_plan import delegate_name
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
     from delegraph.runtime.session import Session
 
-logger = logging.getLogger(__name__)
+logger = Logger(__name__)
 
 
 def apply_to_the_rest(session: Session) -> None:
@@ -69,16 +68,17 @@ def ready_delegate(session: Session) -> Delegate | None:
 
     A delegate that cannot be created is an incident.
     """
-    plugins = installed()
-    offer = next((offer for offer in plugins.defaults() if is_ready(offer.spec)), None)
+    offer = default_offer()
     if offer is None:
         logger.info("no delegate is applied by default: none is installed and ready")
         return None
+    spec, plugin = offer
     try:
-        return plugins.create_delegate(offer.address)
+        return make_delegate(spec, None, plugin)
     except PluginError as error:
+        from delegraph.delegation.incident import Incident
         from delegraph.runtime.delegates.default_incidents import tell
 
-        name, text = offer.spec.name, in_words(error)
+        name, text = spec.name, in_words(error)
         tell(session, None, Incident(name, 0, -1, (), "initialize", text), error)
         return None

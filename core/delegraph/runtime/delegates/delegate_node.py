@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.delegates.default_guard import DefaultGuard

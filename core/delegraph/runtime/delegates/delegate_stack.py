@@ -7,26 +7,30 @@ Source:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
-from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, in_words
+from delegraph.log import Logger
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
+from delegraph.runtime.delegates.kept_findings import KeptFindings
 from delegraph.runtime.delegates.node_facts import Findings
 from delegraph.runtime.delegates.original_nodes import original_node
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
 from delegraph.runtime.subgraph import Subgraph
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from delegraph.delegation.incident import Incident
+
+logger = Logger(__name__)
 
 _NEEDS_NO_SHAPES = (
     DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE
@@ -44,6 +48,7 @@ class DelegateStack:
         self._subgraph = subgraph
         self._plan = subgraph.plan
         self._base: Snapshot | None = None  # the subgraph without delegates
+        self._kept = KeptFindings(subgraph)
         self._checked_shapes: list[tuple[int, ...]] | None = None  # of the inputs
 
     # -- applying ------------------------------------------------------------------------------
@@ -82,7 +87,7 @@ class DelegateStack:
             self._plan.application = None
 
     def _log(self, applied: AppliedDelegate) -> None:
-        if not logger.isEnabledFor(logging.INFO):
+        if not logger.is_wanted():
             return
         plan, name = self._plan, delegate_name(applied.delegate)
         own = [node for node, _ in plan.steps() if node.delegate is applied.delegate]
@@ -150,8 +155,12 @@ class DelegateStack:
             subgraph.findings = Findings.of_prepared(subgraph.tensors, errors)
         else:
             nodes = [original_node(subgraph, operator.index) for operator in subgraph.operators]
-            limit = subgraph.session.memory_limit
-            subgraph.findings = check_nodes(subgraph.context, nodes, limit, errors=errors)
+            limit, kept = subgraph.session.memory_limit, self._kept
+            found = None if errors else kept.find(nodes)
+            if found is None:
+                found = check_nodes(subgraph.context, nodes, limit, errors=errors)
+                kept.keep(found)
+            subgraph.findings = found
         self._checked_shapes = shapes
 
     def _needs_shapes(self, delegate: Delegate) -> bool:
@@ -311,6 +320,8 @@ class DelegateStack:
             session.incidents.record(self._incident(error))
 
     def _incident(self, error: DelegateError) -> Incident:
+        from delegraph.delegation.incident import Incident
+
         return Incident(
             error.delegate,
             self._subgraph.spec.index,

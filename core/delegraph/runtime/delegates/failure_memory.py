@@ -13,7 +13,6 @@ import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from delegraph.delegation.cache_files import read_safe
 from delegraph.delegation.incident import Incident
 from delegraph.errors import DelegatePhase, DelegateProcessError, DelegraphError
 from delegraph.json_records import JsonRecord
+from delegraph.lazy_dataclass import dataclass
 from delegraph.plugins.plugin_set import installed
 
 if TYPE_CHECKING:

@@ -13,42 +13,31 @@ At each invoke, a guarded node does more than the delegate's eval::
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from delegraph.delegation.capabilities import Capabilities
-from delegraph.delegation.partition_tolerance import partition_tolerances
-from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
-from delegraph.operators.registration import Eval, Node, Prepare, Registration
+from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
-from delegraph.runtime.delegates.incidents import Incident, Supervision
+from delegraph.runtime.delegates.incidents import Supervision
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
-from delegraph.runtime.delegates.result_checks import (
-    RANDOM,
-    Range,
-    allowed_range,
-    difference,
-    has_special_values,
-    outside,
-    wrong_array,
-    wrong_bools,
-    wrong_shape,
-    wrong_special_values,
-)
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities
+    from delegraph.delegation.incident import Incident
+    from delegraph.delegation.tolerance import Tolerance
+    from delegraph.runtime.delegates.result_checks import Expected
 
-_Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Shape and range that an output must have; None where any is right."""
+logger = Logger(__name__)
 
 
 class Before(NamedTuple):
@@ -56,7 +45,7 @@ class Before(NamedTuple):
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]
-    expected: list[_Expected]
+    expected: list[Expected]
 
 
 def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
@@ -86,15 +75,21 @@ class Guard:
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._state = PartitionState(subgraph, node)
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
-        self._expected: list[_Expected] | None = None
-        self._capabilities = Capabilities()
-        self._eval: Eval = _never_prepared
+        self._expected: list[Expected] | None = None
+        self._capabilities: Capabilities  # only with the policy "shadow"
+        self._eval: Eval = nothing  # until it is prepared
         self._is_excused = False  # whether nothing but roundings was found
         self._at_start: Before | None = None  # of what has been started and not judged
 
     @cached_property
+    def _checks(self) -> ModuleType:
+        from delegraph.runtime.delegates import result_checks  # here: no default policy checks
+
+        return result_checks
+
+    @cached_property
     def _is_random(self) -> bool:
-        return any(registration.name in RANDOM for _, registration in self._replaced())
+        return any(registration.name in self._checks.RANDOM for _, registration in self._replaced())
 
     @cached_property
     def _originals(self) -> OriginalNodes:
@@ -142,7 +137,8 @@ class Guard:
             return None
         for tensor in self._outputs:
             if not (tensor.is_dynamic or self._originals.is_open(tensor.index)):
-                finding = wrong_shape(tensor, self._originals.result(tensor.index).shape)
+                expected = self._originals.result(tensor.index).shape
+                finding: str | None = self._checks.wrong_shape(tensor, expected)
                 if finding is not None:
                     return finding
         return None
@@ -250,6 +246,8 @@ class Guard:
         self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
 
     def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
+        from delegraph.delegation.incident import Incident
+
         return Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
@@ -275,7 +273,7 @@ class Guard:
 
     # -- looking at results --------------------------------------------------------------------
 
-    def _finding(self, expected: list[_Expected], saved: SavedState | None) -> str | None:
+    def _finding(self, expected: list[Expected], saved: SavedState | None) -> str | None:
         """Text that describes a wrong result; None if the results are right or unchecked."""
         if self._policy.validate:
             finding = self._broken(expected) or self._special(saved)
@@ -283,20 +281,20 @@ class Guard:
                 return finding
         return self._recomputed(saved, self._different) if self._is_due() else None
 
-    def _broken(self, expected: list[_Expected]) -> str | None:
+    def _broken(self, expected: list[Expected]) -> str | None:
         """Return a fault that no right result can have, or None."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
-            finding = (
-                (None if shape is None else wrong_shape(tensor, shape))
-                or wrong_array(tensor)
-                or wrong_bools(tensor)
-                or (None if allowed is None else outside(tensor, allowed))
+            finding: str | None = (
+                (None if shape is None else self._checks.wrong_shape(tensor, shape))
+                or self._checks.wrong_array(tensor)
+                or self._checks.wrong_bools(tensor)
+                or (None if allowed is None else self._checks.outside(tensor, allowed))
             )
             if finding is not None:
                 return finding
         return None
 
-    def _expectations(self) -> list[_Expected]:
+    def _expectations(self) -> list[Expected]:
         """Shape and range of each output, as far as known before it is computed."""
         if self._expected is None:
             if self._has_kernels():
@@ -307,29 +305,29 @@ class Guard:
                 self._expected = [(shape, None) for shape in shapes]
         return self._expected
 
-    def _expectation(self, output: Tensor) -> _Expected:
+    def _expectation(self, output: Tensor) -> Expected:
         tensors, is_open = self._subgraph.tensors, self._originals.is_open
         shape = None if is_open(output.index) else output.shape
         for node, registration in self._originals.nodes:
             if output.index in node.outputs and not any(map(is_open, node.inputs)):
                 find = tensors.__getitem__
-                return shape, allowed_range(node, registration, output.index, find)
+                return shape, self._checks.allowed_range(node, registration, output.index, find)
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
         """Return a finding for NaN and infinity that neither the inputs nor the kernels have."""
-        if not any(has_special_values(tensor.data) for tensor in self._outputs):
+        if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
-        if any(has_special_values(t.data) for t in inputs if not t.is_constant):
+        if any(self._checks.has_special_values(t.data) for t in inputs if not t.is_constant):
             return None
         return self._recomputed(saved, self._wrongly_special)
 
     def _wrongly_special(self, after: SavedState | None) -> str | None:
         for tensor in self._outputs:
-            if has_special_values(tensor.data):
+            if self._checks.has_special_values(tensor.data):
                 expected = self._originals.result(tensor.index).data
-                finding = wrong_special_values(tensor, expected)
+                finding: str | None = self._checks.wrong_special_values(tensor, expected)
                 if finding is not None:
                     return finding
         return None
@@ -367,25 +365,30 @@ class Guard:
 
         Variables have the kernels' values now; the delegate's are in *after*.
         """
-        pairs = []
+        from delegraph.delegation.partition_tolerance import partition_tolerances
+
+        pairs, checks = [], self._checks
         for tensor in self._outputs:
             expected = self._originals.result(tensor.index).data
-            finding = wrong_array(tensor) or wrong_shape(tensor, expected.shape)
+            finding: str | None = checks.wrong_array(tensor) or checks.wrong_shape(
+                tensor, expected.shape
+            )
             if finding is not None and not tensor.is_packed:
                 return finding
             pairs.append((tensor, tensor.data, expected))
         pairs += [(t, values, t.data) for t, values in after.values()] if after else []
-        tolerances = partition_tolerances(self._originals.computed, self._capabilities)
+        capabilities = self._capabilities
+        tolerances = partition_tolerances(self._originals.computed, capabilities)
         for tensor, found, expected in pairs:
-            allowed: Tolerance | None = self._capabilities.tolerance_of(tensor.type)
+            allowed: Tolerance | None = capabilities.tolerance_of(tensor.type)
             if tensor in self._subgraph.tensors:  # not a variable of another subgraph
                 allowed = tolerances.get(tensor.index, allowed)
-            other = None if allowed is None else difference(tensor, found, expected, allowed)
+            other = None if allowed is None else checks.difference(tensor, found, expected, allowed)
             if other is not None:
                 from delegraph.runtime.delegates.magnified_roundings import magnified
 
                 who = self._subgraph, self._originals, self._delegate
-                excuse = magnified(*who, self._capabilities, tolerances)
+                excuse = magnified(*who, capabilities, tolerances)
                 self._is_excused = excuse is not None
                 return excuse or f"{tensor!r} is {other}"
         return None
@@ -394,7 +397,3 @@ class Guard:
 def phase_of(error: Exception) -> DelegatePhase:
     """Phase in which a delegate's node failed to run."""
     return (error.phase if isinstance(error, DelegateError) else None) or "eval"
-
-
-def _never_prepared() -> None:
-    """Placeholder for an evaluation until the node is prepared."""

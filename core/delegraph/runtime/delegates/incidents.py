@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from delegraph.delegation.incident import Incident as Incident
+from delegraph.lazy_dataclass import replace
+from delegraph.log import Logger
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from delegraph.delegation.incident import Incident
+
+logger = Logger(__name__)
+
+_WARNING = 30  # logging.WARNING
 
 _ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
 
@@ -29,7 +33,7 @@ class Incidents:
         self,
         incident: Incident,
         heir: str = "Delegraph's kernels",
-        level: int = logging.WARNING,
+        level: int = _WARNING,
     ) -> None:
         """Add an incident with a count of 1; the log names who computes instead."""
         known = self._found.get(incident)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from delegraph.delegation.partition_model import PartitionModel, partition_model
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.execution.steps import Step

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
 from delegraph.errors import DelegraphError, in_words
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.execution.node_errors import require_kernel
 from delegraph.runtime.execution.steps import Step

@@ -9,20 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.delegation.delegate import DelegateParams
-from delegraph.delegation.partition_tolerance import ComputedNode
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.delegates.node_facts import KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState
-from delegraph.runtime.execution.blas_threads import BlasThreads
 from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.subgraph import Subgraph
+
+if TYPE_CHECKING:
+    from delegraph.delegation.partition_tolerance import ComputedNode
 
 
 class OriginalNodes(PrivateNodes):
@@ -91,6 +93,8 @@ class OriginalNodes(PrivateNodes):
 
     def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
         """Return an evaluation that also records the node's outputs before they are overwritten."""
+        from delegraph.delegation.partition_tolerance import ComputedNode
+
         notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle
 
         def run_and_note() -> None:
@@ -134,6 +138,8 @@ class OriginalNodes(PrivateNodes):
 
     def timed_run(self, clock: Callable[[], float]) -> float:
         """Compute like :meth:`run`; return the time by *clock* that the nodes took."""
+        from delegraph.runtime.execution.blas_threads import BlasThreads
+
         threads = self._subgraph.session.options.num_threads
         with self.as_computed(), BlasThreads(threads) if self._uses_blas else nullcontext():
             if self._prepared_for != self._known_inputs():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from delegraph.delegation.rejections import Rejection
+from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate

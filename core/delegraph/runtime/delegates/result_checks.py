@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,16 @@ from delegraph.arithmetic.activation import quantized_activation_range
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import has_nan, unpack
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import ActivationFunctionType, TensorType
 
 Range = tuple[int, int]
 """Least and greatest allowed value."""
+
+Expected = tuple[tuple[int, ...] | None, Range | None]
+"""Shape and range that an output must have; None where any is right."""
 
 TensorOf = Callable[[int], Tensor]
 """Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""

@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
 from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
 
+import numpy as np
+
 
 @cache
 def _libraries() -> tuple[Any, ...]:
     """Return the BLAS libraries of this process; the search takes milliseconds."""
+    own = None if {"scipy", "threadpoolctl"} & sys.modules.keys() else openblas_of_numpy()
+    if own is not None:
+        return (own,)
     from threadpoolctl import ThreadpoolController  # here: only models that multiply need it
 
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+class OpenBlas:
+    """The OpenBLAS in NumPy's wheels, with the members of a library of ``threadpoolctl``.
+
+    Importing ``threadpoolctl`` takes longer than running a small model.
+
+    Args:
+        library: the library, which NumPy has opened.
+        prefix: how the names of its functions start.
+        suffix: how they end.
+
+    Raises:
+        AttributeError: it has other functions.
+    """
+
+    def __init__(self, library: Any, prefix: str, suffix: str) -> None:
+        self.get_num_threads = getattr(library, f"{prefix}openblas_get_num_threads{suffix}")
+        self.set_num_threads = getattr(library, f"{prefix}openblas_set_num_threads{suffix}")
+        parallel: int = getattr(library, f"{prefix}openblas_get_parallel{suffix}")()
+        self.threading_layer = {1: "pthreads", 2: "openmp"}.get(parallel, "disabled")
+
+
+def openblas_of_numpy() -> OpenBlas | None:
+    """Return the OpenBLAS that NumPy's wheel for Linux brought along; None if it is another."""
+    if sys.platform != "linux":
+        return None
+    folder = os.path.join(os.path.dirname(np.__path__[0]), "numpy.libs")
+    try:
+        (name,) = (each for each in os.listdir(folder) if each.startswith("libscipy_openblas"))
+        mode = os.RTLD_NOW | os.RTLD_NOLOAD
+        library = ctypes.CDLL(os.path.join(folder, name), mode)
+        return OpenBlas(library, "scipy_", "64_" if "openblas64_" in name else "")
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import length_hint
@@ -54,10 +55,9 @@ def cause_of(error: Exception) -> BaseException | None:
 def is_asynchronous(run: Eval) -> bool:
     """Whether an evaluation may be started, and waited for after others have run."""
     if isinstance(run, FunctionType | MethodType | NativeEval | partial):
-        return False  # as nearly all: the class of the others is not imported for these
-    from delegraph.operators.asynchronous import AsyncEval
-
-    return isinstance(run, AsyncEval)
+        return False  # as nearly all
+    module = sys.modules.get("delegraph.operators.asynchronous")  # of those that may
+    return module is not None and isinstance(run, module.AsyncEval)
 
 
 def may_be_asynchronous(evals: Iterable[Eval]) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateFlags
 from delegraph.delegation.html_tables import html_table
+from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.asynchronous import AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Registration
 

@@ -12,11 +12,11 @@ The dependencies are known before any node runs, so the schedule is made once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heappop, heappush
 
 from delegraph.delegation.partitioner import ControlEdge
+from delegraph.lazy_dataclass import dataclass
 
 
 class StateUse(IntEnum):

@@ -13,13 +13,13 @@ Source: Subgraph::PrepareOpsAndTensors and Subgraph::Invoke, tflite/core/subgrap
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from delegraph.errors import CallCancelledError, OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.runtime.execution.bound_steps import (
     bound_run,
     cause_of,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from delegraph.delegation.delegate import DelegateContext
@@ -11,6 +10,7 @@ from delegraph.delegation.partition_model import PartitionModel, partition_model
 from delegraph.delegation.rejections import Rejection
 from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.registration import Node
 from delegraph.schema.table import Table
 

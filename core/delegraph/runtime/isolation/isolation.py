@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from delegraph.errors import ArgumentError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.runtime.arguments import check_choice, check_seconds
 
 if TYPE_CHECKING:

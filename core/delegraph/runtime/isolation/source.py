@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from delegraph.errors import PluginOptionError
 from delegraph.json_records import JsonRecord
+from delegraph.lazy_dataclass import dataclass
 
 _PLAIN = (str, int, float, bool, type(None))
 

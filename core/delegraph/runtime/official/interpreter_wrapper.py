@@ -9,7 +9,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from typing import Any, NoReturn
 
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from delegraph.delegation.num_threads import limited_num_threads
 from delegraph.errors import ArgumentError, ArgumentTypeError
+from delegraph.lazy_dataclass import replace
 from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.session import Session

@@ -31,13 +31,13 @@ def is_ready() -> bool:
     """Return whether the kernels of the level that ``auto`` stands for are prebuilt."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
-    from delegraph_numba_cpu.library.prebuilt import prebuilt_file
+    from delegraph_numba_cpu.library.prebuilt import has_file
 
     try:
         level = level_named("auto")
     except DelegateError:  # users see it as soon as the delegate is applied
         return True
-    return not isinstance(prebuilt_file(level), str)
+    return has_file(level)
 
 
 @hookimpl

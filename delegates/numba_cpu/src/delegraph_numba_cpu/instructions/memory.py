@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,9 @@ SLACK = 64
 """Number of bytes after every block of a program's memory that kernels may read, but not write."""
 
 
-@dataclass(eq=False, slots=True)
+# Classes written by hand: a process that runs a kept program starts sooner without ``dataclasses``.
+
+
 class Memory:
     """A block of memory that a program reads or writes.
 
@@ -37,18 +38,32 @@ class Memory:
         last: number of the last row that uses it; -1 without one.
     """
 
-    size: int
-    address: int = 0
-    tensor: Tensor | None = None
-    array: Any = field(default=None, repr=False)
-    name: str = "memory of the program's own"
-    records: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    block: Instruction | None = field(default=None, repr=False)
-    model_tensor: int | None = None
-    is_read_only: bool = False
-    first: int = 0
-    last: int = -1
-    is_report: bool = False
+    __slots__ = (
+        "address", "array", "block", "first", "is_read_only", "is_report", "last", "model_tensor",
+        "name", "records", "size", "tensor",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        size: int,
+        address: int = 0,
+        tensor: Tensor | None = None,
+        array: Any = None,
+        name: str = "memory of the program's own",
+        is_report: bool = False,
+        is_read_only: bool = False,
+    ) -> None:
+        self.size = size
+        self.address = address
+        self.tensor = tensor
+        self.array = array
+        self.name = name
+        self.records: Sequence[Mapping[str, Any]] = ()
+        self.block: Instruction | None = None
+        self.model_tensor: int | None = None
+        self.is_read_only = is_read_only
+        self.first, self.last = 0, -1
+        self.is_report = is_report
 
     def __add__(self, offset: int) -> Address:
         return Address(self, offset)
@@ -77,12 +92,22 @@ def report() -> Memory:
     return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 
-@dataclass(frozen=True, slots=True)
 class Address:
     """Position of a byte in a block of memory."""
 
-    memory: Memory
-    offset: int = 0
+    __slots__ = ("memory", "offset")
+
+    def __init__(self, memory: Memory, offset: int = 0) -> None:
+        self.memory = memory
+        self.offset = offset
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Address):
+            return NotImplemented
+        return self.memory is other.memory and self.offset == other.offset
+
+    def __hash__(self) -> int:
+        return hash((self.memory, self.offset))
 
     @property
     def address(self) -> int:
@@ -93,7 +118,6 @@ class Address:
         return Address(self.memory, self.offset + offset)
 
 
-@dataclass(frozen=True, slots=True)
 class Row:
     """A kernel call: a kernel, the values of its words, and the number of tiles.
 
@@ -106,11 +130,21 @@ class Row:
             element before it writes to that place.
     """
 
-    block: Instruction
-    tiles: int
-    words: dict[str, Any]
-    nodes: tuple[int, ...] = ()
-    replaceable: tuple[str, ...] = ()
+    __slots__ = ("block", "nodes", "replaceable", "tiles", "words")
+
+    def __init__(
+        self,
+        block: Instruction,
+        tiles: int,
+        words: dict[str, Any],
+        nodes: tuple[int, ...] = (),
+        replaceable: tuple[str, ...] = (),
+    ) -> None:
+        self.block = block
+        self.tiles = tiles
+        self.words = words
+        self.nodes = nodes
+        self.replaceable = replaceable
 
     @property
     def memories(self) -> list[Memory]:

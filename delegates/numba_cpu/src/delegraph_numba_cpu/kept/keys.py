@@ -7,19 +7,21 @@ this process computes with: the versions of the code, the level, the options.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
+import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import delegraph
 from delegraph import DelegateContext, Tensor
-from delegraph_numba_cpu.library.prebuilt import usable_manifest
+from delegraph.delegation import code_state
+from delegraph_numba_cpu.library.prebuilt import PACKAGE, usable_manifest
+
+DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
+"""Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
 """``AllocationType.PERSISTENT_RO``: values that a node has computed while it was prepared."""
@@ -110,69 +112,12 @@ def version() -> str | None:
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return None
-    packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
-    installed = [installation(package) for package in packages]
-    if manifest.in_place or None in installed:
-        from delegraph_numba_cpu.library.families import files_state  # which wheels do not need
-
-        state = files_state(*packages)  # sources that may be edited
-    else:
-        state = sha256(repr(installed).encode()).hexdigest()
+    try:
+        states = (
+            code_state(os.path.dirname(delegraph.__file__), DECIDING),
+            code_state(PACKAGE, is_edited=manifest.in_place),
+        )
+    except OSError:  # an archive
+        return None
+    state = sha256(repr(states).encode()).hexdigest()
     return f"{manifest.sources[:16]}-{state[:32]}"
-
-
-@cache
-def version_everywhere() -> str:
-    """Return a text as of :func:`version` that is the same on all machines, for model files.
-
-    It is a digest of the Python files of the core and of this package. Kernels are made from them.
-    """
-    packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
-    if all(map(installation, packages)):
-        return _digest_of(map(recorded_files, packages))
-    from delegraph.delegation import BlobCache
-    from delegraph_numba_cpu.library.families import files_state
-
-    cache = BlobCache("numba_cpu-sources", "2")
-    state = files_state(*packages)
-    return cache.read_or_make(
-        state, lambda: _digest_of(map(hashed_files, packages)).encode()
-    ).decode()
-
-
-def _digest_of(packages: Iterable[Iterable[str]]) -> str:
-    lines = sorted(line for package in packages for line in package)
-    return sha256("\n".join(lines).encode()).hexdigest()[:32]
-
-
-def recorded_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of an installed package, as pip noted them."""
-    described = installation(package)
-    assert described is not None
-    text = (package.parent / described[0] / "RECORD").read_text("utf-8")
-    for line in text.splitlines():
-        path, _, digest = line.rpartition(",")[0].rpartition(",")
-        if path.startswith(f"{package.name}/") and path.endswith(".py"):
-            yield f"{path},{digest}"
-
-
-def hashed_files(package: Path) -> Iterable[str]:
-    """Yield the same of a package's files as they are."""
-    for path in package.rglob("*.py"):
-        digest = urlsafe_b64encode(sha256(path.read_bytes()).digest()).decode().rstrip("=")
-        yield f"{path.relative_to(package.parent).as_posix()},sha256={digest}"
-
-
-def installation(package: Path) -> tuple[str, int, int] | None:
-    """Return name, size and time of the list of files that an installation of a package wrote.
-
-    Another version, and another installation of the same version, writes another list. None for a
-    folder of sources.
-    """
-    for described in package.parent.glob("*.dist-info"):
-        name = described.name.partition("-")[0].lower()
-        if name == package.name:
-            with suppress(OSError):
-                status = (described / "RECORD").stat()
-                return described.name, status.st_size, status.st_mtime_ns
-    return None

@@ -7,7 +7,6 @@ them, then in Delegraph's cache, where each preparation does. Both call them ``n
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,6 @@ from delegraph_numba_cpu.kept.reading import Host, read
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
-
-logger = logging.getLogger(__name__)
 
 NAMESPACE = "numba_cpu-programs"
 
@@ -63,7 +60,7 @@ class Places(NamedTuple):
     def programs(self, key: str) -> Iterator[tuple[memoryview, bool]]:
         """Yield programs that are kept for a key, and whether in the model file."""
         if self.entries is not None:
-            content = self.entries.map(keys.version_everywhere(), key)
+            content = self.entries.map(_version_everywhere(), key)
             if content is not None:
                 yield content, True
         content = None if self.cache is None else self.cache.map(key)
@@ -74,12 +71,12 @@ class Places(NamedTuple):
         """Return a constant of the model file that programs share; None if it is missing."""
         if self.entries is None:
             return None
-        return self.entries.map(keys.version_everywhere(), f"constant {name.hex()}")
+        return self.entries.map(_version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
         """Yield the claims that are kept for a key, and whether in the model file."""
         if self.entries is not None:
-            content = self.entries.read(keys.version_everywhere(), key)
+            content = self.entries.read(_version_everywhere(), key)
             if content is not None:
                 yield content, True
         content = None if self.cache is None else self.cache.read(key)
@@ -91,7 +88,7 @@ class Places(NamedTuple):
         if self.cache is not None:
             self.cache.keep(key, content)
         elif self.entries is not None:
-            self.entries.keep(keys.version_everywhere(), key, content)
+            self.entries.keep(_version_everywhere(), key, content)
 
 
 def places_of(context: DelegateContext) -> Places | None:
@@ -253,15 +250,21 @@ class KeptPrograms:
             try:
                 found = read(content, self._key, host)
             except UnfitFile as error:
-                if is_from_model:
-                    self.in_model = f"the program in the file is not used: {error}"
-                    logger.warning("%s; numba_cpu makes it again", self.in_model)
-                else:
-                    logger.info("a kept program of numba_cpu is made again: %s", error)
+                self._say_unfit(error, is_from_model=is_from_model)
             else:
                 self.in_model = "its program is in the file" if is_from_model else self.in_model
                 return found
         return None
+
+    def _say_unfit(self, error: UnfitFile, *, is_from_model: bool) -> None:
+        import logging  # here: few files are unfit
+
+        logger = logging.getLogger(__name__)
+        if not is_from_model:
+            logger.info("a kept program of numba_cpu is made again: %s", error)
+            return
+        self.in_model = f"the program in the file is not used: {error}"
+        logger.warning("%s; numba_cpu makes it again", self.in_model)
 
     def _remember(self, program: Program) -> None:
         for other in self._programs.values():
@@ -275,8 +278,14 @@ class KeptPrograms:
 
 def _missing(entries: ModelEntries, maker: Maker) -> str:
     """Return why none of the programs in a model file fits."""
-    if keys.version_everywhere() not in entries.versions:
+    if _version_everywhere() not in entries.versions:
         return "the programs in the file are of another version: compile the model again"
     threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"
     level = maker.library.level.name
     return f"the file has no program for these weights and shapes, {level}, {threads}"
+
+
+def _version_everywhere() -> str:
+    from delegraph_numba_cpu.kept import code_digest  # here: few model files have programs
+
+    return code_digest.version_everywhere()

@@ -8,11 +8,10 @@ import os
 import sys
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS, CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine
-from delegraph_numba_cpu.library.prebuilt import prebuilt_file
+from delegraph_numba_cpu.library.prebuilt import has_file
 
 
 @cache
@@ -186,7 +185,7 @@ def level_named(name: str) -> CpuLevel:
 
 def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
     """Return the first level with prebuilt kernels; the first of all if no level has any."""
-    ready = (level for level in levels if isinstance(prebuilt_file(level), Path))
+    ready = (level for level in levels if has_file(level))
     return next(ready, levels[0])
 
 

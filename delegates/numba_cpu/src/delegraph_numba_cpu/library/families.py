@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from functools import cache
 from pathlib import Path
@@ -37,24 +36,6 @@ def sources_digest() -> str:
     """Return a hash of all sources in this package that any family's machine code depends on."""
     digests = (source_digest(family) for family in families())
     return hashlib.sha256("".join(digests).encode()).hexdigest()[:32]
-
-
-def files_state(*roots: Path) -> str:
-    """Return a hash of path, size and time of all Python files in folders.
-
-    It is quick to compute. Other contents have another state, unless somebody sets times back.
-    """
-    digest = hashlib.sha256()
-    for root in roots:
-        for folder, folders, _ in os.walk(root):
-            folders.sort()
-            with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda entry: entry.name):
-                    if entry.name.endswith(".py"):
-                        status = entry.stat()
-                        text = f"{entry.path}\n{status.st_size} {status.st_mtime_ns}\n"
-                        digest.update(text.encode(errors="surrogateescape"))
-    return digest.hexdigest()
 
 
 def source_size(family: str) -> int:

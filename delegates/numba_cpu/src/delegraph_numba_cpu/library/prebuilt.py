@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import json
-import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
@@ -22,12 +21,13 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from delegraph_numba_cpu.library.cache import OpensCache
     from delegraph_numba_cpu.library.compile_processes import Progress
 
-logger = logging.getLogger(__name__)
-
-FOLDER = Path(__file__).parents[1] / "libraries"
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
+FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
 MANIFEST = "manifest.json"
 
 
@@ -60,7 +60,7 @@ OBJECTS = ".objects"
 class PrebuiltLibrary:
     """The kernels of one level, in a shared library that this process has opened."""
 
-    def __init__(self, path: Path, sources: str) -> None:
+    def __init__(self, path: str | Path, sources: str) -> None:
         self.path = path
         self._library = ctypes.CDLL(str(path))
         getattr(self._library, sources_symbol(sources))
@@ -85,17 +85,17 @@ def sources_symbol(sources: str) -> str:
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
     """Return the prebuilt library of a level; None if none fits this system and these sources."""
-    found = prebuilt_file(level)
-    if isinstance(found, str) or found.suffix == OBJECTS:
+    name, reason = file_name(level)
+    if reason or name.endswith(OBJECTS):
         return None
-    opened = open_library(found)
+    opened = open_library(os.path.join(FOLDER, name))
     if isinstance(opened, str):
-        logger.warning("%s", opened)
+        _warn("%s", opened)
         return None
     return opened
 
 
-def open_library(path: Path) -> PrebuiltLibrary | str:
+def open_library(path: str | Path) -> PrebuiltLibrary | str:
     """Return the opened library at *path*, or the reason why it cannot be used."""
     manifest = usable_manifest()
     assert not isinstance(manifest, str)
@@ -113,20 +113,33 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
     try:
         return unpack(found.read_bytes())
     except (OSError, ValueError) as error:
-        logger.warning("the kernels in %s cannot be used: %s", found, error)
+        _warn("the kernels in %s cannot be used: %s", found, error)
         return None
 
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
     """Return the prebuilt file for a level, or the reason why there is none."""
+    from pathlib import Path  # here, as its import takes milliseconds
+
+    name, reason = file_name(level)
+    return reason or Path(FOLDER, name)
+
+
+def has_file(level: CpuLevel) -> bool:
+    """Return whether there is a prebuilt file for a level."""
+    return not file_name(level)[1]
+
+
+def file_name(level: CpuLevel) -> tuple[str, str]:
+    """Return the name of the prebuilt file for a level, or "" and the reason why there is none."""
     manifest = usable_manifest()
     if isinstance(manifest, str):
-        return manifest
+        return "", manifest
     if level.name in manifest.failures:
-        return f"compiling it failed at the installation: {manifest.failures[level.name]}"
+        return "", f"compiling it failed at the installation: {manifest.failures[level.name]}"
     if level.name not in manifest.files:
-        return f"libraries were made for {', '.join(manifest.files) or 'no level'}"
-    return FOLDER / manifest.files[level.name]
+        return "", f"libraries were made for {', '.join(manifest.files) or 'no level'}"
+    return manifest.files[level.name], ""
 
 
 @cache
@@ -138,7 +151,7 @@ def usable_manifest() -> Manifest | str:
         return "no libraries came with this installation"
     except (OSError, ValueError, TypeError) as error:
         reason = f"the libraries in {FOLDER} cannot be used: {error}"
-        logger.warning("%s", reason)
+        _warn("%s", reason)
         return reason
     found, wanted = (manifest.system, manifest.machine), (host_system(), host_machine())
     if found != wanted:
@@ -150,18 +163,24 @@ def usable_manifest() -> Manifest | str:
 
 def _present_sources() -> str:
     """Return the digest of the present sources; it is kept as long as the files do not change."""
-    from delegraph.delegation import BlobCache
-    from delegraph_numba_cpu.library.families import (  # which wheels do not need
-        ROOT,
-        files_state,
-        sources_digest,
-    )
+    from delegraph.delegation import BlobCache, code_state
+
+    def digest() -> bytes:
+        from delegraph_numba_cpu.library.families import sources_digest
+
+        return sources_digest().encode()
 
     cache = BlobCache("numba_cpu-sources", "1")
-    return cache.read_or_make(files_state(ROOT), lambda: sources_digest().encode()).decode()
+    return cache.read_or_make(code_state(PACKAGE, is_edited=True), digest).decode()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def _warn(text: str, *values: object) -> None:
+    import logging  # here: few libraries cannot be used
+
+    logging.getLogger(__name__).warning(text, *values)
+
+
+def read_manifest(folder: str | Path) -> Manifest:
     """Manifest of a folder of libraries.
 
     Raises:
@@ -170,4 +189,5 @@ def read_manifest(folder: Path) -> Manifest:
         ValueError: the manifest is damaged.
         TypeError: the manifest is damaged.
     """
-    return Manifest(**json.loads((folder / MANIFEST).read_bytes()))
+    with open(os.path.join(folder, MANIFEST), "rb") as file:
+        return Manifest(**json.loads(file.read()))

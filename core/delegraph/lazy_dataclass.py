@@ -1,0 +1,259 @@
+"""``dataclass``, ``field`` and ``replace`` of the standard library, without compiling at import.
+
+The standard decorator compiles up to seven methods of each class. A process imports dozens of such
+classes before its first answer, which takes longer than to import all their modules. Here
+``__init__`` is compiled when a class makes its first object, and the other methods are plain
+functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as well.
+
+A class may extend classes of this decorator only; a standard dataclass may extend both kinds.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
+    from dataclasses import replace as replace
+else:
+
+    def dataclass(cls: type | None = None, /, **options: bool) -> Any:
+        """Return a class as ``dataclasses.dataclass`` does.
+
+        Args:
+            cls: the class; None returns a decorator.
+            options: ``frozen``, ``slots``, ``eq`` or ``kw_only``.
+        """
+        if cls is None:
+            return lambda cls: _Declaration(cls, **options).made()
+        return _Declaration(cls, **options).made()
+
+    def field(**options: Any) -> _Field:
+        """Return a field; the keywords are those of ``dataclasses.field`` except ``init``."""
+        return _Field(options)
+
+    def replace(record: Any, /, **changes: Any) -> Any:
+        """Return a copy in which some fields have other values."""
+        declared = type(record).__dict__.get("__lazy_dataclass__")
+        if declared is None:
+            import dataclasses
+
+            return dataclasses.replace(record, **changes)
+        names = declared.fields()
+        return type(record)(**{name: getattr(record, name) for name in names} | changes)
+
+
+_NONE = object()
+_set = object.__setattr__
+_STANDARD = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    """Return the annotations in the body of a class; importing ``inspect`` takes long."""
+    found: dict[str, Any] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - see above
+    return found
+
+
+class _Field:
+    """The keywords of a field."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+
+class _Declaration:
+    """A class, and how it was declared."""
+
+    __slots__ = ("cls", "eq", "frozen", "kw_only", "own", "slots", "stub")
+
+    def __init__(
+        self,
+        cls: Any,
+        frozen: bool = False,
+        slots: bool = False,
+        eq: bool = True,
+        kw_only: bool = False,
+    ) -> None:
+        self.cls = cls
+        self.frozen, self.slots, self.eq, self.kw_only = frozen, slots, eq, kw_only
+        self.own = {
+            name: cls.__dict__.get(name, _NONE)
+            for name, kind in _annotations(cls).items()
+            if not str(kind).startswith(("ClassVar", "typing.ClassVar"))
+        }
+
+    def made(self) -> Any:
+        """Return the class with its methods; where it gets slots, that is another class."""
+        cls, members = self.cls, self.cls.__dict__
+        for base in cls.__mro__[1:]:
+            known = base.__dict__
+            if "__dataclass_fields__" in known and "__lazy_dataclass__" not in known:
+                raise TypeError(f"{cls.__name__} extends {base.__name__}, a standard dataclass")
+        added = _methods(self)
+        self.stub = added["__init__"]
+        added |= {name: _Attribute(self, name) for name in (*_STANDARD, "__signature__")}
+        # A class with __eq__ alone has __hash__ None.
+        added = {name: each for name, each in added.items() if members.get(name) is None}
+        added["__lazy_dataclass__"] = self
+        if self.slots:
+            bases = cls.__mro__[1:]
+            inherited = {name for base in bases for name in base.__dict__.get("__slots__", ())}
+            body = {**members, **added, "__qualname__": cls.__qualname__}
+            for name in (*self.own, "__dict__", "__weakref__"):
+                body.pop(name, None)
+            body["__slots__"] = tuple(name for name in self.own if name not in inherited)
+            self.cls = type(cls)(cls.__name__, cls.__bases__, body)
+            return self.cls
+        for name, value in self.own.items():
+            if isinstance(value, _Field):
+                delattr(cls, name)
+                if "default" in value.options:
+                    added[name] = value.options["default"]
+        for name, value in added.items():
+            setattr(cls, name, value)
+        return cls
+
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """Return the keywords of each field by name, those of base classes first."""
+        found = {}
+        for base in reversed(self.cls.__mro__):
+            declared = base.__dict__.get("__lazy_dataclass__")
+            for name, value in declared.own.items() if declared is not None else ():
+                options = {} if value is _NONE else {"default": value}
+                options = value.options if isinstance(value, _Field) else options
+                found[name] = {"kw_only": declared.kw_only, **options}
+        return found
+
+    def compile(self) -> None:
+        """Put the compiled ``__init__`` into the class, where it has none of its own."""
+        if self.cls.__dict__["__init__"] is not self.stub:
+            return
+        names: dict[str, Any] = {"_set": _set, "_NONE": _NONE}
+        parameters: tuple[list[str], list[str]] = ["self"], []
+        lines = ["self.__post_init__()"] if hasattr(self.cls, "__post_init__") else []
+        fields = self.fields()
+        for place, (name, options) in enumerate(fields.items()):
+            parameter, value = name, name
+            if "default_factory" in options:
+                names[f"_make_{name}"] = options["default_factory"]
+                parameter += "=_NONE"
+                value = f"_make_{name}() if {name} is _NONE else {name}"
+            elif "default" in options:
+                names[f"_default_{name}"] = options["default"]
+                parameter += f"=_default_{name}"
+            parameters[options["kw_only"]].append(parameter)
+            line = f"_set(self, {name!r}, {value})" if self.frozen else f"self.{name} = {value}"
+            lines.insert(place, line)
+        listed = [*parameters[0], *(["*"] if parameters[1] else []), *parameters[1]]
+        source = f"def __init__({', '.join(listed)}):\n " + "\n ".join(lines or ["pass"])
+        exec(source, names)
+        function = names["__init__"]
+        function.__qualname__ = f"{self.cls.__qualname__}.__init__"
+        bases = reversed(self.cls.__mro__)
+        known = {name: kind for base in bases for name, kind in _annotations(base).items()}
+        function.__annotations__ = {name: known[name] for name in fields} | {"return": None}
+        self.cls.__init__ = function
+
+    def standard(self) -> Any:
+        """Return a class with these fields that the standard decorator made."""
+        import dataclasses
+
+        body = {
+            name: dataclasses.field(**value.options) if isinstance(value, _Field) else value
+            for name, value in self.own.items()
+            if value is not _NONE
+        }
+        body["__annotations__"] = _annotations(self.cls)
+        body["__module__"] = self.cls.__module__
+        bases: Any = filter(dataclasses.is_dataclass, self.cls.__bases__)
+        plain: Any = type(self.cls.__name__, tuple(bases), body)
+        options = {"frozen": self.frozen, "eq": self.eq, "kw_only": self.kw_only}
+        made: Any = dataclasses.dataclass(**options)(plain)
+        for name in _STANDARD:
+            if isinstance(self.cls.__dict__.get(name), _Attribute):
+                setattr(self.cls, name, getattr(made, name))
+        return made
+
+
+class _Attribute:
+    """An attribute of a class that is made when it is asked for."""
+
+    __slots__ = ("declaration", "name")
+
+    def __init__(self, declaration: _Declaration, name: str) -> None:
+        self.declaration = declaration
+        self.name = name
+
+    def __get__(self, record: object, owner: type) -> Any:
+        if self.name != "__signature__":
+            return getattr(self.declaration.standard(), self.name)
+        self.declaration.compile()
+        raise AttributeError(self.name)  # so inspect reads it from __init__
+
+
+def _methods(declaration: _Declaration) -> dict[str, Any]:
+    """Return the methods of a class, by name."""
+    getter: list[Any] = []
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        declaration.compile()
+        declaration.cls.__init__(self, *values, **named)
+
+    def compared(record: Any) -> Any:
+        if not getter:
+            fields = declaration.fields().items()
+            names = [name for name, options in fields if options.get("compare", True)]
+            getter.append(attrgetter(*names) if names else lambda record: ())
+        return getter[0](record)
+
+    def __eq__(self: Any, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(compared(self) == compared(other))
+
+    def __hash__(self: Any) -> int:
+        return hash(compared(self))
+
+    def refuse(what: str, record: object, name: str) -> None:
+        if type(record) is declaration.cls or name in declaration.fields():
+            from dataclasses import FrozenInstanceError
+
+            raise FrozenInstanceError(f"cannot {what} field {name!r}")
+
+    def __setattr__(self: Any, name: str, value: object) -> None:
+        refuse("assign to", self, name)
+        _set(self, name, value)
+
+    def __delattr__(self: Any, name: str) -> None:
+        refuse("delete", self, name)
+        object.__delattr__(self, name)
+
+    methods: dict[str, Any] = {"__init__": __init__, "__repr__": _repr}
+    if declaration.eq:
+        methods["__eq__"] = __eq__
+        methods["__hash__"] = __hash__ if declaration.frozen else None
+    if declaration.frozen:
+        methods |= {"__setattr__": __setattr__, "__delattr__": __delattr__}
+        if declaration.slots:
+            methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
+    return methods
+
+
+def _repr(self: Any) -> str:
+    fields = type(self).__lazy_dataclass__.fields().items()
+    names = [name for name, options in fields if options.get("repr", True)]
+    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _getstate(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in type(self).__lazy_dataclass__.fields()]
+
+
+def _setstate(self: Any, state: list[Any]) -> None:
+    for name, value in zip(type(self).__lazy_dataclass__.fields(), state, strict=True):
+        _set(self, name, value)

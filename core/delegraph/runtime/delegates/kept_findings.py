@@ -1,0 +1,154 @@
+"""Findings about the nodes of models that were checked in an earlier process.
+
+The check prepares a kernel for each node, which may take longer than all else before the first
+answer. What it finds follows from the model file, the shapes, and the code of the kernels. Findings
+with an error are not kept, so errors come from the kernels each time. Neither are those that depend
+on kernels of users, or on values that a kernel has computed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.code_state import code_state
+from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.registration import Registration
+from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.delegates.node_facts import Findings, KnownTensor
+from delegraph.runtime.execution.steps import Step
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.enums import TensorType
+
+NAMESPACE = "checked-nodes"
+
+LEAST_NODES = 8
+"""Nodes of a subgraph that is worth a file."""
+
+MOST_BYTES = 256 << 20
+"""Size of the largest model that is worth its digest."""
+
+MOST_FILES = 16
+"""Files of a subgraph: shapes that change at each invoke must not fill the disk."""
+
+DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
+"""Folders of the package that findings depend on, or what delegates decide by them."""
+
+
+class KeptFindings:
+    """Findings about one subgraph, from the cache or for it.
+
+    Args:
+        subgraph: the subgraph.
+    """
+
+    def __init__(self, subgraph: Subgraph) -> None:
+        self._subgraph = subgraph
+        self._cache: BlobCache | None = None  # where the present findings belong
+        self._key = ""
+        self._written = 0
+
+    def find(self, nodes: Sequence[Step]) -> Findings | None:
+        """Return the findings about nodes with the present shapes; None if none are kept.
+
+        Tensors get the types that nodes have decided, as after a check.
+        """
+        self._cache = None
+        digest = self._subgraph.session.model_digest if self._is_worth_it(nodes) else None
+        if digest is None:
+            return None
+        package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+        try:
+            state = code_state(package, DECIDING)
+        except OSError:  # an archive
+            return None
+        self._key = self._digest(f"{digest} {state}", nodes)
+        self._cache = BlobCache(NAMESPACE, "1", self._subgraph.session.cache_dir)
+        content = self._cache.read(self._key)
+        if content is None:
+            return None
+        tensors = self._subgraph.tensors
+        findings = _read(content, tensors)
+        if findings is not None:
+            findings.give_types(nodes, tensors)
+            self._cache = None
+        return findings
+
+    def keep(self, findings: Findings) -> None:
+        """Keep the findings of the check that was made because :meth:`find` has found none."""
+        cache, self._cache = self._cache, None
+        is_plain = not findings.errors and not findings.custom_errors
+        is_plain = is_plain and not any(known.digest for known in findings.known.values())
+        if cache is not None and is_plain and self._written < MOST_FILES:
+            self._written += 1
+            cache.keep(self._key, written(findings))
+
+    def _is_worth_it(self, nodes: Sequence[Step]) -> bool:
+        tensors, content = self._subgraph.tensors, self._subgraph.session.model.content
+        return (
+            len(nodes) >= LEAST_NODES
+            and len(content) <= MOST_BYTES
+            and all(_is_own(registration) for _, registration in nodes)
+            and not any(t.allocation_type is AllocationType.PERSISTENT_RO for t in tensors)
+        )
+
+    def _digest(self, text: str, nodes: Sequence[Step]) -> str:
+        """Digest of what findings depend on."""
+        from hashlib import sha256
+
+        subgraph = self._subgraph
+        limit = subgraph.session.memory_limit
+        about = (text, subgraph.spec.index, subgraph.context.numerics, limit.bytes, limit.copies)
+        found = sha256(repr((about, limit.is_large_model)).encode())
+        numbers = [node.index for node, _ in nodes]
+        for tensor in subgraph.tensors:
+            kind = int(tensor.allocation_type)
+            numbers += (int(tensor.type), kind, tensor.is_variable, len(tensor.shape))
+            numbers += tensor.shape
+        found.update(np.array(numbers, np.int64).data)
+        return found.hexdigest()
+
+
+def _is_own(registration: Registration) -> bool:
+    """Return whether a node has the kernel of this package."""
+    own = OP_TABLE.get(registration.name)
+    is_own = own is not None and own.prepare is registration.prepare
+    return is_own and registration.prepare.__module__.startswith("delegraph.kernels.")
+
+
+def written(findings: Findings) -> bytes:
+    """Return findings as a file: 64-bit integers."""
+    numbers = [len(findings.left_open), *sorted(findings.left_open)]
+    for index, known in sorted(findings.known.items()):
+        numbers += (index, int(known.type), len(known.shape), *known.shape)
+    return np.array(numbers, "<i8").tobytes()
+
+
+def _read(content: bytes, tensors: Sequence[Tensor]) -> Findings | None:
+    """Return the findings in a file; None if it does not fit the tensors."""
+    if len(content) % 8:
+        return None
+    numbers: list[int] = np.frombuffer(content, "<i8").tolist()
+    try:
+        count = numbers[0]
+        left_open = frozenset(numbers[1 : 1 + count])
+        known = dict(_known(numbers[1 + count :], tensors))
+    except (IndexError, ValueError):
+        return None
+    return Findings({}, known, left_open)
+
+
+def _known(numbers: list[int], tensors: Sequence[Tensor]) -> Iterator[tuple[int, KnownTensor]]:
+    place = 0
+    while place < len(numbers):
+        index, kind, rank = numbers[place : place + 3]
+        place += 3 + rank
+        shape: tuple[Any, ...] = tuple(numbers[place - rank : place])
+        if rank < 0 or index < 0 or len(shape) != rank or min(shape, default=0) < 0:
+            raise ValueError
+        known = tensors[index].is_constant_or_persistent
+        yield index, KnownTensor(shape, TensorType(kind), known)
