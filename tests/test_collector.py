@@ -10,10 +10,12 @@ from delegraph.collector import MANY, collector_paused
 
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
-    """Collection is on before and after each test."""
+    """Collection is on, and nothing is frozen, as the test run freezes its own objects."""
     gc.enable()
+    gc.unfreeze()
     yield
     gc.enable()
+    gc.freeze()
 
 
 def test_collection_is_off_inside_and_on_again_after() -> None:
