@@ -98,7 +98,7 @@ def test_a_model_has_the_environment_given_or_its_own(api: Any) -> None:
     assert isinstance(own, api.Environment)
 
 
-@pytest.mark.parametrize("wrong", [3, object(), "x"], ids=repr)
+@pytest.mark.parametrize("wrong", [3, object(), "x"], ids=lambda wrong: type(wrong).__name__)
 def test_what_is_no_environment_has_no_capsule(api: Any, wrong: Any) -> None:
     with pytest.raises(AttributeError, match="capsule"):
         api.CompiledModel.from_buffer(negating(), environment=wrong)

@@ -71,7 +71,9 @@ def test_options_and_accelerator_are_not_given_together(api: Any) -> None:
         api.CompiledModel.from_file("/nope", 1, None, api.Options())
 
 
-@pytest.mark.parametrize("wrong", [3, "x", 0, "", {}, object()], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [3, "x", 0, "", {}, object()], ids=lambda wrong: type(wrong).__name__
+)
 def test_what_is_no_options_is_an_attribute_error(api: Any, wrong: Any) -> None:
     with pytest.raises(AttributeError):
         made(api, options=wrong)
