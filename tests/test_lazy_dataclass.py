@@ -104,6 +104,7 @@ def test_records_are_copied_and_known_to_the_standard_library(record: Any) -> No
 def test_replace_changes_some_fields() -> None:
     assert lazy_dataclass.replace(Named(1), y=7, name="b") == Named(1, 7, name="b")
     assert lazy_dataclass.replace(Standard(1), z=4) == Standard(1, z=4)
+    assert Named(1).__replace__(y=7) == Named(1, 7)  # for copy.replace, from Python 3.13 on
     with pytest.raises(TypeError, match="'depth'"):
         lazy_dataclass.replace(Point(1), depth=7)
 

@@ -232,7 +232,7 @@ def _methods(declaration: _Declaration) -> dict[str, Any]:
         refuse("delete", self, name)
         object.__delattr__(self, name)
 
-    methods: dict[str, Any] = {"__init__": __init__, "__repr__": _repr}
+    methods: dict[str, Any] = {"__init__": __init__, "__repr__": _repr, "__replace__": replace}
     if declaration.eq:
         methods["__eq__"] = __eq__
         methods["__hash__"] = __hash__ if declaration.frozen else None
