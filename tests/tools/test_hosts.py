@@ -26,7 +26,7 @@ def test_what_is_missing_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch
     assert own.refusal == ""
     for host in official:
         assert host.package == ""
-        assert "not installed" in host.refusal
+        assert "no TFLite runtime is installed" in host.refusal
         assert host.refusal.endswith("pip install ai-edge-litert")
 
 
