@@ -24,9 +24,10 @@ def test_what_is_missing_is_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("delegraph.native.litert.installed_runtimes.find_spec", lambda name: None)
     own, *official = hosts()
     assert own.refusal == ""
-    for host in official:
+    lacking = "no TFLite runtime is installed", "ai_edge_litert is not installed"
+    for host, text in zip(official, lacking, strict=True):
         assert host.package == ""
-        assert "no TFLite runtime is installed" in host.refusal
+        assert text in host.refusal
         assert host.refusal.endswith("pip install ai-edge-litert")
 
 
