@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import interpreter as official  # type: ignore[import-untyped]
+from ai_edge_litert import interpreter as official
 
 from delegraph import DelegraphError, Interpreter
 
