@@ -563,7 +563,7 @@ def test_signatures_are_resized_and_run_by_themselves(api: Any) -> None:
     np.testing.assert_allclose(negate[1][0].read(1, np.float32), np.sin([5]), rtol=1e-6)
 
 
-# -- operators that nobody knows -------------------------------------------------------------------
+# -- unknown operators -----------------------------------------------------------------------------
 
 
 def test_an_unknown_operator_fails_when_tensors_are_allocated(api: Any) -> None:

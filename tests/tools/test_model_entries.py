@@ -99,9 +99,7 @@ def test_partitions_of_an_engine_come_before_what_others_keep(
     assert decided() == []
 
 
-def test_arguments_that_nobody_uses_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unused_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_compiler(tmp_path, monkeypatch)
     write_plugin(tmp_path, "plain")
     use_plugins_of(monkeypatch, tmp_path)

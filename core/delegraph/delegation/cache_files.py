@@ -209,7 +209,7 @@ def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
 
 
 def _folder_of_linux(kind: str) -> str | None:
-    """Return what ``platformdirs`` says of an ordinary environment; its import takes long.
+    """Return the user's folder on an ordinary Linux, without the slow import of ``platformdirs``.
 
     Source:
         XDG Base Directory Specification, Environment variables.

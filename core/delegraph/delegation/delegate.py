@@ -297,7 +297,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def model_entries(self, namespace: str) -> ModelEntries:
-        """Return what the delegate of a name keeps in the model file; see the class."""
+        """Return the entries of the model file that belong to the delegate *namespace*."""
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return an object that the interpreters of this process share; the first one makes it.

@@ -1,7 +1,7 @@
 """What a delegate keeps in the model file itself, as it keeps other content in its cache.
 
 ``delegraph compile`` writes it; :mod:`delegraph.graph.model_entries` says where it is in the file.
-Whoever writes the file decides what is in it, so a delegate checks all of it before use.
+The file is untrusted, so a delegate checks all of an entry before it uses it.
 """
 
 from __future__ import annotations

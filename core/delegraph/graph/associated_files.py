@@ -13,12 +13,12 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from delegraph.bundles.zip_archive import DAMAGE
 from delegraph.errors import MalformedModelError
 from delegraph.graph.model_entries import PREFIX
 
@@ -41,17 +41,6 @@ _ZIP64_LOCATOR = b"PK\x06\x07"
 _ZIP64_LOCATOR_BYTES = 20
 _MAX_COMMENT = 0xFFFF
 _READABLE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    RuntimeError,  # NotImplementedError is one: a version or a flag from the future
-    ValueError,
-)
-"""Errors that zipfile raises for a damaged zip."""
 
 
 class AssociatedFiles:
@@ -99,7 +88,7 @@ class AssociatedFiles:
         try:
             with self._zip.open(entry) as file:
                 content = file.read(min(MAX_BYTES, self._left) + 1)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise _damaged(error) from error
         if len(content) > MAX_BYTES:
             raise MalformedModelError(
@@ -149,7 +138,7 @@ def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
     packed = content[start : end - 2].tobytes() + b"\0\0"
     try:
         return start, zipfile.ZipFile(io.BytesIO(packed))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _damaged(error) from error
 
 

@@ -160,7 +160,7 @@ class ModelContext:
         return BlobCache(namespace, version, self._cache_dir)
 
     def model_entries(self, namespace: str) -> ModelEntries:
-        """Return what a delegate keeps in the model file."""
+        """Return the entries of the model file that belong to the delegate *namespace*."""
         from delegraph.delegation.model_entries import ModelEntries
 
         return ModelEntries(self._model, namespace, self._written_entries)

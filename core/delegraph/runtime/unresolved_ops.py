@@ -64,7 +64,7 @@ def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
 
 
 def remedy(custom_op: str) -> str:
-    """Return what provides a custom operator, as advice."""
+    """Return advice that names a delegate, a package or a function for a custom operator."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"

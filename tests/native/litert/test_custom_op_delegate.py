@@ -112,7 +112,7 @@ def test_types(name: str) -> None:
     assert np.array_equal(in_compiled_model(model, x, custom_ops={"Same": op}), x)
 
 
-def test_an_operator_nobody_knows_is_named_with_the_remedy() -> None:
+def test_an_unknown_operator_is_named_with_the_remedy() -> None:
     model = one_op_model("Unknown", [tensor((4,))], [tensor((4,))])
     with pytest.raises(UnresolvedOpError, match=r"unresolved custom op: Unknown\.\n.*register_cus"):
         in_compiled_model(model, X)

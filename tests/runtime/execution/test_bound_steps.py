@@ -142,7 +142,7 @@ def test_a_call_that_was_cancelled_ends_and_the_next_one_runs() -> None:
     assert result(interpreter, [1, 2], [3, 4]) == [4, 6]
 
 
-WHO = ContextVar("WHO", default="nobody")
+WHO = ContextVar("WHO", default="default")
 
 
 def test_a_custom_operator_sees_the_context_variables_of_the_caller() -> None:
