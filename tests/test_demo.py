@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from ai_edge_litert.interpreter import OpResolverType
+from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_independent_node_subsets
@@ -161,7 +162,7 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
         str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
     demo = load_script("demo")
-    images = np.load(MODELS / "digits_test.npz")["images"][:40]
+    images = unseen_digits()["images"][:40]
     with Interpreter(path) as ours:
         for interpreter in (ours, official):
             interpreter.allocate_tensors()
@@ -172,8 +173,13 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
             np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
 
 
+def unseen_digits() -> dict[str, NDArray[np.uint8]]:
+    with np.load(MODELS / "digits_test.npz") as archive:
+        return dict(archive)
+
+
 def test_test_split_is_small_balanced_and_labelled() -> None:
-    test = np.load(MODELS / "digits_test.npz")
+    test = unseen_digits()
     assert test["images"].shape == (360, 8, 8)
     assert test["images"].max() == 16
     counts = np.bincount(test["labels"], minlength=10)
@@ -188,5 +194,5 @@ def test_scikit_learn_has_the_same_images() -> None:
         image.astype(np.uint8).tobytes(): d
         for image, d in zip(bundled.images, bundled.target, strict=True)
     }
-    test = np.load(MODELS / "digits_test.npz")
+    test = unseen_digits()
     assert [known[image.tobytes()] for image in test["images"]] == test["labels"].tolist()

@@ -187,8 +187,8 @@ class Trial:
 
 def show_digits(console: Console, delegates: list[str]) -> None:
     """Classify the test images with every model and delegate; print answers, nodes and times."""
-    test = np.load(MODELS / "digits_test.npz")
-    images, labels = test["images"], test["labels"]
+    with np.load(MODELS / "digits_test.npz") as test:
+        images, labels = test["images"], test["labels"]
     console.rule(f"[bold]Handwritten digits[/]: {len(labels)} unseen images", align="left")
     with ExitStack() as stack:
         trials, failures = prepare_trials(stack, delegates)

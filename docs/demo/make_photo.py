@@ -18,7 +18,8 @@ SIZE = 160
 
 def photo() -> Image.Image:
     """Return the picture: ``[160, 160, 3], uint8``."""
-    ink = np.load(HERE / "models" / "digits_test.npz")["images"][DIGIT]  # [8, 8], 0 to 16
+    with np.load(HERE / "models" / "digits_test.npz") as test:
+        ink = test["images"][DIGIT]  # [8, 8], 0 to 16
     grey = Image.fromarray((ink / 16 * 255).astype(np.uint8)).resize(
         (SIZE, SIZE), Image.Resampling.BICUBIC
     )

@@ -16,7 +16,8 @@ print(f"head {need.head_bytes:,} bytes, tail {need.tail_bytes:,}, arena {need.to
 arena = bytearray(need.total_bytes + 15)  # it may not start at a multiple of 16
 interpreter = MicroInterpreter(model, arena)
 interpreter.allocate_tensors()
-image = np.load(MODELS / "digits_test.npz")["images"][0]  # [8, 8], 0 to 16
+with np.load(MODELS / "digits_test.npz") as test:
+    image = test["images"][0]  # [8, 8], 0 to 16
 interpreter.input(0).data[0, :, :, 0] = np.round(image / 16 * 255 - 128)  # int8, scale 1 / 255
 interpreter.invoke()
 print("digit", interpreter.output(0).data.argmax())

@@ -9,8 +9,9 @@ from delegraph import Interpreter
 MODELS = Path(__file__).parents[1] / "demo" / "models"
 PIXEL = " .:+#"
 
-test = np.load(MODELS / "digits_test.npz")
-image = test["images"][0]  # [8, 8], 0 (paper) to 16 (ink)
+with np.load(MODELS / "digits_test.npz") as test:
+    image = test["images"][0]  # [8, 8], 0 (paper) to 16 (ink)
+    label = test["labels"][0]
 for row in image:
     print("".join(PIXEL[value // 4] * 2 for value in row))
 
@@ -22,4 +23,4 @@ with Interpreter(MODELS / "digits_float.tflite") as interpreter:
     interpreter.invoke()
     answer = interpreter.get_tensor(scores["index"]).argmax()
 
-print(f"The model says {answer}, the label says {test['labels'][0]}.")
+print(f"The model says {answer}, the label says {label}.")

@@ -160,7 +160,9 @@ def test_evaluate_and_predict_in_compiled_model(
     ran = delegraph(*words, "--runtime", "litert2")
     assert ran.code == 0, ran.err
     x = np.float32([0, 1, 2])
-    np.testing.assert_allclose(np.load(output)["y"].ravel(), np.sin(x) + x + np.sin(2 * x), 1e-6)
+    with np.load(output) as answers:
+        y = answers["y"].ravel()
+    np.testing.assert_allclose(y, np.sin(x) + x + np.sin(2 * x), 1e-6)
     names = ["red", "green", "blue"]
     write_pictures(tmp_path / "pictures", names)
     (tmp_path / "names.txt").write_text("".join(f"{name}\n" for name in names))

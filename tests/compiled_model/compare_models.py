@@ -37,7 +37,10 @@ FLOAT_TOLERANCE = 1e-3
 def inputs_of(path: Path, buffers: Sequence[Any]) -> list[NDArray[Any]]:
     """Return the value of each input buffer as bytes."""
     golden = path.parents[1] / "golden" / f"{path.stem}.npz"
-    stored = dict(np.load(golden, allow_pickle=True)) if golden.is_file() else {}
+    stored: dict[str, NDArray[Any]] = {}
+    if golden.is_file():
+        with np.load(golden, allow_pickle=True) as archive:
+            stored = dict(archive)
     generator = np.random.default_rng(0)
     values = []
     for i, buffer in enumerate(buffers):

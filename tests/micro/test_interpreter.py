@@ -36,7 +36,8 @@ def allocated(model, size=8192, **options):
 
 def golden_runs(name):
     """Yield the inputs and outputs of each invoke, in order."""
-    golden = np.load(CORPUS / "golden" / f"{name}.npz")
+    with np.load(CORPUS / "golden" / f"{name}.npz") as archive:
+        golden = dict(archive)
     for prefix in ("", "s1_", "s2_"):
         if f"{prefix}in_0" in golden:
             yield golden[f"{prefix}in_0"], golden[f"{prefix}out_0"]

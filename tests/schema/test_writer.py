@@ -210,7 +210,8 @@ def test_the_official_interpreter_gives_the_same_for_written_models(row: dict[st
 def check_same_outputs(row: dict[str, Any], content: bytes) -> None:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    golden = np.load(CORPUS / row["golden"])
+    with np.load(CORPUS / row["golden"]) as archive:
+        golden = dict(archive)
     interpreter = Interpreter(
         model_content=content,
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,

@@ -215,7 +215,8 @@ def test_metadata_that_cannot_be_used_is_a_note(delegraph: Command, described_sc
 def test_outputs_can_be_saved(delegraph: Command, add: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.npz"
     assert delegraph("run", add, "-i", "t0=1", "-i", "t1=2", "--save", path).code == 0
-    np.testing.assert_array_equal(np.load(path)["t2"], [3, 3])
+    with np.load(path) as saved:
+        np.testing.assert_array_equal(saved["t2"], [3, 3])
 
 
 def test_saved_outputs_can_be_inputs_again(delegraph: Command, tmp_path: Path) -> None:

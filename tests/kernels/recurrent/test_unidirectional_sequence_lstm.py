@@ -265,7 +265,8 @@ def test_integer_layers_need_five_intermediates():
 
 @needs_corpus
 def test_a_real_model_gives_its_golden_outputs():
-    golden = np.load(CORPUS / "golden" / "LiteRT__unidirectional_sequence_lstm.npz")
+    with np.load(CORPUS / "golden" / "LiteRT__unidirectional_sequence_lstm.npz") as archive:
+        golden = dict(archive)
     steps = [[golden[f"{prefix}in_0"]] for prefix in ("", "s1_", "s2_")]
     outputs = delegraph_run(corpus_file("LiteRT__unidirectional_sequence_lstm").read_bytes(), steps)
     for prefix, (y,) in zip(("", "s1_", "s2_"), outputs, strict=True):

@@ -84,8 +84,8 @@ def test_a_wrong_node_is_named_with_files_that_show_it(
     right = diff(replace(setup, rules=found.rules_file), runs=2, tolerance=EXACT)
     assert not right.failures
     assert [n.index for n in right.test_placement.nodes if n.delegate is None] == [4]
-    outputs = np.load(files.outputs)
-    assert outputs["found/n4"][-1] - outputs["expected/n4"][-1] == 50
+    with np.load(files.outputs) as outputs:
+        assert outputs["found/n4"][-1] - outputs["expected/n4"][-1] == 50
 
 
 def test_a_node_that_crashes_the_process_is_named(chain: str, runtime: str) -> None:
