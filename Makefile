@@ -80,6 +80,7 @@ check: $(VENV)/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
+	$(BIN)/delegraph numba warmup
 	$(BIN)/python -m pytest --quiet --numprocesses logical $$($(BIN)/python tests/changed_tests.py $(BASE))
 
 # One environment for each engine; those that are there are used again. The conformance kit tries a

@@ -2,11 +2,14 @@
 
 Tests mirror the path of a module: those of ``core/delegraph/kernels/conv.py`` are
 ``tests/kernels/test_conv*.py``. A module without tests of its name is tested by its package's:
-``runtime/delegates/node_facts.py`` by ``tests/runtime/delegates``.
+``runtime/delegates/node_facts.py`` by ``tests/runtime/delegates``. A delegate's tests lie in one
+folder, so a module without tests of its name is tested by those that mention its operator: of
+``kernels/softmax.py`` by the files with the word ``softmax``; by the whole folder if none has it.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +46,19 @@ def mirrored_tests(path: str, root: Path) -> list[str]:
         found = sorted((root / folder).glob(f"test_{'_'.join(words[:count])}*.py"))
         if found:
             return [p.relative_to(root).as_posix() for p in found]
+    if file.parts[0] == "delegates":
+        return _mentioning(file.stem, folder, root) or [folder.as_posix()]
     return [folder.as_posix()] if file.parts[0] == "core" and len(folder.parts) > 1 else []
+
+
+def _mentioning(name: str, folder: Path, root: Path) -> list[str]:
+    """Test files of *folder* with a module's name, its type such as ``_f32`` left out.
+
+    The conformance kit, which takes minutes, is not among them.
+    """
+    word = re.sub(r"_(f|int)\d+$", "", name)
+    files = sorted({*(root / folder).glob("test_*.py")} - {root / folder / "test_conformance.py"})
+    return [p.relative_to(root).as_posix() for p in files if word in p.read_text().lower()]
 
 
 def _test_folder(file: Path) -> Path | None:

@@ -21,7 +21,9 @@ from delegraph_numba_cpu.kept import claims, keys, program_file, store
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.guarded_memory import VARIABLE as GUARD
-from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made
+from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made, needs_library
+
+pytestmark = needs_library
 
 MODEL = MODELS / "digits_int8.tflite"
 
@@ -328,8 +330,8 @@ def test_damaged_claims_are_none() -> None:
     assert claims.read(content.replace(b'"why"', b"[[1]]"), [0, 1, 2, 3]) is None
 
 
-def test_a_key_follows_from_the_shapes() -> None:
-    interpreter, delegate = made(ADD, Path("missing"), Watched(UNKEPT))
+def test_a_key_follows_from_the_shapes(tmp_path: Path) -> None:
+    interpreter, delegate = made(ADD, tmp_path, Watched(UNKEPT))
     params = delegate.kernels[0].params
     x = interpreter.subgraph().tensors[0]
 

@@ -27,7 +27,9 @@ from delegraph_numba_cpu.library import cpu
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from kept_program_damage import damaged
-from test_kept_programs import DIGITS, MODELS, answers
+from test_kept_programs import DIGITS, MODELS, answers, needs_library
+
+pytestmark = needs_library
 
 MODEL = MODELS / "digits_int8.tflite"
 
