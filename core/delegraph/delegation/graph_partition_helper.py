@@ -202,7 +202,10 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         self._dequantize: list[int] = []
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Ask the predicate as if the DEQUANTIZE nodes of float16 constants were absent."""
+        """Find the partitions as the base class does; nodes seem to read float16 constants.
+
+        The predicate sees, in place of the output of a constant's DEQUANTIZE node, the constant.
+        """
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)
 

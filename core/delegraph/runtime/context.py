@@ -79,7 +79,7 @@ class RunningSubgraph(Protocol):
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """Operators that the model file declares, delegated or not."""
+        """The nodes of the model file, in its order, as they were before any was delegated."""
 
     @property
     def has_dynamic_tensors(self) -> bool:

@@ -143,7 +143,7 @@ class Subgraph:
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """Operators that the model file declares, delegated or not."""
+        """The nodes of the model file, in its order, as they were before any was delegated."""
         return self.spec.operators
 
     # -- allocation ----------------------------------------------------------------------------

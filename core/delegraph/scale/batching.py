@@ -60,7 +60,7 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """Way in which rows become calls; ``"auto"`` until a batch of several rows decides it."""
+        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows decides it."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:

@@ -195,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """Way in which rows become calls; ``"auto"`` until a batch of several rows decides it."""
+        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows decides it."""
         return self._batching
 
     def replaced(

@@ -127,7 +127,12 @@ class CheckServer:
         return [subject.identity for subject in self._subjects(tests)]
 
     def is_wrong(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model gives a wrong result in this process."""
+        """Return whether the model of *suspect* gives a wrong result in this process, too.
+
+        Args:
+            tests: name of the class whose subjects have the delegate, as ``file::class``.
+            suspect: the model, the name of the delegate, and the judge.
+        """
         module, _, function = suspect.judge.partition(":")
         judge: Judge = getattr(import_module(module), function)
         subjects = {subject.name: subject for subject in self._subjects(tests)}
