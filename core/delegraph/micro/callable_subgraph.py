@@ -61,7 +61,7 @@ class MicroCallee:
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """Operators of the subgraph in the model file."""
+        """The subgraph's nodes in the model file, in its order."""
         return self._spec.operators
 
     @property

@@ -194,7 +194,7 @@ class CallableSubgraph(Protocol):
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """Operators that the model file declares for the subgraph, delegated or not."""
+        """The subgraph's nodes in the model file, in its order, before any was delegated."""
 
     @property
     def has_dynamic_tensors(self) -> bool:

@@ -87,8 +87,8 @@ class Setup:
         """Return a new interpreter with its delegates, before allocation.
 
         Args:
-            arguments: further keyword arguments of the interpreter's constructor, of those that every
-                runtime's constructor has.
+            arguments: further keyword arguments of the interpreter's constructor, of those that
+                every runtime's constructor has.
 
         Raises:
             ArgumentError: the runtime lacks an option, the file does not exist, or a value is
