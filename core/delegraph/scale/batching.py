@@ -60,7 +60,7 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until the first batch of several rows."""
+        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:

@@ -195,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until the first batch of several rows."""
+        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
         return self._batching
 
     def replaced(
