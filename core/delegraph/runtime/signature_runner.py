@@ -13,6 +13,7 @@ from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.graph.model import Model
 from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.session import Session
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
 
 
@@ -104,11 +105,7 @@ class SignatureRunner:
         session.allocate(subgraph)
         for index, value in values.items():
             session.write(subgraph, index, value)
-        if state is not None:
-            state.put(subgraph, partial(session.write, subgraph))
-        subgraph.invoke()
-        if state is not None:
-            state.take(subgraph)
+        run_subgraph(session, subgraph)
         return {
             name: read_tensor(subgraph.readable(index)) for name, index in sorted(outputs.items())
         }
@@ -145,6 +142,12 @@ class SignatureRunner:
         name = f"bind_state of signature {self._signature.key!r}"
         bound: dict[str, NDArray[Any]] = session.calls.run(name, self._bind, session, arrays)
         return bound
+
+    @property
+    def states_in_place(self) -> tuple[str, ...]:
+        """Names of the bound states that the last call did not copy."""
+        state = self._interpreter.session.bound_states.get(self._subgraph_index)
+        return () if state is None else state.in_place
 
     def _bind(
         self, session: Session, arrays: Mapping[str, NDArray[Any]] | None
@@ -189,6 +192,21 @@ class SignatureRunner:
     def _details(self, indices: dict[str, int]) -> dict[str, dict[str, Any]]:
         tensors = self._subgraph.tensors
         return {name: tensor_details(tensors[index]) for name, index in sorted(indices.items())}
+
+
+def run_subgraph(session: Session, subgraph: Subgraph) -> None:
+    """Run an allocated subgraph once; its bound states are read from their arrays and kept there.
+
+    Raises:
+        NodeError: a node failed.
+    """
+    state = session.bound_states.get(subgraph.spec.index)
+    if state is None:
+        subgraph.invoke()
+        return
+    state.put(subgraph, partial(session.write, subgraph))
+    subgraph.invoke()
+    state.take(subgraph)
 
 
 def _require_array(name: str, value: object) -> None:

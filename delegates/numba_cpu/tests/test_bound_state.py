@@ -55,7 +55,7 @@ def test_a_failed_step_can_be_done_again() -> None:
     logits = []
     for key, inputs in tokens():
         if key == "decode":
-            with pytest.raises(RuntimeError, match="out of bounds|out of range|999"):
+            with pytest.raises(RuntimeError, match="999"):
                 runners[key](**{**inputs, "tokens": np.array([[999]], np.int32)})
         logits.append(runners[key](**inputs).get("logits"))
     np.testing.assert_array_equal(logits[1:], expected)
