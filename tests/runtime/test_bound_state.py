@@ -11,7 +11,7 @@ from ai_edge_litert.interpreter import OpResolverType as OfficialResolverType
 from numpy.typing import NDArray
 
 from delegraph import DelegateContext, FailurePolicy, Interpreter, SignatureRunner
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, DelegateError
 from delegraph.schema import tables, write_model
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import tensor
@@ -136,6 +136,23 @@ def test_a_delegate_and_its_policy_must_allow_it(
     state = step.bind_state()["state"]
     assert [step(x=ONES)["y"][0] for _ in range(3)] == [1, 2, 3]
     assert (state.tolist(), in_place(interpreter)) == ([3] * 64, [expected])
+
+
+class BrokenKernel(ByNameKernel):
+    def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
+        raise ValueError("who knows")
+
+
+class Broken(ByName):
+    def create_delegate_kernel_interface(self) -> ByNameKernel:
+        return BrokenKernel(self)
+
+
+def test_a_delegate_that_fails_to_say_is_named() -> None:
+    _, step = runner_of(accumulating(reads_again=False), delegates=[Broken("ADD", "MUL")])
+    step.bind_state()
+    with pytest.raises(DelegateError, match=r"'by_name', may_share_memory.*who knows"):
+        step(x=ONES)
 
 
 def test_programs_may_write_and_read_the_array_between_calls() -> None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, DelegateError, in_words
 from delegraph.lazy_dataclass import dataclass
 from delegraph.memory.arena import BUFFER_ALIGNMENT, aligned_buffer
 from delegraph.operators.registration import InPlace
 from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.tensor_access import STORED_AS_SEEN
 
 if TYPE_CHECKING:
@@ -171,7 +172,12 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
         return False  # the original nodes need the inputs as they were
     if not isinstance(kernel, SimpleDelegateKernelInterface):
         return False
-    return kernel.may_share_memory(subgraph.context, given, made)
+    try:
+        return bool(kernel.may_share_memory(subgraph.context, given, made))
+    except Exception as error:
+        name = delegate_name(node.delegate)
+        text = f"delegate {name!r}, may_share_memory(): {in_words(error)}"
+        raise DelegateError(text, delegate=name, phase="prepare", node_index=node.index) from error
 
 
 def new_array(tensor: Tensor) -> NDArray[Any]:
