@@ -217,9 +217,10 @@ function verdictSection() {
     table(`${found.one.name} is`, [
       { title: "beside", value: (t) => t.name, class: "wide" },
       { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },
+      found.one.tokens_per_second === null ? null : { title: "tokens a second", isNumber: true, value: (t) => t.tokens_per_second ?? -1, cell: (t) => t.tokens_per_second?.toFixed(1) ?? "-" },
       { title: "ratio [95 %]", isNumber: true, value: (t) => t.verdict?.ratio.value ?? -1, cell: (t) => t.verdict ? spread(t.verdict.ratio) : "-" },
       { title: "verdict", value: (t) => t.words ?? t.error, class: "wide" },
-    ], found.others));
+    ].filter(Boolean), found.others));
 }
 
 const ROW = 34; // pixels

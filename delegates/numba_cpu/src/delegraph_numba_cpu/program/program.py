@@ -20,11 +20,14 @@ from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
-from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
+
+
+COPY = ("moves", "copy")
+"""Family and kernel of copies; a start with a kept program may do without the module of moves."""
 
 
 class Layout(NamedTuple):
@@ -250,13 +253,13 @@ class Program:
                 memory.array = array
         for number, source, target in self._copies:
             size = 0 if source.address == target.address else source.size
-            self._words[self._starts[number] + COPY.slots("bytes")[0]] = size
+            self._words[self._starts[number] + self.rows[number].block.slots("bytes")[0]] = size
         self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
 
 
 def _copies_host_tensor(row: Row) -> bool:
     """Whether a row copies the whole of a tensor of the host to another one."""
-    if row.block is not COPY:
+    if (row.block.family, row.block.kernel) != COPY:
         return False
     source, target = row.words["source"], row.words["target"]
     if not (isinstance(source, Address) and isinstance(target, Address)):
