@@ -14,12 +14,13 @@ from delegraph import DelegateContext, FailurePolicy, Interpreter, SignatureRunn
 from delegraph.errors import ArgumentError, DelegateError
 from delegraph.schema import tables, write_model
 from delegraph.schema.options import AddOptions, MulOptions
-from delegraph.testing import tensor
+from delegraph.testing import constant, tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
 from support.by_name import ByName, ByNameKernel
 from support.language_models import fed_back, language_model, tokens
 from support.signatures import two_signatures
 
+MAP = tables.TensorMap
 CACHES = ("kv_cache_k_0", "kv_cache_k_1", "kv_cache_v_0", "kv_cache_v_1")
 ONES = np.ones(64, np.float32)
 
@@ -215,6 +216,33 @@ def test_arrays_that_do_not_fit(arrays: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         step.bind_state(arrays)
     assert step(state=ONES, x=ONES)["state"][0] == 2  # nothing is bound
+
+
+def strings_and_nibbles() -> bytes:
+    """Signature ``step`` of states that no array holds, as strings, and int4 in pairs."""
+    text, other, four, more = (
+        tensor((2,), kind, name=name)
+        for name, kind in (("a", "STRING"), ("b", "STRING"), ("c", "INT4"), ("d", "INT4"))
+    )
+    nodes = [
+        Op("RESHAPE", [x, constant(np.array([2], np.int32))], [y])
+        for x, y in ((text, other), (four, more))
+    ]
+    records = records_of(Graph([text, four], [other, more], nodes))
+    signature = tables.SignatureDef(
+        inputs=(MAP(name="text", tensor_index=0), MAP(name="four", tensor_index=1)),
+        outputs=(MAP(name="text", tensor_index=2), MAP(name="four", tensor_index=3)),
+        signature_key="step",
+        subgraph_index=0,
+    )
+    return write_model(records.replace(signature_defs=(signature,)))
+
+
+def test_strings_and_packed_integers_are_no_states() -> None:
+    _, step = runner_of(strings_and_nibbles())
+    assert step.state_names == ()
+    with pytest.raises(ArgumentError, match="'step' has no state"):
+        step.bind_state()
 
 
 def test_two_states_in_one_array() -> None:

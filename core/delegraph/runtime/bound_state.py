@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def state_names(
     inputs: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Mapping[str, Any]]
 ) -> tuple[str, ...]:
-    """Names that an input and an output share, with equal type, shape and quantization, sorted.
+    """Names that an input and an output of numbers share, all else of them equal too, sorted.
 
     Args:
         inputs: details of the inputs by name, of this or the official interpreter.
@@ -44,6 +44,7 @@ def state_names(
 def _are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return (
         one["index"] != other["index"]
+        and np.dtype(one["dtype"]).kind not in "SOU"
         and np.dtype(one["dtype"]) == np.dtype(other["dtype"])
         and list(one["shape"]) == list(other["shape"])
         and one["quantization"] == other["quantization"]
@@ -121,11 +122,19 @@ class BoundState:
                 made.data = array
 
     def take(self, subgraph: Subgraph) -> None:
-        """Copy the states that are not in place to their arrays, after the run."""
+        """Copy the states that are not in place to their arrays, after the run.
+
+        Raises:
+            ArgumentError: the run has given an output another shape.
+        """
         copied = [state for state in self._states if not state.is_in_place]
         values = [subgraph.readable(state.made.index).data for state in copied]
         for state, value in zip(copied, values, strict=True):
-            state.array[...] = value
+            if value.shape != state.array.shape:
+                found, expected = list(value.shape), list(state.array.shape)
+                raise ArgumentError(f"state {state.name!r} became {found}, expected {expected}")
+        for state, value in zip(copied, values, strict=True):
+            np.copyto(state.array, value)
 
 
 def may_move(tensor: Tensor) -> bool:
@@ -180,6 +189,11 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
         raise DelegateError(text, delegate=name, phase="prepare", node_index=node.index) from error
 
 
+def is_bindable(tensor: Tensor) -> bool:
+    """Whether the values of a tensor are stored as the arrays of users are: not those of 4 bits."""
+    return tensor.type in STORED_AS_SEEN
+
+
 def new_array(tensor: Tensor) -> NDArray[Any]:
     """Return an aligned array of zeros for a state."""
     memory = aligned_buffer(tensor.bytes)
@@ -189,8 +203,6 @@ def new_array(tensor: Tensor) -> NDArray[Any]:
 
 
 def _require_fitting(name: str, array: NDArray[Any], tensor: Tensor) -> None:
-    if tensor.type not in STORED_AS_SEEN:
-        raise ArgumentError(f"state {name!r} is {tensor.type.name}, which no array holds as it is")
     if type(array) is not np.ndarray or array.dtype != tensor.dtype or array.shape != tensor.shape:
         found = f"{array.dtype.name} {list(array.shape)}" if hasattr(array, "shape") else array
         raise ArgumentError(

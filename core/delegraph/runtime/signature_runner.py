@@ -144,6 +144,15 @@ class SignatureRunner:
         return bound
 
     @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the states that :meth:`bind_state` can bind, sorted."""
+        from delegraph.runtime.bound_state import is_bindable, state_names
+
+        tensors, inputs = self._subgraph.tensors, self._signature.inputs
+        names = state_names(self.get_input_details(), self.get_output_details())
+        return tuple(name for name in names if is_bindable(tensors[inputs[name]]))
+
+    @property
     def states_in_place(self) -> tuple[str, ...]:
         """Names of the bound states that the last call did not copy."""
         state = self._interpreter.session.bound_states.get(self._subgraph_index)
@@ -152,10 +161,10 @@ class SignatureRunner:
     def _bind(
         self, session: Session, arrays: Mapping[str, NDArray[Any]] | None
     ) -> dict[str, NDArray[Any]]:
-        from delegraph.runtime.bound_state import BoundState, new_array, state_names
+        from delegraph.runtime.bound_state import BoundState, new_array
 
         signature, subgraph = self._signature, self._subgraph
-        known = state_names(self.get_input_details(), self.get_output_details())
+        known = self.state_names
         if arrays is None:
             if not known:
                 raise ArgumentError(

@@ -254,6 +254,8 @@ class _Signature:
         self.fill(values)
         inputs, outputs = self._runner.get_input_details(), self._runner.get_output_details()
         names = state_names(inputs, outputs)
+        if isinstance(self._runner, SignatureRunner):
+            names = self._runner.state_names
         if not names:
             return None
         first = dict(zip(inputs, values, strict=True))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
-from delegraph.cli.answers.printing import heading, plural, print_table, size
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
@@ -154,6 +154,8 @@ def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}")
+    if found.signature is not None:
+        print_paragraph(out, f"signature {found.signature}")
     print_handed_on(out, found.one.handed_on, found.one.tokens_per_second)
     heading(out, "Against")
     others = [timed for timed in found.others if timed.verdict is not None]

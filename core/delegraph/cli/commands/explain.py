@@ -106,8 +106,8 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
     """Return an interpreter with the delegates applied, allocated if possible."""
     from delegraph import DelegraphError, Interpreter
     from delegraph.delegation.dry_run import dry_run
-    from delegraph.errors import ArgumentError, TimeLimitError
-    from delegraph.tools.model_call import allocate
+    from delegraph.errors import TimeLimitError
+    from delegraph.tools.model_call import allocate, require_signature
 
     setup = request.setup
     names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
@@ -121,9 +121,11 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
             )
+        if request.signature is not None:
+            require_signature(request.signature, interpreter.get_signature_list())
         try:
             allocate(interpreter, request.signature)
-        except (ArgumentError, TimeLimitError):
+        except TimeLimitError:
             raise
         except DelegraphError:
             pass  # then the printed sizes are those that the file declares
@@ -181,18 +183,20 @@ def _check(request: ExplainRequest, file: str) -> int:
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain the placement of nodes in the official interpreter; return the exit code."""
     from delegraph.delegation.dry_run import dry_run
-    from delegraph.errors import ArgumentError, PlacementError, UnresolvedOpError
+    from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.tools.explanation import explain_placement, known_in_first_only, unresolved_in
-    from delegraph.tools.model_call import allocate
+    from delegraph.tools.model_call import allocate, require_signature
 
     for option in ("lock", "check"):
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
         unknown, unloaded = None, None
+        if request.signature is not None:
+            require_signature(request.signature, interpreter.get_signature_list())
         try:
             allocate(interpreter, request.signature)
-        except (ArgumentError, PlacementError):
+        except PlacementError:
             raise
         except UnresolvedOpError as error:
             unknown, unloaded = error.op, error

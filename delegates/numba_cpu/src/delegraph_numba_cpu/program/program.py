@@ -25,7 +25,6 @@ from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
-
 COPY = ("moves", "copy")
 """Family and kernel of copies; a start with a kept program may do without the module of moves."""
 
