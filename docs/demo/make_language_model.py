@@ -188,7 +188,9 @@ class _Graph:
             self._add("GATHER", words, x, shape, GatherOptions())
         else:
             self._add("GATHER", words, "x_int8", shape, GatherOptions(), "INT8")
-            self.tensors["x_int8"] = tensor(shape, "INT8", scale=table.quantization.scale.tolist())
+            self.tensors["x_int8"] = tensor(
+                shape, "INT8", scale=np.asarray(table.quantization.scale).tolist()
+            )
             self._add("DEQUANTIZE", "x_int8", x, shape)
         for layer in range(sizes.layers):
             is_last = layer == sizes.layers - 1
