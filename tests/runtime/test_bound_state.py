@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph import DelegateContext, FailurePolicy, Interpreter, SignatureRunner
 from delegraph.errors import ArgumentError, DelegateError
-from delegraph.schema import tables, write_model
+from delegraph.schema import read_model, tables, write_model
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import constant, tensor
 from delegraph.testing.subgraphs import Graph, Op, records_of
@@ -243,6 +243,15 @@ def test_strings_and_packed_integers_are_no_states() -> None:
     assert step.state_names == ()
     with pytest.raises(ArgumentError, match="'step' has no state"):
         step.bind_state()
+
+
+def test_a_tensor_of_two_names_is_no_state() -> None:
+    records = read_model(np.frombuffer(accumulating(reads_again=False), np.uint8))
+    (signature,) = records.signature_defs or ()
+    again = tuple(MAP(name="again", tensor_index=m.tensor_index) for m in (signature.outputs or ()))
+    more = signature.replace(outputs=(*(signature.outputs or ()), again[0]))
+    _, step = runner_of(write_model(records.replace(signature_defs=(more,))))
+    assert step.state_names == ()
 
 
 def test_two_states_in_one_array() -> None:

@@ -7,6 +7,7 @@ copied. Otherwise the input lies there, and the output is copied after the call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -33,18 +34,21 @@ def state_names(
 ) -> tuple[str, ...]:
     """Names that an input and an output of numbers share, all else of them equal too, sorted.
 
+    A tensor that has several names is no state.
+
     Args:
         inputs: details of the inputs by name, of this or the official interpreter.
         outputs: details of the outputs by name.
     """
-    both = inputs.keys() & outputs.keys()
-    return tuple(sorted(name for name in both if _are_alike(inputs[name], outputs[name])))
+    counts = Counter(entry["index"] for entry in (*inputs.values(), *outputs.values()))
+    pairs = {name: (inputs[name], outputs[name]) for name in inputs.keys() & outputs.keys()}
+    alike = [name for name, pair in pairs.items() if _are_alike(*pair)]
+    return tuple(sorted(n for n in alike if all(counts[e["index"]] == 1 for e in pairs[n])))
 
 
 def _are_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return (
-        one["index"] != other["index"]
-        and np.dtype(one["dtype"]).kind not in "SOU"
+        np.dtype(one["dtype"]).kind not in "SOU"
         and np.dtype(one["dtype"]) == np.dtype(other["dtype"])
         and list(one["shape"]) == list(other["shape"])
         and one["quantization"] == other["quantization"]
@@ -115,6 +119,7 @@ class BoundState:
             _require_fitting(state.name, array, given)
             if subgraph.has_dynamic_tensors or given.delegate is not None or not may_move(given):
                 write(given.index, array)
+                state.is_in_place = False
                 continue
             state.is_in_place = may_share_memory(subgraph, given.index, made.index)
             given.data = array
