@@ -22,6 +22,7 @@ from delegraph.delegation import GraphInfo, NodeInfo, partition_graph_into_indep
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph import load_model
 from delegraph.plugins import installed
+from support.language_models import language_model
 
 DEMO = Path(__file__).parents[1] / "docs" / "demo"
 MODELS = DEMO / "models"
@@ -139,6 +140,16 @@ def test_demo_runs_without_any_plugin(tmp_path: Path) -> None:
 def test_sines_model_is_what_its_script_makes() -> None:
     made = load_script("make_sines").sines_model()
     assert made == (MODELS / "sines.tflite").read_bytes()
+
+
+def test_language_model_is_what_its_script_makes() -> None:
+    assert language_model() == (MODELS / "language_model.tflite").read_bytes()
+
+
+def test_language_model_has_the_weights_once_for_all_signatures() -> None:
+    """Random weights have no two equal buffers: each matrix is in the file once."""
+    one, three = (len(language_model(prefill=counts)) for counts in ((8,), (8, 16, 32)))
+    assert three - one < 40_000 < one
 
 
 @pytest.mark.parametrize("x", [-3.0, 0.0, 2.0, 1e3])

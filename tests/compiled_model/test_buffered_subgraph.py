@@ -70,6 +70,21 @@ def test_an_output_that_overlaps_another_buffer_is_copied() -> None:
     assert array[:4].tolist() == [3, 2, 1, 0]
 
 
+def test_a_buffer_of_an_input_and_an_output_is_used_in_place_where_the_plan_allows_it() -> None:
+    """A cache stays in one buffer; as two inputs it is copied, for ADD would read a new value."""
+    loaded = LoadedModel(Interpreter(model_content=adding()))
+    model = CompiledModel(loaded, Environment.create())
+    (x, y), (z,) = buffers(model, ONES, 2 * ONES)
+    subgraph = loaded.signatures[0].subgraph
+    for inputs, output, expected in (([x, y], x, 3), ([y, x], y, 5), ([y, y], y, 10)):
+        model.run_by_index(0, inputs, [output])
+        assert output.read(1, np.float32).item() == expected
+        is_shared = np.shares_memory(subgraph.outputs[0].data, output.capsule.data)
+        assert is_shared == (inputs[0] is output is not inputs[1])
+    model.run_by_index(0, [y, x], [z])
+    assert (y.read(1, np.float32).item(), z.read(1, np.float32).item()) == (10, 13)
+
+
 def test_which_memories_overlap() -> None:
     whole = np.zeros(256, np.uint8)
     a, b, c = (HostMemory(TensorType.UINT8, (64,), whole[at : at + 64]) for at in (0, 32, 128))

@@ -16,11 +16,19 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
 from delegraph.tools import explanation
-from delegraph.tools.explanation import Refusal, Stage, explain, explain_placement
+from delegraph.tools.explanation import (
+    Refusal,
+    SignaturePlacement,
+    Stage,
+    explain,
+    explain_placement,
+)
 from support.by_name import ByName
+from support.language_models import language_model
 
 SIN = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
 
@@ -100,3 +108,51 @@ def test_stages_hold_what_the_running_plan_has_each_behind_what_it_reads(
         assert {tensor for operator in operators for tensor in operator.inputs} <= made | inner
         made |= inner
     assert sorted(i for stage in found.stages for i in stage.nodes) == [0, 1, 2, 3, 4]
+
+
+# -- signatures --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def language() -> Interpreter:
+    return Interpreter(model_content=language_model(), delegates=[ByName("SIN")])
+
+
+def test_a_signature_alone_has_its_nodes_partitions_and_crossings(language: Interpreter) -> None:
+    whole, found = explain(language), explain(language, "decode")
+    assert {node.subgraph for node in found.placement.nodes} == {1}
+    assert [(p.subgraph, p.index) for p in found.placement.partitions] == [(1, 0)]
+    assert {stage.subgraph for stage in found.stages} == {1}
+    assert {refusal.subgraph for refusal in found.refusals} == {1}
+    taken = [node for node in found.placement.nodes if node.delegate]
+    assert [(node.op, node.partition) for node in taken] == [("SIN", 0)]
+    crossings = [c for c in whole.placement.crossings if c.subgraph == 1]
+    assert len(found.placement.crossings) == len(crossings) == 2
+    assert {(c.source, c.target) for c in found.placement.crossings} == {(None, 0), (0, None)}
+    assert [stage.partition for stage in found.stages] == [None, 0, None]
+    model = language.session.model
+    assert explain_placement(whole.placement, model, "decode").placement == found.placement
+
+
+def test_the_placement_of_each_signature_is_one_line(language: Interpreter) -> None:
+    found = explain(language)
+    assert found.signature is None
+    stay = "stay with Delegraph's kernels"
+    assert found.signatures == (
+        SignaturePlacement("decode", 1, f"130 nodes: by_name takes 1 in 1 partition, 129 {stay}"),
+        SignaturePlacement("prefill_8", 0, f"89 nodes: by_name takes 1 in 1 partition, 88 {stay}"),
+    )
+    assert explain(language, "decode").signatures == found.signatures
+
+
+def test_a_delegate_seen_in_the_first_subgraph_only_is_not_said_to_take_none() -> None:
+    with Interpreter(model_content=language_model(), delegates=[ByName("SIN")]) as interpreter:
+        placement, model = interpreter.placement, interpreter.session.model
+    found = explain_placement(placement, model, "decode", first_only=["by_name"])
+    assert found.placement.delegates == ()
+    assert [each.summary.count("by_name") for each in found.signatures] == [0, 1]
+
+
+def test_an_unknown_signature(language: Interpreter) -> None:
+    with pytest.raises(ArgumentError, match="no signature 'decod'"):
+        explain(language, "decod")

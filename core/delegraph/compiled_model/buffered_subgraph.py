@@ -2,8 +2,9 @@
 
 An input or output that has its place in the arena is pointed to a buffer's memory, and stays there
 until a run has other buffers. The rest is copied: strings, constants and variables; outputs that
-overlap another buffer of the run; everything of a subgraph whose shapes are known only while it
-runs, since its arena is planned anew meanwhile.
+overlap another buffer of the run, unless it is that of an input which the plan may overwrite, such
+as a KV cache; everything of a subgraph whose shapes are known only while it runs, since its arena
+is planned anew meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from delegraph.compiled_model.failures import (
 from delegraph.compiled_model.host_memory import HostMemory, as_bytes, overlapping, type_name
 from delegraph.errors import ArgumentError, DelegateError, NodeError, OperatorError, ResizeError
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.operators.tensor import AllocationType, Tensor
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.bound_state import may_move, may_share_memory
 from delegraph.runtime.tensor_access import read_tensor, require_resizable, signature_of
 
 if TYPE_CHECKING:
@@ -219,24 +221,40 @@ class BufferedSubgraph:
         may_point = not self._subgraph.has_dynamic_tensors
         is_lasting = True
         for tensor, memory in given:
-            if may_point and memory.is_plain and _may_move(tensor) and tensor.delegate is None:
+            if may_point and memory.is_plain and may_move(tensor) and tensor.delegate is None:
                 self._point(tensor, memory)
             else:
                 self._copy_in(tensor, memory)
                 is_lasting = False
-        copied = overlapping([*outputs, *(memory for _, memory in given)])
+        in_place = self._in_place(given, outputs) if may_point else set()
+        others = [memory for _, memory in given if memory not in in_place]
+        copied = overlapping([*outputs, *others])
         taken = {tensor.index for tensor in self.inputs}
         self._results.clear()
         for tensor, memory in zip(self.outputs, outputs, strict=True):
             is_free = tensor.index not in taken and memory not in copied
             array = None
-            if may_point and is_free and memory.is_plain and _may_move(tensor):
+            if may_point and is_free and memory.is_plain and may_move(tensor):
                 array = self._point(tensor, memory)
             taken.add(tensor.index)
             self._results.append((tensor, memory, array))
         self._has_failed = False
         self._bound_inputs = inputs if is_lasting else None
         self._bound_outputs = outputs
+
+    def _in_place(
+        self, given: Sequence[tuple[Tensor, HostMemory]], outputs: Sequence[HostMemory]
+    ) -> set[HostMemory]:
+        """Return the memories that an input and an output of this run may use both."""
+        inputs = [memory for _, memory in given]
+        return {
+            memory
+            for tensor, memory in given
+            for made, other in zip(self.outputs, outputs, strict=True)
+            if memory is other
+            and inputs.count(memory) == 1
+            and may_share_memory(self._subgraph, tensor.index, made.index)
+        }
 
     def _point(self, tensor: Tensor, memory: HostMemory) -> NDArray[Any]:
         array = memory.view(tensor)
@@ -309,11 +327,6 @@ def _require_buffers(
     for memory in memories:
         if not isinstance(memory, HostMemory):
             raise run_failure(f"{kind}_caps_list element not a capsule: {memory!r}")
-
-
-def _may_move(tensor: Tensor) -> bool:
-    """Whether a tensor may be given other memory between runs."""
-    return tensor.allocation_type == AllocationType.ARENA_RW
 
 
 def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:

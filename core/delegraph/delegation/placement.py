@@ -6,7 +6,7 @@ An ``Interpreter`` builds one after every change of its plan; tools and the comm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +15,7 @@ from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.graph.model import VALIDATION
 from delegraph.json_records import to_json
-from delegraph.lazy_dataclass import dataclass, field
+from delegraph.lazy_dataclass import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +207,35 @@ class Placement:
     def unresolved(self) -> list[NodePlacement]:
         """Return the nodes that no kernel or delegate supports; with one, a model cannot run."""
         return [node for node in self.nodes if node.is_unresolved]
+
+    def of_subgraphs(self, numbers: Collection[int]) -> Placement:
+        """Return the placement of some subgraphs' nodes, with partitions numbered anew."""
+        nodes = [node for node in self.nodes if node.subgraph in numbers]
+        used = {node.partition for node in nodes}
+        kept = [p for p in self.partitions if p.index in used or p.subgraph in numbers]
+        new = {partition.index: i for i, partition in enumerate(kept)}
+        return replace(
+            self,
+            nodes=tuple(
+                node if node.partition is None else replace(node, partition=new[node.partition])
+                for node in nodes
+            ),
+            partitions=tuple(
+                replace(
+                    p, index=new[p.index], overlaps=tuple(new[i] for i in p.overlaps if i in new)
+                )
+                for p in kept
+            ),
+            crossings=tuple(
+                replace(
+                    crossing,
+                    source=None if crossing.source is None else new[crossing.source],
+                    target=None if crossing.target is None else new[crossing.target],
+                )
+                for crossing in self.crossings
+                if crossing.subgraph in numbers
+            ),
+        )
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""

@@ -89,6 +89,24 @@ class SimpleDelegateKernelInterface(ABC):
         Those whose shape is known only while invoking get other memory each time.
         """
 
+    def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
+        """Return whether the output *made* may lie in the memory of the input *given*.
+
+        Optional. A host asks after :meth:`prepare` where a program keeps a state, such as a KV
+        cache, in one buffer, and no node outside of the partition reads the input. True promises
+        that each element of the input is read before it is overwritten, and that the run may
+        fail at any point and be repeated on what is in the memory then.
+
+        Args:
+            context: the host's view of the subgraph.
+            given: index of an input of the partition.
+            made: index of an output with the type and shape of the input.
+
+        Returns:
+            False, the default: the output needs memory of its own.
+        """
+        return False
+
     def may_fail_halfway(self) -> bool:
         """Return whether an :meth:`eval` that raises may have changed variables or resources.
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from delegraph.operators.custom_op import AnyCustomOp
     from delegraph.operators.registration import CallableSubgraph
     from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.bound_state import BoundState
     from delegraph.runtime.delegates.delegate_stack import DelegateStack
     from delegraph.runtime.delegates.plan_state import Barred, Snapshot
     from delegraph.runtime.options import InterpreterOptions
@@ -53,6 +54,7 @@ class Session(SharedState):
         writes: fast paths to inputs of the first subgraph that were set before; see
             ``bound_write``.
         reads: the same to its outputs that were read before; see ``bound_read``.
+        bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Session(SharedState):
             self.subgraphs = [Subgraph(spec, self) for spec in model.subgraphs]
         self.writes: dict[int, Callable[[ArrayLike], bool]] = {}
         self.reads: dict[int, Callable[[], Any]] = {}
+        self.bound_states: dict[int, BoundState] = {}
         self._stacks: list[DelegateStack] = []  # one of each subgraph, once a delegate is applied
         self.contexts += [subgraph.context for subgraph in self.subgraphs]
         self.callees += [
@@ -222,7 +225,7 @@ class Session(SharedState):
         for subgraph in self.subgraphs:
             subgraph.close()
         lists = self.subgraphs, self._stacks, self.callees, self.contexts, self.delegates
-        mappings = self.writes, self.reads, self.resources, self.shared
+        mappings = self.writes, self.reads, self.bound_states, self.resources, self.shared
         for held in (*lists, *mappings):
             held.clear()
         self.cancellation.close()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from delegraph.errors import ArgumentAttributeError, ArgumentError
 from delegraph.graph.model import Model
 from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.session import Session
+from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import read_tensor
 
 
@@ -78,17 +80,24 @@ class SignatureRunner:
 
     def _run(self, session: Session, kwargs: Mapping[str, ArrayLike]) -> dict[str, Any]:
         signature, subgraph = self._signature, self._subgraph
-        if len(kwargs) != len(signature.inputs):
+        inputs, outputs = signature.inputs, signature.outputs
+        state = session.bound_states.get(self._subgraph_index)
+        if state is not None:
+            inputs, outputs = (
+                {name: index for name, index in side.items() if index not in state.indices}
+                for side in (inputs, outputs)
+            )
+        if len(kwargs) != len(inputs):
             raise ArgumentError(
                 "Invalid number of inputs provided for running a SignatureDef, expected "
-                f"{len(signature.inputs)} vs provided {len(kwargs)}"
+                f"{len(inputs)} vs provided {len(kwargs)}"
             )
         for name in kwargs:
-            if name not in signature.inputs:
-                known = ", ".join(sorted(signature.inputs))
+            if name not in inputs:
+                known = ", ".join(sorted(inputs))
                 raise ArgumentError(f"Invalid Input name ({name}) for SignatureDef; has: {known}")
             _require_array(name, kwargs[name])
-        values = {signature.inputs[name]: np.asarray(value) for name, value in kwargs.items()}
+        values = {inputs[name]: np.asarray(value) for name, value in kwargs.items()}
         for index, value in values.items():
             if value.shape != subgraph.tensors[index].shape:
                 session.memory_limit.trust_shapes()
@@ -96,11 +105,85 @@ class SignatureRunner:
         session.allocate(subgraph)
         for index, value in values.items():
             session.write(subgraph, index, value)
-        subgraph.invoke()
+        run_subgraph(session, subgraph)
         return {
-            name: read_tensor(subgraph.readable(index))
-            for name, index in sorted(signature.outputs.items())
+            name: read_tensor(subgraph.readable(index)) for name, index in sorted(outputs.items())
         }
+
+    def bind_state(
+        self, arrays: Mapping[str, NDArray[Any]] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Let inputs and outputs of one name, such as a KV cache, stay in arrays between calls.
+
+        A call of the signature then neither takes nor returns them: it reads the arrays and writes
+        the new values into them. Input and output lie in the array itself, and nothing is copied,
+        where only the node that writes the output reads the input and can overwrite it. Else the
+        output is copied after the call. Give the arrays to runners of other signatures, to go on
+        where this one ended. After a call that failed, an array may have old and new values.
+
+        >>> decode = interpreter.get_signature_runner("decode")  # doctest: +SKIP
+        >>> cache = decode.bind_state()  # doctest: +SKIP
+        >>> decode(tokens=tokens, input_pos=position)["logits"]  # doctest: +SKIP
+
+        Args:
+            arrays: an array for each name, as another ``bind_state`` has returned them; an empty
+                mapping ends the binding. None means new arrays of zeros for all states: for each
+                name of an input and an output with equal type, shape and quantization.
+
+        Returns:
+            The arrays by name. Programs may read and write them between calls.
+
+        Raises:
+            ArgumentError: the signature has no state, or not of that name; or an array does not
+                fit, or shares memory with another one.
+            StateError: another call of the interpreter runs.
+        """
+        session = self._interpreter.session
+        name = f"bind_state of signature {self._signature.key!r}"
+        bound: dict[str, NDArray[Any]] = session.calls.run(name, self._bind, session, arrays)
+        return bound
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the states that :meth:`bind_state` can bind, sorted."""
+        from delegraph.runtime.bound_state import is_bindable, state_names
+
+        tensors, inputs = self._subgraph.tensors, self._signature.inputs
+        names = state_names(self.get_input_details(), self.get_output_details())
+        return tuple(name for name in names if is_bindable(tensors[inputs[name]]))
+
+    @property
+    def states_in_place(self) -> tuple[str, ...]:
+        """Names of the bound states that the last call did not copy."""
+        state = self._interpreter.session.bound_states.get(self._subgraph_index)
+        return () if state is None else state.in_place
+
+    def _bind(
+        self, session: Session, arrays: Mapping[str, NDArray[Any]] | None
+    ) -> dict[str, NDArray[Any]]:
+        from delegraph.runtime.bound_state import BoundState, new_array
+
+        signature, subgraph = self._signature, self._subgraph
+        known = self.state_names
+        if arrays is None:
+            if not known:
+                raise ArgumentError(
+                    f"signature {signature.key!r} has no state: no output has the name, type, "
+                    "shape and quantization of an input"
+                )
+            arrays = {name: new_array(subgraph.tensors[signature.inputs[name]]) for name in known}
+        for name in arrays:
+            if name not in known:
+                raise ArgumentError(
+                    f"signature {signature.key!r} has no state {name!r}; it has: "
+                    f"{', '.join(known) or 'none'}"
+                )
+        state = BoundState(subgraph, signature, arrays)
+        if session.bound_states.pop(self._subgraph_index, None) is not None:
+            subgraph.is_allocated = False  # so that the tensors get memory of their own again
+        if arrays:
+            session.bound_states[self._subgraph_index] = state
+        return dict(arrays)
 
     @property
     def _interpreter_wrapper(self) -> Any:
@@ -118,6 +201,21 @@ class SignatureRunner:
     def _details(self, indices: dict[str, int]) -> dict[str, dict[str, Any]]:
         tensors = self._subgraph.tensors
         return {name: tensor_details(tensors[index]) for name, index in sorted(indices.items())}
+
+
+def run_subgraph(session: Session, subgraph: Subgraph) -> None:
+    """Run an allocated subgraph once; its bound states are read from their arrays and kept there.
+
+    Raises:
+        NodeError: a node failed.
+    """
+    state = session.bound_states.get(subgraph.spec.index)
+    if state is None:
+        subgraph.invoke()
+        return
+    state.put(subgraph, partial(session.write, subgraph))
+    subgraph.invoke()
+    state.take(subgraph)
 
 
 def _require_array(name: str, value: object) -> None:

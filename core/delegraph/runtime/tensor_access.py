@@ -24,7 +24,7 @@ from delegraph.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
+STORED_AS_SEEN = frozenset(TensorType) - OBJECT_TYPES - BITS.keys()
 """Types whose arrays users read and write in the form in which they are stored."""
 
 _COPIED_AT_ONCE = 500
@@ -42,7 +42,7 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
         ArgumentError: another dtype or shape, or the tensor has no memory yet.
     """
     array = np.asarray(value)
-    is_plain = tensor.type in _STORED_AS_SEEN
+    is_plain = tensor.type in STORED_AS_SEEN
     if not is_plain and tensor.type in OBJECT_TYPES:
         _write_objects(tensor, array)
         return
@@ -77,7 +77,7 @@ def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
     NumPy copies few numbers without letting other threads run, so no call can begin meanwhile; to
     copy many takes the interpreter's lock.
     """
-    plain_type = tensor.type if tensor.type in _STORED_AS_SEEN else None
+    plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
     dtype, shape = tensor.dtype, tensor.shape
     is_brief = math.prod(shape) <= _COPIED_AT_ONCE
     turn = calls.turn if is_brief else {}
@@ -109,7 +109,7 @@ def bound_read(tensor: Tensor, calls: Calls) -> Callable[[], Any]:
     It returns None unless the tensor is one of numbers, with dimensions, that has up-to-date data,
     and while a call runs.
     """
-    plain_type = tensor.type if tensor.type in _STORED_AS_SEEN else None
+    plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
     turn = calls.turn
 
     def read() -> Any:
@@ -171,7 +171,7 @@ def read_tensor(tensor: Tensor) -> Any:
         ArgumentError: the tensor has no data.
     """
     data = tensor.data
-    if tensor.type in _STORED_AS_SEEN and data is not None:
+    if tensor.type in STORED_AS_SEEN and data is not None:
         return data.copy() if data.ndim else data[()]
     if data is None:
         if 0 in tensor.shape and tensor.sparsity is None:

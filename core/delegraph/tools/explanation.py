@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from delegraph.delegation.matched_rules import subgraphs_of
 from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.json_records import to_json
+from delegraph.tools.model_call import require_signature
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -66,37 +68,133 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class SignaturePlacement:
+    """Where the nodes of a signature run, those of called subgraphs included.
+
+    Attributes:
+        name: name of the signature.
+        subgraph: index of its subgraph.
+        summary: the placement in one line.
+    """
+
+    name: str
+    subgraph: int
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """A placement with its stages in execution order, and the rejections, most nodes first."""
+    """A placement with its stages in execution order, and the rejections, most nodes first.
+
+    Attributes:
+        placement: the placement, of one signature where :attr:`signature` names one.
+        stages: the stages of these nodes.
+        refusals: the rejections of these nodes.
+        signature: name of the explained signature; None means the whole model.
+        signatures: the placement of each signature of the model in one line.
+    """
 
     placement: Placement
     stages: tuple[Stage, ...]
     refusals: tuple[Refusal, ...]
+    signature: str | None = None
+    signatures: tuple[SignaturePlacement, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the placement's JSON with the stages added."""
-        return {**self.placement.to_json(), "stages": to_json(self.stages)}
+        """Return the placement's JSON with the stages and signatures added."""
+        return {
+            **self.placement.to_json(),
+            "stages": to_json(self.stages),
+            "signature": self.signature,
+            "signatures": to_json(self.signatures),
+        }
 
 
-def explain(interpreter: Interpreter) -> Explanation:
-    """Return the explanation of an interpreter's placement; no allocation is needed."""
-    placement = interpreter.placement
+def explain(interpreter: Interpreter, signature: str | None = None) -> Explanation:
+    """Return the explanation of an interpreter's placement; no allocation is needed.
+
+    Args:
+        interpreter: the interpreter.
+        signature: the signature to explain, with the subgraphs that it calls; None means all.
+
+    Raises:
+        ArgumentError: the model has no such signature.
+    """
+    model = interpreter.session.model
+    whole = interpreter.placement
+    placement, shown = _part(whole, model, signature)
     return Explanation(
-        placement, tuple(_stages(interpreter, placement)), tuple(_refusals(placement))
+        placement,
+        tuple(_stages(interpreter, placement, shown)),
+        tuple(_refusals(placement)),
+        signature,
+        signature_placements(whole, model),
     )
 
 
-def explain_placement(placement: Placement, model: Model) -> Explanation:
+def explain_placement(
+    placement: Placement,
+    model: Model,
+    signature: str | None = None,
+    *,
+    first_only: Collection[str] = (),
+) -> Explanation:
     """Return the explanation of a placement alone, which may come from another runtime.
 
     Args:
         placement: delegate or kernel of every node.
         model: the model with these nodes.
+        signature: as for :func:`explain`.
+        first_only: delegates whose nodes the runtime reports in the first subgraph only; the
+            placement of a signature without that subgraph does not say that they take none.
+
+    Raises:
+        ArgumentError: the model has no such signature.
     """
+    part, shown = _part(placement, model, signature, first_only)
     stages = tuple(
-        stage for subgraph in model.subgraphs for stage in _ordered_stages(placement, subgraph)
+        stage
+        for subgraph in model.subgraphs
+        if subgraph.index in shown
+        for stage in _ordered_stages(part, subgraph)
     )
-    return Explanation(placement, stages, tuple(_refusals(placement)))
+    signatures = signature_placements(placement, model, first_only)
+    return Explanation(part, stages, tuple(_refusals(part)), signature, signatures)
+
+
+def _part(
+    placement: Placement, model: Model, signature: str | None, first_only: Collection[str] = ()
+) -> tuple[Placement, Set[int]]:
+    """Return the placement of a signature with its subgraphs; of the whole model without one."""
+    if signature is None:
+        return placement, set(range(len(model.subgraphs)))
+    require_signature(signature, [each.key for each in model.signatures])
+    numbers = subgraphs_of(signature, model)
+    part = placement.of_subgraphs(numbers)
+    if 0 not in numbers:
+        known = tuple(name for name in part.delegates if name not in first_only)
+        part = replace(part, delegates=known)
+    return part, numbers
+
+
+def signature_placements(
+    placement: Placement, model: Model, first_only: Collection[str] = ()
+) -> tuple[SignaturePlacement, ...]:
+    """Return the placement of each signature, sorted by name."""
+    numbers = {each.key: each.subgraph_index for each in model.signatures}
+    return tuple(
+        SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))
+        for key in sorted(numbers)
+    )
+
+
+def known_in_first_only(runtime: str) -> tuple[str, ...]:
+    """Return the delegates whose nodes a runtime reports in the first subgraph only."""
+    if runtime != "litert":
+        return ()
+    from delegraph.native.litert.placement import RUNTIME_DELEGATE  # here: few need this package
+
+    return (RUNTIME_DELEGATE,)
 
 
 def unresolved_in(placement: Placement, op: str) -> Placement:
@@ -163,7 +261,8 @@ def _in_order(needs: Sequence[Set[int]]) -> list[int]:
     return order
 
 
-def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
+def _stages(interpreter: Interpreter, placement: Placement, shown: Set[int]) -> Iterator[Stage]:
+    """Yield the stages of the subgraphs *shown*, all whose nodes are in the placement."""
     partitions = {(p.subgraph, p.node_index): p for p in placement.partitions}
     absorbed = {
         (node.subgraph, node.index): placement.partitions[node.partition]
@@ -171,8 +270,9 @@ def _stages(interpreter: Interpreter, placement: Placement) -> Iterator[Stage]:
         if node.partition is not None
     }
     unresolved = {(node.subgraph, node.index) for node in placement.unresolved()}
-    for subgraph in interpreter.session.subgraphs:
-        number, operators = subgraph.spec.index, subgraph.spec.operators
+    for number in sorted(shown):
+        subgraph = interpreter.session.subgraphs[number]
+        operators = subgraph.spec.operators
         steps = [
             (
                 partitions.get((number, index)) or absorbed.get((number, index)),

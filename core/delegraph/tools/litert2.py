@@ -20,12 +20,14 @@ from delegraph.native.litert.compiled_model import compiled_model
 from delegraph.native.litert.installed_runtimes import compiled_model_module
 from delegraph.native.litert.quiet import quiet_environment
 from delegraph.operators.tensor import Tensor
+from delegraph.runtime.bound_state import state_names
 from delegraph.runtime.delegates.requested_delegates import AnyDelegate
 from delegraph.runtime.details import signature_details, tensor_details
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.members import ClosedByWith
 from delegraph.runtime.op_resolver import OpResolverType
 from delegraph.schema.enums import TensorType
+from delegraph.tools.model_call import KeptState
 
 Details = Mapping[str, Any]
 Shapes = Sequence[tuple[int, ...]]
@@ -187,6 +189,8 @@ class LiteRt2Call:
                 )
         self._shapes: Shapes | None = None
         self._buffers: tuple[list[Any], list[Any]] = [], []
+        self._kept: dict[int, int] = {}  # positions of states: input to output
+        self._has_run = False  # since a state was kept
 
     def input_details(self) -> list[Details]:
         """Return the details of each input."""
@@ -231,9 +235,11 @@ class LiteRt2Call:
             ArgumentError: a value has another type or shape than its input.
         """
         shapes = self._shapes or ()
-        for buffer, tensor, shape, array in zip(
-            self._buffers[0], self._inputs, shapes, values, strict=True
+        for position, (buffer, tensor, shape, array) in enumerate(
+            zip(self._buffers[0], self._inputs, shapes, values, strict=True)
         ):
+            if position in self._kept:
+                continue
             expected = NUMPY_DTYPES[tensor.spec.type]
             if array.dtype != expected or array.shape != shape:
                 raise ArgumentError(
@@ -249,7 +255,26 @@ class LiteRt2Call:
 
     def invoke(self) -> None:
         """Run the model on the present inputs."""
+        given, made = self._buffers
+        if self._has_run:
+            for position, output in self._kept.items():
+                given[position], made[output] = made[output], given[position]
+        self._has_run = bool(self._kept)
         self._host.official.run_by_index(self._number, *self._buffers)
+
+    def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
+        """Keep states in two buffers each, which change places before each run."""
+        self.fill(values)
+        inputs, outputs = (
+            {entry["name"]: entry for entry in details}
+            for details in (self.input_details(), self.output_details())
+        )
+        names = state_names(inputs, outputs)
+        places = [list(inputs), list(outputs)]
+        self._kept = {places[0].index(name): places[1].index(name) for name in names}
+        if not names:
+            return None
+        return KeptState(names, sum(values[i].nbytes for i in self._kept), lambda: 0)
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of each output."""

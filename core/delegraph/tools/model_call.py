@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.runtime.bound_state import state_names
+from delegraph.runtime.signature_runner import SignatureRunner
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_input_details()`` or ``get_output_details()``."""
@@ -82,6 +85,33 @@ class ModelCall(Protocol):
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of each output."""
 
+    def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
+        """Hand on the signature's states, such as KV caches, from each run to the next from now on.
+
+        :meth:`fill` leaves them alone then, and :meth:`invoke` hands them on.
+
+        Args:
+            values: of all inputs, in the order of the details; the first values of the states.
+
+        Returns:
+            What is kept; None without a state.
+        """
+
+
+class KeptState(NamedTuple):
+    """States that runs hand on.
+
+    Attributes:
+        names: names of the states, sorted.
+        bytes: number of their bytes.
+        copied_bytes: returns the number of bytes that each run copies to hand them on; known after
+            a run.
+    """
+
+    names: tuple[str, ...]
+    bytes: int
+    copied_bytes: Callable[[], int]
+
 
 @runtime_checkable
 class MakesCalls(Protocol):
@@ -93,6 +123,9 @@ class MakesCalls(Protocol):
     def get_signature_list(self) -> Any:
         """Return input and output names of each signature."""
 
+    def allocate_tensors(self) -> None:
+        """Allocate the first subgraph."""
+
 
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
     """Return the call of the whole model, or of the given signature.
@@ -100,17 +133,41 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
     Raises:
         ArgumentError: the model has no such signature.
     """
-    known = [] if signature is None else sorted(interpreter.get_signature_list())
-    if signature is not None and signature not in known:
-        have = f"it has {', '.join(map(repr, known))}" if known else "it has none"
-        raise ArgumentError(
-            f"the model has no signature {signature!r}{did_you_mean(signature, known)}; {have}"
-        )
+    if signature is not None:
+        require_signature(signature, interpreter.get_signature_list())
     if isinstance(interpreter, MakesCalls):
         return interpreter.call(signature)
     if signature is None:
         return _WholeModel(interpreter)
     return _Signature(interpreter.get_signature_runner(signature), signature)
+
+
+def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
+    """Allocate the first subgraph, or that of a signature, for the present shapes of its inputs.
+
+    Raises:
+        ArgumentError: the model has no such signature.
+    """
+    if signature is None:
+        interpreter.allocate_tensors()
+        return
+    call = model_call(interpreter, signature)
+    shapes = [entry["shape"] for entry in call.input_details()]
+    call.allocate([np.broadcast_to(np.uint8(0), shape) for shape in shapes])
+
+
+def require_signature(signature: str, names: Iterable[str]) -> None:
+    """Check that a model has a signature.
+
+    Raises:
+        ArgumentError: it is not among *names*.
+    """
+    known = sorted(names)
+    if signature not in known:
+        have = f"it has {', '.join(map(repr, known))}" if known else "it has none"
+        raise ArgumentError(
+            f"the model has no signature {signature!r}{did_you_mean(signature, known)}; {have}"
+        )
 
 
 class _WholeModel:
@@ -146,6 +203,9 @@ class _WholeModel:
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         return [(e, self._interpreter.get_tensor(e["index"])) for e in self.output_details()]
 
+    def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
+        return None  # the names of tensors tell nothing
+
 
 class _Signature:
     """Call of a signature, with tensors by name.
@@ -160,6 +220,8 @@ class _Signature:
         self._subgraph = self._wrapper.GetSubgraphIndexFromSignature(key)
         self._inputs = [entry["index"] for entry in self.input_details()]
         self._compute = self._wrapper.Invoke
+        self._kept: frozenset[int] = frozenset()  # positions of inputs
+        self._handed_on: list[tuple[NDArray[Any], NDArray[Any]]] = []  # input, output
 
     def input_details(self) -> list[Details]:
         return _named(self._runner.get_input_details())
@@ -178,11 +240,42 @@ class _Signature:
         self._wrapper.AllocateTensors(self._subgraph)
 
     def fill(self, values: Sequence[NDArray[Any]]) -> None:
-        for index, array in zip(self._inputs, values, strict=True):
-            self._wrapper.SetTensor(index, array, self._subgraph)
+        for position, (index, array) in enumerate(zip(self._inputs, values, strict=True)):
+            if position not in self._kept:
+                self._wrapper.SetTensor(index, array, self._subgraph)
 
     def invoke(self) -> None:
         self._compute(self._subgraph)
+        for given, made in self._handed_on:
+            np.copyto(given, made)
+
+    def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
+        """Keep states in place in Delegraph; the official interpreter copies memory to memory."""
+        self.fill(values)
+        inputs, outputs = self._runner.get_input_details(), self._runner.get_output_details()
+        names = state_names(inputs, outputs)
+        if isinstance(self._runner, SignatureRunner):
+            names = self._runner.state_names
+        if not names:
+            return None
+        first = dict(zip(inputs, values, strict=True))
+        self._kept = frozenset(i for i, name in enumerate(inputs) if name in names)
+        sizes = {name: first[name].nbytes for name in names}
+        if isinstance(self._runner, SignatureRunner):
+            for name, array in self._runner.bind_state().items():
+                array[...] = first[name]
+            runner = self._runner
+
+            def copied() -> int:
+                return sum(
+                    size for name, size in sizes.items() if name not in runner.states_in_place
+                )
+
+            return KeptState(names, sum(sizes.values()), copied)
+        view = partial(self._wrapper.tensor, self._runner, subgraph_index=self._subgraph)
+        indices = [(inputs[name]["index"], outputs[name]["index"]) for name in names]
+        self._handed_on = [(view(given), view(made)) for given, made in indices]
+        return KeptState(names, sum(sizes.values()), lambda: sum(sizes.values()))
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         read = self._wrapper.GetTensor

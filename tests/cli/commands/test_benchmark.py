@@ -160,3 +160,41 @@ def test_the_page_maps_every_official_flag_to_options_that_there_are() -> None:
     known = {name for parameter in command.params for name in parameter.opts}
     assert len(ours) > 20
     assert ours - known == set()
+
+
+# -- language models ---------------------------------------------------------------------------
+
+LANGUAGE = ROOT / "docs" / "demo" / "models" / "language_model.tflite"
+
+
+def test_a_step_of_decode_hands_on_its_caches_and_has_tokens_per_second(
+    delegraph: Command,
+) -> None:
+    ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *BRIEF)
+    assert "signature decode; others: prefill_8" in ran.lines
+    names = ", ".join(f"kv_cache_{kind}_{layer}" for kind in "kv" for layer in "01")
+    text = f"state: each run hands {names} on to the next: 8.2 kB, not copied"
+    assert text in " ".join(ran.out.split())
+    assert re.search(r"^1 token a run, [\d,.]+ tokens a second$", ran.out, re.MULTILINE)
+    shown = delegraph("benchmark", LANGUAGE, "--signature", "prefill_8", *BRIEF, "--json").json
+    assert shown["signatures"] == ["decode", "prefill_8"]
+    assert (shown["handed_on"]["tokens"], shown["handed_on"]["copied_bytes"]) == (8, 0)
+    assert shown["tokens_per_second"] == pytest.approx(8 * shown["inferences_per_second"])
+
+
+def test_a_model_with_several_signatures_says_which_are_measured(delegraph: Command) -> None:
+    ran = delegraph("benchmark", LANGUAGE, *BRIEF)
+    assert "the first subgraph; --signature measures one of: decode, prefill_8" in ran.lines
+    assert "tokens a second" not in ran.out
+
+
+def test_a_comparison_has_the_tokens_per_second_of_each_set_up(delegraph: Command) -> None:
+    words = ("--against", "--runtime litert", "--blocks", 5, "--seconds", 0.1)
+    ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words)
+    assert re.search(r"set-up +median +tokens/s +copied +ratio", ran.out)
+    assert re.search(r"[\d,]+  8\.2 kB ", ran.out)
+    shown = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words, "--json").json
+    (other,) = shown["others"]
+    assert other["tokens_per_second"] == pytest.approx(1 / other["median"])
+    assert other["handed_on"]["copied_bytes"] == other["handed_on"]["bytes"] == 8192
+    assert shown["one"]["handed_on"]["copied_bytes"] == 0

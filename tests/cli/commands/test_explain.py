@@ -357,3 +357,51 @@ def test_what_a_default_delegate_fails_in_is_shown(
     assert "5 nodes: 5 stay with Delegraph's kernels; failing failed in init" in ran.lines
     assert "Incidents" in ran.lines
     assert "device lost" in ran.out
+
+
+LANGUAGE = Path(__file__).parents[3] / "docs" / "demo" / "models" / "language_model.tflite"
+
+
+def test_a_signature_is_explained_alone(delegraph: Command) -> None:
+    ran = delegraph("explain", LANGUAGE, "-d", "sin", "--signature", "decode")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.lines[1:3] == [
+        "signature decode; others: prefill_8",
+        "130 nodes: sin takes 1 in 1 partition, 129 stay with Delegraph's kernels",
+    ]
+    assert "Signatures" not in ran.lines
+    shown = delegraph("explain", LANGUAGE, "-d", "sin", "--signature", "decode", "--json").json
+    assert (shown["signature"], shown["totals"]["nodes"]) == ("decode", 130)
+    assert [each["name"] for each in shown["signatures"]] == ["decode", "prefill_8"]
+
+
+def test_a_model_with_several_signatures_has_the_placement_of_each(delegraph: Command) -> None:
+    ran = delegraph("explain", LANGUAGE, "-d", "sin")
+    start = ran.lines.index("Signatures")
+    assert ran.lines[start + 2].startswith("decode 1 130 nodes: sin takes 1 in 1 partition")
+    assert ran.lines[-1] == "--signature NAME shows one of them alone"
+
+
+def test_require_is_about_the_explained_signature(delegraph: Command) -> None:
+    words = ("-d", "sin", "--require", "full")
+    ran = delegraph("explain", LANGUAGE, *words, "--signature", "decode")
+    assert ran.code == 1
+    assert "130" in ran.err or "129" in ran.err
+
+
+@pytest.mark.parametrize("option", ["--lock", "--check"])
+def test_a_lock_is_about_all_signatures(delegraph: Command, sines: Path, option: str) -> None:
+    ran = delegraph("explain", sines, "-d", "sin", "--signature", "serving_default", option, sines)
+    assert ran.code == 2
+    assert f"{option} is about all signatures: leave out --signature" in ran.err
+
+
+def test_the_official_interpreter_tells_xnnpacks_nodes_of_the_first_subgraph_only(
+    delegraph: Command,
+) -> None:
+    words = ("-d", "none", "--signature", "decode")
+    ran = delegraph("explain", LANGUAGE, "--runtime", "litert", *words)
+    assert "130 nodes: 130 stay with LiteRT's kernels" in ran.lines
+    assert "reports the nodes of XNNPACK in the first subgraph only" in " ".join(ran.out.split())
+    ran = delegraph("explain", LANGUAGE, "--runtime", "litert2", *words)
+    assert "XNNPACK takes 117 in 3 partitions" in ran.out

@@ -92,3 +92,20 @@ def test_parts_appear_where_they_are_asked_for(
     assert "add_sub" in answer["differences"]["reference"]
     plain = json.loads(delegraph(*words).out)
     assert not {"memory", "benchmark", "differences"} & plain.keys()
+
+
+def test_a_signature_is_shown_first_and_measured(delegraph: Command, tmp_path: Path) -> None:
+    model = Path(__file__).parents[3] / "docs" / "demo" / "models" / "language_model.tflite"
+    words = ("--signature", "decode", "-o", tmp_path / "page.html")
+    brief = ("--benchmark", "--runs", 2, "--min-seconds", 0, "--warmup-seconds", 0)
+    shown = delegraph("report", model, *words, *brief, "--json").json
+    assert (shown["signature"], shown["benchmark"]["signature"]) == ("decode", "decode")
+    assert shown["benchmark"]["tokens_per_second"] > 0
+    assert [(s["name"], s["subgraph"]) for s in shown["signatures"]] == [
+        ("decode", 1),
+        ("prefill_8", 0),
+    ]
+    ran = delegraph("report", model, *words)
+    assert ran.lines[1].strip().startswith("decode: 130 nodes")
+    ran = delegraph("report", model, *words, "--diff")
+    assert (ran.code, "leave out --signature" in ran.err) == (2, True)

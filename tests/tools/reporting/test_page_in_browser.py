@@ -268,3 +268,17 @@ def test_equal_results_are_called_equal(opened: Open, sines: Path) -> None:
     page = opened(report(setup, layers=diff_layers(setup, runs=1)))
     assert "Every tensor is the same, value for value." in page.locator("#differences").inner_text()
     assert page.locator("#differences .chart").count() == 0
+
+
+def test_the_page_opens_at_the_signature_and_lists_the_others(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines.with_stem("language_model")), delegates=("sin",))
+    brief = RunControl(runs=3, min_seconds=0, warmup_seconds=0)
+    measured = benchmark(setup, control=brief, signature="decode")
+    beside = compare(setup, [setup], signature="decode", blocks=5, seconds=0.05, processes=False)
+    page = opened(report(setup, signature="decode", benchmark=measured, comparison=beside))
+    assert page.locator(".node").count() == 130
+    assert "decode 1 130 nodes: sin" in " ".join(page.locator("#signatures").inner_text().split())
+    for part in ("#time", "#verdicts"):
+        assert "tokens a second" in page.locator(part).inner_text()
+    page.locator("#signatures").get_by_role("button", name="prefill_8").click()
+    assert page.locator(".node").count() == 89

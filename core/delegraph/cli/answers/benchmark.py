@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_table, size
+from delegraph.cli.answers.printing import (
+    heading,
+    plural,
+    print_paragraph,
+    print_table,
+    signature_text,
+    size,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.benchmarking.handed_on import HandedOn
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.latency import Latency
+
+_SHOWN_STATES = 4
+"""Number of states that are named; a language model has two for each layer."""
 
 
 def print_answer(out: Console, result: BenchmarkResult) -> None:
     """Print times and memory of a model."""
     out.print(f"{result.name or result.setup['model']}")
+    if result.signature is not None:
+        print_paragraph(out, signature_text(result.signature, result.signatures))
+    elif len(result.signatures) > 1:
+        names = ", ".join(result.signatures)
+        print_paragraph(out, f"the first subgraph; --signature measures one of: {names}")
     out.print(f"  {result.placement}")
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
@@ -43,7 +59,24 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
     rate = result.inferences_per_second
     if rate is not None:
         out.print()
-        out.print(f"{plural(len(result.runs), 'run')}, {_rate(rate)} inferences a second")
+        out.print(f"{plural(len(result.runs), 'run')}, {rate_text(rate)} inferences a second")
+    print_handed_on(out, result.handed_on, result.tokens_per_second)
+
+
+def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
+    """Print the states that each run hands on, and tokens per second; nothing without states."""
+    if handed_on is None:
+        return
+    names = ", ".join(handed_on.names[:_SHOWN_STATES])
+    if more := len(handed_on.names) - _SHOWN_STATES:
+        names += f" and {more} more" if more > 0 else ""
+    copied = f"{size(handed_on.copied_bytes)} copied" if handed_on.copied_bytes else "not copied"
+    print_paragraph(
+        out,
+        f"state: each run hands {names} on to the next: {size(handed_on.bytes)}, {copied}",
+    )
+    if rate is not None and handed_on.tokens is not None:
+        out.print(f"{plural(handed_on.tokens, 'token')} a run, {rate_text(rate)} tokens a second")
 
 
 def _figures(latency: Latency) -> dict[str, str]:
@@ -76,10 +109,10 @@ def duration(seconds: float) -> str:
     return f"{seconds:.4g} s"
 
 
-def _rate(value: float) -> str:
+def rate_text(value: float) -> str:
     """Return a rate per second as text.
 
-    >>> _rate(0.12345), _rate(297.25), _rate(400371.2)
+    >>> rate_text(0.12345), rate_text(297.25), rate_text(400371.2)
     ('0.1235', '297.2', '400,371')
     """
     return f"{value:.4g}" if value < 1000 else f"{value:,.0f}"

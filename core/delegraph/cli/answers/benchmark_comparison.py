@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from delegraph.cli.answers.benchmark import duration
-from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
@@ -22,7 +22,7 @@ from delegraph.cli.options.without_effect import require_effect
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from delegraph.tools.benchmarking.comparison import Comparison
+    from delegraph.tools.benchmarking.comparison import Comparison, Timed
     from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
 
@@ -144,17 +144,32 @@ def _require_use(*, is_comparing: bool) -> None:
         require_effect(_OF_COMPARING, "needs --against")
 
 
+def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
+    """Return tokens per second, and the bytes of states that each run copies, as texts."""
+    rate, handed_on = timed.tokens_per_second, timed.handed_on
+    copied = "" if handed_on is None else size(handed_on.copied_bytes)
+    return "" if rate is None else rate_text(rate), copied
+
+
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}")
+    if found.signature is not None:
+        print_paragraph(out, f"signature {found.signature}")
+    print_handed_on(out, found.one.handed_on, found.one.tokens_per_second)
     heading(out, "Against")
-    columns = ("set-up", "median", "ratio [95 %]", "MODEL is")
+    others = [timed for timed in found.others if timed.verdict is not None]
+    columns = ["set-up", "median", "ratio [95 %]", "MODEL is"]
     rows = [
-        (timed.name, duration(timed.median or 0.0), timed.verdict.ratio, timed.verdict)
-        for timed in found.others
+        [timed.name, duration(timed.median or 0.0), timed.verdict.ratio, timed.verdict]
+        for timed in others
         if timed.verdict is not None
     ]
-    print_table(out, columns, rows, right=("median",), names=())
+    if any(timed.handed_on is not None for timed in others):
+        columns[2:2] = ["tokens/s", "copied"]
+        for row, timed in zip(rows, others, strict=True):
+            row[2:2] = _tokens_and_copies(timed)
+    print_table(out, columns, rows, right=("median", "tokens/s", "copied"), names=())
     for timed in found.others:
         if timed.error:
             out.print(f"  {timed.name}: failed: {timed.error}")

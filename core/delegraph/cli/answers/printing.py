@@ -212,6 +212,16 @@ def size(count: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
+def signature_text(shown: str, names: Iterable[str]) -> str:
+    """Return which signature is shown, and the others of the model.
+
+    >>> signature_text("decode", ["decode", "prefill_8"]), signature_text("run", ["run"])
+    ('signature decode; others: prefill_8', 'signature run')
+    """
+    others = ", ".join(name for name in names if name != shown)
+    return f"signature {shown}" + (f"; others: {others}" if others else "")
+
+
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun, in the plural if necessary.
 

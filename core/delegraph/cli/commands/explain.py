@@ -17,6 +17,7 @@ from delegraph.cli.answers.printing import (
     print_paragraph,
     print_table,
     progress,
+    signature_text,
     size,
 )
 from delegraph.cli.exit_codes import OK
@@ -49,11 +50,17 @@ class ExplainRequest:
     require: Requirement | None
     lock: str | None
     check: str | None
+    signature: str | None
     as_json: bool
 
 
 @click.command("explain")
 @placed_setup_options
+@click.option(
+    "--signature",
+    metavar="NAME",
+    help="Show the nodes of this signature only, and of the subgraphs that it calls.",
+)
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
     "--check",
@@ -71,6 +78,9 @@ def command(**options: Any) -> int:
     for --partition-policy measured.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
+    if request.signature is not None and (request.lock or request.check) is not None:
+        option = "--check" if request.lock is None else "--lock"
+        raise click.UsageError(f"{option} is about all signatures: leave out --signature")
     if request.setup.runtime != "delegraph":
         return _explain_litert(request)
     return _explain(request) if request.check is None else _check(request, request.check)
@@ -97,6 +107,7 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
     from delegraph import DelegraphError, Interpreter
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import TimeLimitError
+    from delegraph.tools.model_call import allocate, require_signature
 
     setup = request.setup
     names = ", ".join((*map(str, setup.delegates or ()), *setup.delegate_files)) or "delegates"
@@ -110,8 +121,10 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
             )
+        if request.signature is not None:
+            require_signature(request.signature, interpreter.get_signature_list())
         try:
-            interpreter.allocate_tensors()
+            allocate(interpreter, request.signature)
         except TimeLimitError:
             raise
         except DelegraphError:
@@ -125,7 +138,8 @@ def _explain(request: ExplainRequest) -> int:
     from delegraph.tools.placement_lock import lock_of, write_lock
 
     with _interpreter(request) as interpreter:
-        explanation, numerics = explain(interpreter), interpreter.numerics
+        explanation = explain(interpreter, request.signature)
+        numerics = interpreter.numerics
         lock = lock_of(interpreter, request.setup.model, *_typed(request.setup))
         if request.as_json:
             print_json(
@@ -170,15 +184,18 @@ def _explain_litert(request: ExplainRequest) -> int:
     """Explain the placement of nodes in the official interpreter; return the exit code."""
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
-    from delegraph.tools.explanation import explain_placement, unresolved_in
+    from delegraph.tools.explanation import explain_placement, known_in_first_only, unresolved_in
+    from delegraph.tools.model_call import allocate, require_signature
 
     for option in ("lock", "check"):
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
         unknown, unloaded = None, None
+        if request.signature is not None:
+            require_signature(request.signature, interpreter.get_signature_list())
         try:
-            interpreter.allocate_tensors()
+            allocate(interpreter, request.signature)
         except PlacementError:
             raise
         except UnresolvedOpError as error:
@@ -189,16 +206,25 @@ def _explain_litert(request: ExplainRequest) -> int:
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
-        explanation = explain_placement(placement, request.setup.loaded_model())
+        model = request.setup.loaded_model()
+        first_only = known_in_first_only(request.setup.runtime)
+        explanation = explain_placement(placement, model, request.signature, first_only=first_only)
     if request.as_json:
         print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
         _print(console(), request.setup.model, explanation)
+        hidden = [name for name in first_only if name in placement.delegates]
+        if hidden and len(model.subgraphs) > 1:
+            print_paragraph(
+                console(),
+                f"LiteRT's Interpreter reports the nodes of {hidden[0]} in the first subgraph "
+                "only; --runtime litert2 shows all",
+            )
     if unloaded is not None:
         raise unloaded
     if unknown is not None:
         raise CheckFailed(f"nothing runs {unknown}: LiteRT does not know it and no delegate has it")
-    _require(request, placement)
+    _require(request, explanation.placement)
     return OK
 
 
@@ -218,6 +244,9 @@ def _require(request: ExplainRequest, placement: Placement) -> None:
 def _print(out: Console, model: str, explanation: Explanation) -> None:
     placement = explanation.placement
     out.print(model, style="bold")
+    if explanation.signature is not None:
+        others = [each.name for each in explanation.signatures]
+        print_paragraph(out, signature_text(explanation.signature, others))
     print_paragraph(out, str(placement))
     if placement.crossings:
         print_paragraph(out, _crossings(placement))
@@ -228,6 +257,17 @@ def _print(out: Console, model: str, explanation: Explanation) -> None:
         heading(out, "Incidents")
         for incident in placement.incidents:
             print_paragraph(out, str(incident))
+    if explanation.signature is None and len(explanation.signatures) > 1:
+        print_signatures(out, explanation)
+
+
+def print_signatures(out: Console, explanation: Explanation) -> None:
+    """Print the placement of each signature in one line."""
+    heading(out, "Signatures")
+    rows = [(each.name, each.subgraph, each.summary) for each in explanation.signatures]
+    print_table(out, ("name", "subgraph", "placement"), rows, right=("subgraph",))
+    out.print()
+    out.print("--signature NAME shows one of them alone")
 
 
 def _crossings(placement: Placement) -> str:

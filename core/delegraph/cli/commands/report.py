@@ -21,6 +21,7 @@ from delegraph.cli.options.setup import (
     setups_against,
 )
 from delegraph.cli.options.without_effect import require_effect
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.benchmarking.run_control import RunControl
@@ -48,6 +49,7 @@ class ReportRequest:
     diff_runs: int
     control: RunControl
     inputs: InputRequest
+    signature: str | None
 
 
 @click.command("report")
@@ -59,6 +61,11 @@ class ReportRequest:
     default="report.html",
     show_default=True,
     help="Where the page goes; a file that is there is replaced.",
+)
+@click.option(
+    "--signature",
+    metavar="NAME",
+    help="Show this signature first, and measure it. The placement of all is on the page.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
@@ -110,9 +117,11 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
     if as_json:
         print_json({"report": output, **made.to_json()})
     else:
-        click.echo(
-            f"{made.data['summary']}\nwritten to {output}, {size(Path(output).stat().st_size)}"
-        )
+        lines = [made.data["summary"]]
+        if len(made.data["signatures"]) > 1:
+            lines += [f"  {each['name']}: {each['summary']}" for each in made.data["signatures"]]
+        lines.append(f"written to {output}, {size(Path(output).stat().st_size)}")
+        click.echo("\n".join(map(printable, lines)))
 
 
 def _require_use(request: ReportRequest) -> None:
@@ -121,6 +130,8 @@ def _require_use(request: ReportRequest) -> None:
         require_effect(CONTROL_OPTIONS, "needs --benchmark")
     if not request.against:
         require_effect(("seconds",), "needs --against")
+    if request.diff and request.signature is not None:
+        raise click.UsageError("--diff compares the first subgraph: leave out --signature")
     if not request.diff:
         require_effect(("reference", "inner", "diff_runs"), "needs --diff")
     folder = Path(request.output).parent
@@ -140,12 +151,27 @@ def _report(request: ReportRequest) -> Report:
     measured = profile = None
     with shown_progress() as told:
         if request.benchmark:
-            measured = benchmark(request.setup, request.inputs, request.control, progress=told)
+            measured = benchmark(
+                request.setup,
+                request.inputs,
+                request.control,
+                signature=request.signature,
+                progress=told,
+            )
             if request.control != DRY_RUN:
-                profile = op_profile(request.setup, request.inputs, progress=told)
+                profile = op_profile(
+                    request.setup, request.inputs, signature=request.signature, progress=told
+                )
         others = request.against
         compared = (
-            compare(request.setup, others, request.inputs, seconds=request.seconds, progress=told)
+            compare(
+                request.setup,
+                others,
+                request.inputs,
+                signature=request.signature,
+                seconds=request.seconds,
+                progress=told,
+            )
             if others
             else None
         )
@@ -158,6 +184,7 @@ def _report(request: ReportRequest) -> Report:
             profile=profile,
             comparison=compared,
             layers=layers,
+            signature=request.signature,
         )
 
 

@@ -21,6 +21,7 @@ from delegraph.lazy_dataclass import replace
 from delegraph.runtime.arguments import as_index, require_c_int, tensor_at
 from delegraph.runtime.details import node_details, signature_details, tensor_details
 from delegraph.runtime.session import Session
+from delegraph.runtime.signature_runner import run_subgraph
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import MemoryViews, read_tensor
 
@@ -60,7 +61,8 @@ class InterpreterWrapper:
 
     def Invoke(self, subgraph_index: int = 0) -> None:
         """Run the subgraph with this index."""
-        self._session.calls.run("Invoke", self._subgraph(subgraph_index).invoke)
+        subgraph = self._subgraph(subgraph_index)
+        self._session.calls.run("Invoke", run_subgraph, self._session, subgraph)
 
     def ResizeInputTensor(self, i: int, value: Any, strict: bool, subgraph_index: int = 0) -> None:
         """Give a tensor the shape *value*, ``[rank], int32``."""

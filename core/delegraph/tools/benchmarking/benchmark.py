@@ -90,6 +90,8 @@ def measured(
         model.input_bytes,
         tuple(cautions(runs, control, where)),
         where,
+        tuple(sorted(model.interpreter.get_signature_list())),
+        model.handed_on,
     )
 
 

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -21,8 +21,9 @@ import numpy as np
 from delegraph.errors import DelegraphError
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself, tell
+from delegraph.tools.benchmarking.handed_on import HandedOn
 from delegraph.tools.benchmarking.interleaving import Block, TimedRun, Turns
-from delegraph.tools.benchmarking.timed_model import timed_model
+from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
@@ -58,10 +59,12 @@ class BlockTimes:
     Attributes:
         times: mapping from each set-up that did not fail to its rounds.
         failures: mapping from each set-up that failed to its error.
+        handed_on: mapping from each set-up with states to what its runs hand on.
     """
 
     times: dict[str, Block]
     failures: dict[str, Exception]
+    handed_on: dict[str, HandedOn] = field(default_factory=dict)
 
 
 def block_here(
@@ -79,6 +82,7 @@ def block_here(
     rng = np.random.default_rng(request.seed)
     names = list(request.setups)
     runs: dict[str, TimedRun] = {}
+    models: dict[str, TimedModel] = {}
     failures: dict[str, Exception] = {}
     with ExitStack() as stack:
         for name in (names[i] for i in rng.permutation(len(names))):
@@ -87,13 +91,16 @@ def block_here(
                 made = timed_model(
                     request.setups[name], request.inputs, signature=request.signature
                 )
-                runs[name] = _marked(stack.enter_context(made).run, name, mark)
+                models[name] = stack.enter_context(made)
+                runs[name] = _marked(models[name].run, name, mark)
             except Exception as error:  # noqa: BLE001 - who fails is listed, and the others go on
                 failures[name] = error
         turns = Turns(runs)
         turns.warm_up()
         times = turns.block(request.seconds, rng, progress)
-    return BlockTimes(times, {**failures, **turns.failures})
+        found = {name: models[name].handed_on for name in times}
+    handed_on = {name: each for name, each in found.items() if each is not None}
+    return BlockTimes(times, {**failures, **turns.failures}, handed_on)
 
 
 def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun:
@@ -121,7 +128,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
         left = {n: setup for n, setup in request.setups.items() if n not in failures}
         found, culprit = _ask(replace(request, setups=left), progress)
         if isinstance(found, BlockTimes):
-            return BlockTimes(found.times, {**failures, **found.failures})
+            return replace(found, failures={**failures, **found.failures})
         how = ": ".join(filter(None, (found.how, found.last_line)))
         if culprit not in left:
             raise DelegraphError(f"a process for a block of times ended with {how}")
@@ -135,7 +142,7 @@ def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death,
         mark.touch()
         work = _BlockWork(request, str(mark))
         with Worker(
-            itself, work, time_limit=None, records=(BlockTimes,), keeps_errors=True
+            itself, work, time_limit=None, records=(BlockTimes, HandedOn), keeps_errors=True
         ) as worker:
             found: BlockTimes | Death = worker.ask("times", heard=lambda told: progress(*told))
         return found, mark.read_text(encoding="utf-8").rstrip()

@@ -17,6 +17,7 @@ from delegraph.tools.benchmarking.block_process import (
     block_here,
     block_in_a_process,
 )
+from delegraph.tools.benchmarking.handed_on import HandedOn
 from delegraph.tools.benchmarking.interleaving import (
     BLOCKS,
     Block,
@@ -63,15 +64,21 @@ class Timed(JsonRecord):
         failure: why the set-up failed; None if it did not.
         verdict: verdict on the tested set-up against this one; None for the tested set-up itself,
             and after a failure.
+        handed_on: the states that each run hands on to the next; None without.
     """
 
-    json_properties: ClassVar = {"error": "error", "median": "median"}
+    json_properties: ClassVar = {
+        "error": "error",
+        "median": "median",
+        "tokens_per_second": "tokens_per_second",
+    }
 
     name: str
     setup: Mapping[str, Any]
     blocks: Sequence[Block] = ()
     failure: Exception | None = field(default=None, metadata={"json_key": None})
     verdict: Verdict | None = None
+    handed_on: HandedOn | None = None
 
     @property
     def error(self) -> str:
@@ -84,6 +91,13 @@ class Timed(JsonRecord):
     def median(self) -> float | None:
         """Median of all run times in seconds; None after a failure."""
         return float(np.median(all_times(self.blocks))) if self.blocks else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Number of tokens per second at the median; None after a failure or without tokens."""
+        if self.handed_on is None or self.median is None:
+            return None
+        return self.handed_on.per_second(self.median)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +161,7 @@ class _Course:
     setups: dict[str, Setup]
     blocks: dict[str, list[Block]] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
+    handed_on: dict[str, HandedOn] = field(default_factory=dict)
 
     def left(self) -> dict[str, Setup]:
         return {name: setup for name, setup in self.setups.items() if name not in self.failures}
@@ -156,6 +171,7 @@ class _Course:
             if name in (_ONE, _AGAIN):
                 raise error
             self.failures[name] = error
+        self.handed_on.update(found.handed_on)
         for name, block in found.times.items():
             self.blocks.setdefault(name, []).append(block)
 
@@ -216,8 +232,8 @@ def compare(
             break
     one, again = course.blocks[_ONE], course.blocks[_AGAIN]
     return Comparison(
-        Timed(str(setup), setup.to_json(), one),
-        Timed(str(setup), setup.to_json(), again),
+        Timed(str(setup), setup.to_json(), one, handed_on=course.handed_on.get(_ONE)),
+        Timed(str(setup), setup.to_json(), again, handed_on=course.handed_on.get(_AGAIN)),
         tuple(_timed(name, course, same_within) for name in names),
         seconds,
         request.seed,
@@ -245,4 +261,7 @@ def _timed(name: str, course: _Course, same_within: float) -> Timed:
     one = course.blocks[_ONE]
     effects, control = (effects_of(one, course.blocks[who]) for who in (name, _AGAIN))
     verdict = judge(effects, control, same_within=same_within)
-    return Timed(str(setup), setup.to_json(), course.blocks[name], verdict=verdict)
+    handed_on = course.handed_on.get(name)
+    return Timed(
+        str(setup), setup.to_json(), course.blocks[name], verdict=verdict, handed_on=handed_on
+    )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from delegraph.delegation.html_tables import html_table
 from delegraph.json_records import JsonRecord
+from delegraph.tools.benchmarking.handed_on import HandedOn
 from delegraph.tools.benchmarking.machine import Machine
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.benchmarking.stages import Stage
@@ -23,7 +24,7 @@ DEFINITIONS = {
     "percentiles": "linear: interpolated between the two nearest samples, as numpy.percentile",
     "nearest_percentiles": "nearest: sorted[floor(count * percent / 100)], as benchmark_model",
     "official": "std population, percentiles and median nearest",
-    "time": "seconds of invoke alone; inputs are copied before",
+    "time": "seconds of invoke alone; inputs are copied before, states are handed on inside",
 }
 """Mapping from the name of each figure in JSON to its definition."""
 
@@ -50,6 +51,8 @@ class BenchmarkResult(JsonRecord):
         input_bytes: size of all inputs in bytes.
         cautions: reasons why the figures may mislead, in words.
         machine: the machine on which the figures were measured.
+        signatures: names of the model's signatures, sorted.
+        handed_on: the states, such as KV caches, that each run hands on to the next; None without.
     """
 
     json_properties: ClassVar = {
@@ -59,6 +62,7 @@ class BenchmarkResult(JsonRecord):
         "warmup": "warmup_latency",
         "latency": "latency",
         "inferences_per_second": "inferences_per_second",
+        "tokens_per_second": "tokens_per_second",
         "peak_memory": "peak",
         "official": "official",
         "samples": "samples",
@@ -81,6 +85,8 @@ class BenchmarkResult(JsonRecord):
     input_bytes: int = field(metadata={"json_key": None})
     cautions: tuple[str, ...]
     machine: Machine
+    signatures: tuple[str, ...] = ()
+    handed_on: HandedOn | None = None
 
     @property
     def latency(self) -> Latency | None:
@@ -111,6 +117,13 @@ class BenchmarkResult(JsonRecord):
     def inferences_per_second(self) -> float | None:
         """Number of runs per second of computing; None without any run."""
         return len(self.runs) / sum(self.runs) if sum(self.runs) else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Number of tokens per second of computing; None without any run or any tokens."""
+        if self.handed_on is None or not self.runs:
+            return None
+        return self.handed_on.per_second(sum(self.runs) / len(self.runs))
 
     @property
     def peak(self) -> int | None:

@@ -13,10 +13,11 @@ from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model
 from delegraph.runtime.delegates.requested_delegates import as_delegates
 from delegraph.tools.benchmarking.clock import Clock
+from delegraph.tools.benchmarking.handed_on import HandedOn, tokens_of
 from delegraph.tools.benchmarking.stages import Stages
 from delegraph.tools.called_inputs import require_room_for
 from delegraph.tools.given_inputs import GivenInput
-from delegraph.tools.model_call import ModelCall, model_call
+from delegraph.tools.model_call import KeptState, ModelCall, model_call
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
@@ -40,6 +41,7 @@ class TimedModel:
         clock: source of the times.
         stages: measured stages of making it ready; later stages may be added.
         model_bytes: size of the model in bytes.
+        kept: states that each run hands on to the next; None without a state.
     """
 
     setup: Setup
@@ -50,9 +52,13 @@ class TimedModel:
     clock: Clock
     stages: Stages
     model_bytes: int
+    kept: KeptState | None
 
     def run(self) -> float:
-        """Run once; return the seconds of the computation without copying the inputs."""
+        """Run once; return the seconds of the computation without copying the inputs.
+
+        Handing on states is a part of it.
+        """
         self.call.fill(self.values)
         now = self.clock.now
         begin = now()
@@ -63,6 +69,14 @@ class TimedModel:
     def placement(self) -> Placement:
         """Record of the delegate or kernel that computes each node."""
         return self.interpreter.placement
+
+    @property
+    def handed_on(self) -> HandedOn | None:
+        """What the runs so far have handed on; None without a state."""
+        kept = self.kept
+        if kept is None:
+            return None
+        return HandedOn(kept.names, kept.bytes, kept.copied_bytes(), tokens_of(self.inputs))
 
     @property
     def input_bytes(self) -> int:
@@ -113,7 +127,8 @@ def timed_model(
         stages.skip()
         call.allocate(values)
         stages.end("allocate")
-        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages, model.bytes)
+        kept = call.keep_state(values)
+        yield TimedModel(setup, interpreter, call, chosen, values, clock, stages, model.bytes, kept)
 
 
 def _import_runtime(setup: Setup) -> None:

@@ -22,9 +22,11 @@ from delegraph.tools.explanation import (
     Stage,
     explain,
     explain_placement,
+    known_in_first_only,
     operator_counts,
 )
 from delegraph.tools.memory_report import memory_report
+from delegraph.tools.model_call import allocate, require_signature
 from delegraph.tools.model_summary import ModelSummary, summarize_model
 from delegraph.tools.reporting.differences import differences_json
 from delegraph.tools.reporting.graph import Shapes, graph_json
@@ -90,6 +92,7 @@ def report(
     profile: OpProfile | None = None,
     comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
+    signature: str | None = None,
 ) -> Report:
     """Make a report of a model: its graph, its placement and the reasons of rejections.
 
@@ -103,22 +106,28 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
+        signature: the signature that is shown first, and that was measured; None means the first
+            subgraph. The placement of all is on the page.
 
     Raises:
-        ArgumentError: *memory* is asked of the official interpreter, which does not report it.
+        ArgumentError: *memory* is asked of the official interpreter, which does not report it; or
+            the model has no such signature.
         DelegraphError: the model or a delegate cannot be used.
     """
     if memory and setup.runtime != "delegraph":
         raise ArgumentError("memory needs runtime='delegraph': the official one does not tell")
     model = setup.loaded_model()
+    if signature is not None:
+        require_signature(signature, [each.key for each in model.signatures])
     summary = summarize_model(model)
     with setup.interpreter() as interpreter:
-        problem = _allocated(interpreter)
-        explanation = _explanation(interpreter, model)
+        problem = _allocated(interpreter, signature)
+        explanation = _explanation(interpreter, model, setup.runtime)
         shapes = _shapes(interpreter)
         data = {
             **_head(setup, model, summary),
             **_placement_json(explanation),
+            "signature": signature,
             "subgraphs": graph_json(model, explanation.placement, summary, shapes),
         }
         if problem is not None:
@@ -136,13 +145,13 @@ def report(
     return Report(Path(setup.model).name, data)
 
 
-def _allocated(interpreter: AnyInterpreter) -> str | None:
-    """Allocate the tensors; return the error as text if that fails, otherwise None.
+def _allocated(interpreter: AnyInterpreter, signature: str | None) -> str | None:
+    """Allocate a signature or the first subgraph; return the error as text, None if it succeeds.
 
     The report shows a custom operator that nothing can run, so it is no reason to stop.
     """
     try:
-        interpreter.allocate_tensors()
+        allocate(interpreter, signature)
     except TimeLimitError:
         raise
     except (DelegraphError, RuntimeError, ValueError) as error:
@@ -150,10 +159,11 @@ def _allocated(interpreter: AnyInterpreter) -> str | None:
     return None
 
 
-def _explanation(interpreter: AnyInterpreter, model: Model) -> Explanation:
+def _explanation(interpreter: AnyInterpreter, model: Model, runtime: str) -> Explanation:
     if isinstance(interpreter, Interpreter):
         return explain(interpreter)
-    return explain_placement(interpreter.placement, model)
+    first_only = known_in_first_only(runtime)
+    return explain_placement(interpreter.placement, model, first_only=first_only)
 
 
 def _shapes(interpreter: AnyInterpreter) -> Shapes:
@@ -205,6 +215,7 @@ def _placement_json(explanation: Explanation) -> dict[str, Any]:
         "stages": [_stage_json(placement, stage) for stage in explanation.stages],
         "crossings": to_json(placement.crossings),
         "refusals": to_json(explanation.refusals),
+        "signatures": to_json(explanation.signatures),
     }
 
 

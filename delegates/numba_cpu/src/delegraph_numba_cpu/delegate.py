@@ -283,6 +283,10 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
         return run
 
+    def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
+        program = self.program
+        return program is not None and not program.is_guarded and program.may_share(given, made)
+
     def may_fail_halfway(self) -> bool:
         program = self.program
         return program is None or program.is_guarded or program.can_fail

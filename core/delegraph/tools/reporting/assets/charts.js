@@ -126,6 +126,8 @@ function benchmarkParts(benchmark) {
   const pairs = latency ? [["median", seconds(latency.median)], ["mean", seconds(latency.mean)],
     ["95 %", seconds(latency.percentiles.p95)], ["fastest", seconds(latency.min)], ["slowest", seconds(latency.max)],
     ["runs", `${latency.count}`], ["runs a second", benchmark.inferences_per_second.toFixed(1)]] : [];
+  if (benchmark.signature !== null) pairs.unshift(["signature", benchmark.signature]);
+  if (benchmark.tokens_per_second !== null) pairs.push(["tokens a second", benchmark.tokens_per_second.toFixed(1)]);
   pairs.push(["first run", seconds(benchmark.first_inference_seconds)], ["until ready", seconds(benchmark.init_seconds)]);
   if (benchmark.peak_memory !== null) pairs.push(["most memory of the process", size(benchmark.peak_memory)]);
   return [h("div", { class: "facts" }, facts(pairs)),
@@ -215,9 +217,10 @@ function verdictSection() {
     table(`${found.one.name} is`, [
       { title: "beside", value: (t) => t.name, class: "wide" },
       { title: "median", isNumber: true, value: (t) => t.median ?? -1, cell: (t) => seconds(t.median) },
+      found.one.tokens_per_second === null ? null : { title: "tokens a second", isNumber: true, value: (t) => t.tokens_per_second ?? -1, cell: (t) => t.tokens_per_second?.toFixed(1) ?? "-" },
       { title: "ratio [95 %]", isNumber: true, value: (t) => t.verdict?.ratio.value ?? -1, cell: (t) => t.verdict ? spread(t.verdict.ratio) : "-" },
       { title: "verdict", value: (t) => t.words ?? t.error, class: "wide" },
-    ], found.others));
+    ].filter(Boolean), found.others));
 }
 
 const ROW = 34; // pixels

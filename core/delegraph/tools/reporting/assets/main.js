@@ -33,6 +33,18 @@ function partitionSection(view, go) {
   return h("section", { id: "partitions" }, h("h2", {}, "Partitions"), told, table("In execution order", columns, report.stages));
 }
 
+// The placement of each signature, where a model has several.
+function signatureSection(view, go) {
+  if (report.signatures.length < 2) return null;
+  const columns = [
+    { title: "name", value: (s) => s.name, class: "nowrap",
+      cell: (s) => h("button", { type: "button", class: "link", click: () => go(s.subgraph) }, s.name) },
+    { title: "subgraph", value: (s) => s.subgraph, isNumber: true },
+    { title: "placement", value: (s) => s.summary, class: "wide" },
+  ];
+  return h("section", { id: "signatures" }, h("h2", {}, "Signatures"), table("By signature", columns, report.signatures));
+}
+
 function refusalSection() {
   if (!report.refusals.length) return null;
   const several = report.subgraphs.length > 1;
@@ -52,12 +64,12 @@ function main() {
   document.getElementById("head").append(...head());
   const { section, view, go } = graphSection(report);
   view.open_subgraph = go;
-  const sections = [section, partitionSection(view, go), refusalSection(), timeSection(view, go), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
+  const sections = [section, signatureSection(view, go), partitionSection(view, go), refusalSection(), timeSection(view, go), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
   document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
     h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
   document.getElementById("main").replaceChildren(...sections);
   document.getElementById("foot").append(`${report.made_by}, ${report.made_at.replace("T", " ").replace("+00:00", " UTC")}. ${report.setup}`);
-  go(0);
+  go(report.signatures.find((s) => s.name === report.signature)?.subgraph ?? 0);
 }
 
 main();

@@ -25,6 +25,9 @@ from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
+COPY = ("moves", "copy")
+"""Family and kernel of copies; a start with a kept program may do without the module of moves."""
+
 
 class Layout(NamedTuple):
     """Memory layout of a program, and the words of its rows.
@@ -98,6 +101,11 @@ class Program:
         self._starts = starts
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
         self._working: list[tuple[int, int]] = []  # word, offset in working memory
+        self._copies = [
+            (number, row.words["source"].memory, row.words["target"].memory)
+            for number, row in enumerate(rows)
+            if _copies_host_tensor(row)
+        ]
         table = self._table[layout.HEADER_WORDS :].reshape(-1, layout.ROW_WORDS)
         for i, row in enumerate(rows):
             start = int(starts[i])
@@ -119,6 +127,19 @@ class Program:
     def can_fail(self) -> bool:
         """Whether values of tensors can make a run fail, see ``failures.py``."""
         return any("report" in row.words for row in self.rows)
+
+    def may_share(self, given: int, made: int) -> bool:
+        """Return whether the host's tensor *made* may have the memory of its tensor *given*.
+
+        It may if one row copies the whole of the one to the other, no other row uses the one, and
+        no earlier row the other. The copy is left out then.
+        """
+        for number, source, target in self._copies:
+            if (_index(source), _index(target)) == (given, made):
+                users = [n for n, row in enumerate(self.rows) if given in _border(row)]
+                earlier = any(made in _border(row) for row in self.rows[:number])
+                return users == [number] and not earlier
+        return False
 
     def heed(self, word: NDArray[np.int32]) -> None:
         """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
@@ -229,7 +250,33 @@ class Program:
                 for position, offset in places:
                     self._words[position] = memory.address + offset
                 memory.array = array
+        for number, source, target in self._copies:
+            size = 0 if source.address == target.address else source.size
+            self._words[self._starts[number] + self.rows[number].block.slots("bytes")[0]] = size
         self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
+
+
+def _copies_host_tensor(row: Row) -> bool:
+    """Whether a row copies the whole of a tensor of the host to another one."""
+    if (row.block.family, row.block.kernel) != COPY:
+        return False
+    source, target = row.words["source"], row.words["target"]
+    if not (isinstance(source, Address) and isinstance(target, Address)):
+        return False  # of a damaged file
+    size = source.memory.size
+    is_whole = source.offset == target.offset == 0 and size == target.memory.size
+    has_tensors = _index(source.memory) >= 0 and _index(target.memory) >= 0
+    return is_whole and has_tensors and row.words["bytes"] == size
+
+
+def _index(memory: Memory) -> int:
+    """Return the index of a host's tensor; -1 for other memory."""
+    return -1 if memory.tensor is None else memory.tensor.index
+
+
+def _border(row: Row) -> set[int]:
+    """Return the indices of the host's tensors that a row reads or writes."""
+    return {_index(memory) for memory in row.memories}
 
 
 def described(context: DelegateContext, nodes: Sequence[int]) -> str:
