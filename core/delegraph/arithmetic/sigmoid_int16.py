@@ -78,7 +78,10 @@ def _rescaled(scale: float) -> Integers:
 
 
 def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
-    """Interpolate the table at *x* (low bits are the fraction); *saturated* after its end."""
+    """Interpolate the table at *x*; return *saturated* after the table's end.
+
+    The low *fraction_bits* of *x* are the fraction between two entries.
+    """
     table = _sigmoid_table()
     i = x >> fraction_bits
     low, high = table[np.minimum(i, 254)], table[np.minimum(i, 254) + 1]

@@ -104,7 +104,7 @@ def _listed(files: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _data(content: NDArray[Any], place: int) -> int:
-    """Return the first byte of the file whose header is at *place*."""
+    """Return the position in *content* of the first byte of the file with its header at *place*."""
     name: int
     extra: int
     mark, name, extra = _HEADER.unpack(content[place : place + _HEADER.size].tobytes())

@@ -28,12 +28,15 @@ class LastReads:
         self.counts: Mapping[int, int] = Counter(chain.from_iterable(reads))
 
     def share(self, root: int, tensor: int) -> None:
-        """Take note that *tensor* uses the memory of *root* from now on."""
+        """Record that *tensor* uses the memory of *root* from now on."""
         if (end := self._last.get(tensor, -1)) > self._last.get(root, -1):
             self._last[root] = end
 
     def forbid(self, position: int, tensor: int) -> bool:
-        """Return whether later nodes, or other inputs of this node, read the memory of *tensor*."""
+        """Return whether the node at *position* must not overwrite the memory of *tensor*.
+
+        That is so if later nodes, or other inputs of this node, read the memory.
+        """
         root = self._root.get(tensor, tensor)
         if self._last.get(root, -1) > position:
             return True

@@ -152,7 +152,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return tensor offsets for objects that lie one after another, without gaps.
+    """Return the offset of each tensor, for objects of *assignment* one after another without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.
@@ -167,7 +167,7 @@ def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
 
 
 def _dimensions(records: Sequence[TensorUsageRecord]) -> int:
-    """Return how many dimensions all sizes have; 0 for bytes. The records make sense then."""
+    """Return how many dimensions all sizes have; 0 for bytes. *records* are checked on the way."""
     kinds = {len(r.size) if isinstance(r.size, tuple) else 0 for r in records}
     if len(kinds) > 1:
         raise ArgumentError(f"sizes have {sorted(kinds)} dimensions, need to be all alike")
@@ -180,7 +180,7 @@ def _smallest(size: int | Iterable[int]) -> int:
 
 
 def _check_order(records: Sequence[TensorUsageRecord], assignment: ObjectsAssignment[Any]) -> None:
-    """Raise an error if objects overlap, which only unsorted records can cause."""
+    """Raise an error if objects of *assignment* overlap, which only unsorted records can cause."""
     if all(a.first_task <= b.first_task for a, b in pairwise(records)):
         return
     if violations := verify_plan(records, assignment):

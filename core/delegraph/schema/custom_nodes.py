@@ -38,7 +38,9 @@ Plan = Sequence[int | CustomNode]
 
 
 def with_plans(record: tables.Model, plans: Sequence[Plan]) -> tables.Model:
-    """Return a model whose subgraphs execute *plans*; unused operators and tensors are kept.
+    """Return *record* with the plan of each subgraph in *plans* as its list of operators.
+
+    Unused operator codes and tensors are kept.
 
     Args:
         record: the model.

@@ -160,7 +160,7 @@ def float32(id: int, *, default: float) -> Any:
 
 
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
-    """Declare a field that holds a member of an enumeration.
+    """Declare a field that holds a member of *default*'s enumeration, stored as *dtype*.
 
     Numbers that the enumeration does not know are read as plain integers.
     """
@@ -179,12 +179,18 @@ def vector(
     default: tuple[()] | None,
     enum: type[IntEnum] | None = None,
 ) -> Any:
-    """Declare a list of numbers that is read as a tuple; an absent list is read as *default*."""
+    """Declare a list of numbers that is read as a tuple; an absent list is read as *default*.
+
+    Numbers are stored as *dtype*, and read as members of *enum* if it is given.
+    """
     return Field(id, ScalarVector(dtype, enum), default)
 
 
 def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> Any:
-    """Declare a list of numbers that is read as a view of the file."""
+    """Declare a list of *dtype* numbers that is read as a view of the file.
+
+    *align* is the number of bytes of which its start in written files is a multiple.
+    """
     return Field(id, ArrayVector(dtype, max(align, dtype.itemsize)), default)
 
 
@@ -199,7 +205,10 @@ def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
 
 
 def union(id: int, tables: Mapping[int, type[Table]], *, default: None) -> Any:
-    """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag."""
+    """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag.
+
+    *tables* has the type of each tag.
+    """
     return Field(id, Union(tables), default)
 
 
@@ -216,7 +225,7 @@ class TableType(type):
     """Metaclass that turns the declared fields of a table into tuple items."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TableType:
-        """Create the class with ``FIELDS`` and one read-only property for each field."""
+        """Create the class *name* with ``FIELDS`` and one read-only property for each field."""
         fields = tuple(_named_fields(namespace))
         for position, field in enumerate(fields):
             namespace[field.name] = property(itemgetter(position))
@@ -257,7 +266,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
     @classmethod
     def make(cls, row: Iterable[Any]) -> Self:
-        """Return a record from the values of all fields, in declaration order."""
+        """Return a record from *row*: the values of all fields, in declaration order."""
         return tuple.__new__(cls, row)
 
     def replace(self, **changes: Any) -> Self:
@@ -292,7 +301,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Return whether two field values are equal; arrays by dtype, shape and bytes."""
+    """Return whether the field values *a* and *b* are equal; arrays by dtype, shape and bytes."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -343,7 +352,7 @@ class Columns(Sequence[AnyTable]):
     @overload
     def __getitem__(self, index: slice) -> Columns[AnyTable]: ...
     def __getitem__(self, index: int | slice) -> AnyTable | Columns[AnyTable]:
-        """Return a record, made anew each time, or the columns of a part."""
+        """Return record *index*, made anew each time, or the columns of a slice of records."""
         if isinstance(index, slice):
             return Columns(self._table, [column[index] for column in self.columns])
         return self._table.make(column[index] for column in self.columns)

@@ -145,7 +145,7 @@ def _mel_bands(
 
 
 def _mel(hertz: Any) -> Any:
-    """Return a frequency on the mel scale."""
+    """Return the frequency *hertz* on the mel scale."""
     return 1127.0 * np.log1p(hertz / 700.0)
 
 
