@@ -79,7 +79,9 @@ class Sliding:
 
 
 def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return the spatial values of an attribute that has a value for each axis of the input.
+    """Return the spatial part of *values*, of the attribute *name*, with a value for each axis.
+
+    The input has *rank* axes.
 
     Raises:
         Unsupported: the number of values is wrong, a value is below 1, or a value for images or
@@ -153,7 +155,7 @@ def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) ->
 
 
 def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
-    """Return the index of the unpadded image in the result of :func:`surrounded`."""
+    """Return the index of the unpadded image in :func:`surrounded`'s result for *windows*."""
     return (
         slice(None),
         *(slice(window.before, window.before + window.input) for window in windows),

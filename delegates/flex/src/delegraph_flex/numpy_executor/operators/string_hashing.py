@@ -85,7 +85,7 @@ def bucket(node: FlexNode) -> Step:
 
 
 def siphash(data: bytes, k0: int, k1: int) -> int:
-    """Return SipHash-2-4 of *data*, 64 bits."""
+    """Return SipHash-2-4 of *data*, 64 bits; *k0* and *k1* are the halves of the key."""
     v = [
         k0 ^ 0x736F6D6570736575,
         k1 ^ 0x646F72616E646F6D,
