@@ -38,7 +38,7 @@ SIGNED = frozenset((
 
 
 def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:
-    """Check the numbers of a row or of a record.
+    """Check that the numbers of a row or of a record are such as lowering writes.
 
     Args:
         block: the instruction.
@@ -97,9 +97,9 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
 
 
 def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
-    """Check that nothing else that a row accesses lies in its scratch memory.
+    """Check that nothing else that *row* accesses lies in its scratch memory.
 
-    Kernels keep addresses there, which they believe.
+    Kernels keep addresses there, and use them without checks.
 
     Args:
         row: the row.
