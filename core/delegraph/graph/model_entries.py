@@ -121,7 +121,7 @@ def with_entries(model: bytes, entries: Mapping[str, bytes]) -> bytes:
         entries: content of each entry, by name without :data:`PREFIX`.
 
     Raises:
-        MalformedModelError: all that is too large for a zip.
+        MalformedModelError: the model and the entries are too large for a zip.
     """
     import zipfile  # here: its import takes milliseconds, and only this writes
 

@@ -46,18 +46,18 @@ _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share w
 class ArenaPlanner:
     """Plans the tensor memory of one subgraph.
 
-    First :meth:`plan_allocations`, which settles lifetimes and sharing; then
-    :meth:`execute_allocations` for a range of nodes whose shapes are known, which gives tensors
-    their places; :meth:`address` tells them. With dynamic tensors the second step is repeated as
-    more shapes become known.
+    Call :meth:`plan_allocations` first: it decides lifetimes and sharing. Then call
+    :meth:`execute_allocations` for a range of nodes whose shapes are known: it places their
+    tensors, and :meth:`address` returns the places. With dynamic tensors, the second call is
+    repeated as more shapes become known.
 
     Args:
         graph: the subgraph.
-        preserve_all_tensors: let no tensors share memory.
+        preserve_all_tensors: whether every tensor keeps its own memory.
         alignment: bytes that every tensor's address is a multiple of; 1 to 64.
-        tighten: plan as Delegraph's runtime does: nothing is overwritten in place that another
-            node reads afterwards, and a smaller plan is searched for where TFLite's takes clearly
-            more than it must.
+        tighten: whether to plan as Delegraph's runtime does. No node then overwrites an input that
+            another node reads afterwards, and a smaller plan is searched for if TFLite's takes
+            clearly more than needed.
 
     Attributes:
         allocations: block of each tensor that has its own place, by the tensor's index.

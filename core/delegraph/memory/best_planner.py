@@ -59,8 +59,8 @@ def plan_best(
     Args:
         records: sizes in bytes.
         alignment: bytes that offsets are multiples of.
-        effort: tensors to place, in all trials together, before the best plan has to do; the
-            default takes a second or two.
+        effort: number of tensors to place, in all trials together, before the best plan is
+            returned; the default takes a second or two.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -83,15 +83,16 @@ def plan_exactly(
 ) -> BestPlan:
     """Return the smallest possible plan, if the search through all plans ends in time.
 
-    Otherwise ``is_optimal`` is False: the plan is the best one found and ``lower_bound`` what was
-    proved. Dozens of tensors are usually no trouble; how many more depends on how they interlock.
+    Otherwise ``is_optimal`` is False: the plan is the best one found, and ``lower_bound`` is the
+    bound that was proved. Dozens of tensors are usually no trouble; for more it depends on how they
+    interlock.
 
     Args:
         records: sizes in bytes.
         alignment: bytes that offsets are multiples of.
         steps: placements of a tensor to try; ten thousand take about a second.
-        seconds: for the constraint solver, which takes over then if ``delegraph[exact]`` is
-            installed; per group of tensors that have no task in common with others.
+        seconds: time of the constraint solver, which continues the search if ``delegraph[exact]``
+            is installed. It is for each group of tensors that have no task in common with others.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.

@@ -12,12 +12,11 @@ class LastReads:
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
-        root: of each tensor that shares memory the one that had it first; it is looked at anew
-            each time.
+        root: for each tensor that shares memory, the tensor that had it first; read at each call.
 
     Attributes:
-        counts: how often nodes read each tensor, not counting tensors that share its memory; for
-            tensors that are read.
+        counts: number of reads of each tensor that is read, without those of tensors that share its
+            memory.
     """
 
     def __init__(self, reads: Sequence[Sequence[int]], root: Mapping[int, int]) -> None:

@@ -34,16 +34,16 @@ from delegraph.memory.verifier import verify_plan
 
 
 class MemoryStrategy(Enum):
-    """How tensors come to share memory.
+    """Strategies by which tensors share memory.
 
     Attributes:
-        NAIVE: they do not.
+        NAIVE: no tensors share memory.
         EQUALITY: a tensor reuses a free object of exactly its size.
         GREEDY_IN_ORDER: a tensor reuses the free object closest in size, which may grow.
         GREEDY_BY_BREADTH: the same, for the tasks that use most memory first.
         GREEDY_BY_SIZE: the largest tensors first; as offsets, into the smallest gap.
         GREEDY_BEST: the better one of the last two, as objects.
-        MINCOSTFLOW: who reuses whose object is a flow of the lowest cost.
+        MINCOSTFLOW: a flow of the lowest cost decides which tensor reuses which object.
     """
 
     NAIVE = "NAIVE"
@@ -71,8 +71,8 @@ def assign_objects_to_tensors(
 ) -> ObjectsAssignment[Any]:
     """Assign memory objects to tensors; tensors in use at the same task get different objects.
 
-    Sizes in bytes go with every strategy; two or three dimensions (textures) with NAIVE, EQUALITY
-    and GREEDY_IN_ORDER; batch, height, width and channels with NAIVE and EQUALITY.
+    Every strategy accepts sizes in bytes. NAIVE, EQUALITY and GREEDY_IN_ORDER also accept two or
+    three dimensions (textures), NAIVE and EQUALITY batch, height, width and channels.
 
     Args:
         records: in the order of their first tasks.

@@ -1,8 +1,8 @@
 """Which numbers the words of a kept program may be.
 
 Rules of ``bounds`` were written for rows as lowering writes them. A file may hold any number, so
-these checks come first: counts and lengths are not negative and not huge, and what kernels divide
-by or go on by is not 0.
+these checks come first: counts and lengths are not negative and not huge, and divisors and steps of
+kernels are not 0.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> N
     Args:
         block: the instruction.
         words: its words.
-        tiles: into how many parts the row is split.
+        tiles: number of parts into which the row is split.
 
     Raises:
-        Overrun: one is none that lowering writes.
+        Overrun: a number is out of range.
     """
     if not 0 < tiles <= MOST_TILES or words.get("tiles", tiles) != tiles:
         raise Overrun(f"{block.kernel!r}: {tiles} tiles")
@@ -106,7 +106,7 @@ def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
         offsets: place of each block of working memory, by its ``id``.
 
     Raises:
-        Overrun: something does.
+        Overrun: another word of the row points into it.
     """
     words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]
