@@ -136,6 +136,9 @@ class DepthwiseTaps:
         """Return a view of what *phase*'s taps read for output rows *start* to *stop*.
 
         *padded* is the array that :meth:`_surround` fills.
+
+        Returns:
+            ``[KH, taps, rows, *shape]``; overlapping views of the image.
         """
         down = self._windows[0]
         row, part, place, value = padded.strides

@@ -152,9 +152,6 @@ def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray
     *x* has int32 values. Some official kernels use exponents beyond [0, 31]. C does not define the
     result, but x86's shift instructions do: they use the low bits of the exponent.
 
-    Some official kernels use such exponents. C does not define the result, but x86's shift
-    instructions do: they use the low bits of the exponent.
-
     >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
     [1, -1]
     """

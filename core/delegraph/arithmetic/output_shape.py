@@ -82,11 +82,7 @@ def size_outputs(
     """Set the shapes of *outputs* now or at each invoke; return the evaluation.
 
     *plans* returns the shapes of all outputs and the function that fills them. The other arguments
-    are those of :func:`size_output`.
-
-    An output that was dynamic before stays dynamic.
-
-    See :func:`size_output`. An output that was dynamic before stays dynamic.
+    are those of :func:`size_output`. An output that was dynamic before stays dynamic.
     """
     _check_packed(outputs, packed)
     if are_known(shape_inputs):

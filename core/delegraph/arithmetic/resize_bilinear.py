@@ -159,9 +159,8 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
     """Return the function that sums four float32 products for each element of *y*.
 
-    The order of rounding is the official one.
-
-    It is used for uint8, and for the reference kernel on float32.
+    The order of rounding is the official one. The function is used for uint8, and for the reference
+    kernel on float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.

@@ -2,9 +2,6 @@
 
 Temporaries of a node live only while it runs, so all nodes share one buffer. It is as large as the
 largest needs of one node. A node that runs while others do has its own.
-
-Temporaries of a node live only while it runs, so all nodes share one buffer as large as the
-hungriest of them needs. A node that runs while others do has its own.
 """
 
 from __future__ import annotations

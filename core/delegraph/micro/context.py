@@ -224,6 +224,10 @@ class MicroContext(ModelContext):
         """Return scratch buffer *number*, ``[bytes], uint8``, during invoke.
 
         The content is undefined.
+
+        Raises:
+            StateError: the interpreter is in another state.
+            ArgumentError: the buffer does not exist.
         """
         self._run.stage.require("get_scratch_buffer", MicroState.INVOKE)
         if not 0 <= number < len(self._run.scratch):

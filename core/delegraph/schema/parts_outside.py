@@ -29,9 +29,7 @@ ALIGNMENT = 16
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
     """Return *model* with the constants and custom options that stand after the flatbuffer.
 
-    *content* is the whole file.
-
-    They are views, as if the file held them as vectors.
+    These parts are views of *content*, the whole file, as if the flatbuffer held them as vectors.
 
     Raises:
         MalformedModelError: one of them is not inside the file.

@@ -23,7 +23,7 @@ class FloatLstmCell:
     """An LSTM cell in float32, bound to its weights.
 
     Each gate is ``sigmoid(W_x x + W_h h + w_c * c + b)``. The cell gate has the layer's activation
-    and no peephole (``w_c * c``); the output gate uses the new cell state. The states are then::
+    and no peephole (``w_c * c``); the output gate uses the new cell state. The new states are::
 
         c = forget * c + input * cell        (input = 1 - forget, if coupled)
         h = W_p (output * activation(c)) + b_p
