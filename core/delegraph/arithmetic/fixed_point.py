@@ -211,7 +211,10 @@ def multiply_by_quantized_multiplier_int64(
 def wide_multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int64]:
-    """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`."""
+    """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`.
+
+    The arguments are the same.
+    """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced

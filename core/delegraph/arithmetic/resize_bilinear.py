@@ -27,7 +27,10 @@ BLOCK = 1 << 12
 
 
 class Taps(NamedTuple):
-    """Two input positions for each output position, and the weight (share) of the second."""
+    """Two input positions for each output position, and the weight (share) of the second.
+
+    *low* and *high* are the positions, and *share* is a number from 0 to 1, or in units of 2**-10.
+    """
 
     low: NDArray[Any]
     high: NDArray[Any]
@@ -210,7 +213,7 @@ def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Num
 def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
     """Return the function that mixes integers of *x* by shares of 2**-10 into *y*.
 
-    Halves are rounded away from zero.
+    *rows* and *columns* are the positions to mix. Halves are rounded away from zero.
     """
     n, h, _, c = x.shape
     wide = np.int32 if x.dtype.itemsize == 1 else np.int64

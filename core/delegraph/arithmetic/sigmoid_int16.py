@@ -26,6 +26,8 @@ _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's 
 def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
 
+    *numerics* says whether to round like the builtin or the reference kernel.
+
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.
 
@@ -43,6 +45,8 @@ def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 
 def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
+
+    *numerics* says whether to round like the builtin or the reference kernel.
 
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.

@@ -226,7 +226,7 @@ class HeadMemory:
         return self._head.used_bytes
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Allocate the resizable buffer; several calls are allowed.
+        """Allocate *size* bytes as the resizable buffer; several calls are allowed.
 
         See :class:`NonPersistentBufferAllocator`.
         """
@@ -235,35 +235,35 @@ class HeadMemory:
         return address
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """Change the size of the resizable buffer.
+        """Change the size of the resizable buffer, which starts at *address*, to *size*.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self._head.resize(address, size, alignment, self._tail)
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Set the buffer's size to 0.
+        """Set the size of the buffer at *address* to 0.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self.resize_buffer(address, 0, 1)
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
-        """Set the size of the resizable buffer.
+        """Set the size of the resizable buffer to *size* bytes.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self.resize_buffer(align(self._head.start, alignment), size, alignment)
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """Allocate temporary memory.
+        """Return the address of *size* bytes of temporary memory.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         return self._head.allocate_temp(size, alignment, self._tail)
 
     def deallocate_temp(self, address: int) -> None:
-        """Record that temporary memory is unused.
+        """Record that the temporary memory at *address* is unused.
 
         See :class:`NonPersistentBufferAllocator`.
         """
@@ -331,7 +331,7 @@ class SingleArenaBufferAllocator(HeadMemory):
         return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Allocate memory at the tail.
+        """Return the address of *size* bytes at the tail, which are never freed.
 
         See :class:`PersistentBufferAllocator`.
         """

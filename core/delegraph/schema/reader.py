@@ -222,7 +222,7 @@ class _Reader:
     ) -> list[NDArray[Any]]:
         """Return an array of *dtype* for each vector; tables that share a vector share the array.
 
-        *starts* are the vectors' first bytes.
+        *starts* are the vectors' first bytes, and *lengths* their numbers of items.
         """
         view, views = partial(np.frombuffer, self._bytes, dtype), {}
         for place in zip(lengths, starts, strict=True):
@@ -343,7 +343,8 @@ def _items(
 ) -> tuple[Positions, list[int]]:
     """Return the positions of all items of all vectors, and the end of each vector in that list.
 
-    *starts* are the positions of first items; an item has *width* bytes.
+    *starts* are the positions of first items, and *lengths* the numbers of items; an item has
+    *width* bytes.
 
     >>> positions, ends = _items(np.array([100, 200]), np.array([2, 1]), 4)
     >>> positions.tolist(), ends

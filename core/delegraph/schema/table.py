@@ -125,42 +125,42 @@ class Field(NamedTuple):
 
 
 def boolean(id: int, *, default: bool) -> Any:
-    """Declare a table field that holds a bool."""
+    """Declare table field *id*, a bool, which is *default* if the file lacks it."""
     return Field(id, Scalar(BOOL), default)
 
 
 def int8(id: int, *, default: int) -> Any:
-    """Declare a table field that holds an 8-bit signed integer."""
+    """Declare table field *id*, an 8-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT8), default)
 
 
 def int32(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 32-bit signed integer."""
+    """Declare table field *id*, a 32-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT32), default)
 
 
 def uint32(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 32-bit unsigned integer."""
+    """Declare table field *id*, a 32-bit unsigned integer; *default* if the file lacks it."""
     return Field(id, Scalar(UINT32), default)
 
 
 def int64(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 64-bit signed integer."""
+    """Declare table field *id*, a 64-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT64), default)
 
 
 def uint64(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 64-bit unsigned integer."""
+    """Declare table field *id*, a 64-bit unsigned integer; *default* if the file lacks it."""
     return Field(id, Scalar(UINT64), default)
 
 
 def float32(id: int, *, default: float) -> Any:
-    """Declare a table field that holds a 32-bit float."""
+    """Declare table field *id*, a 32-bit float, which is *default* if the file lacks it."""
     return Field(id, Scalar(FLOAT32), default)
 
 
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
-    """Declare a field that holds a member of *default*'s enumeration, stored as *dtype*.
+    """Declare table field *id*, a member of *default*'s enumeration, stored as *dtype*.
 
     Numbers that the enumeration does not know are read as plain integers.
     """
@@ -168,7 +168,7 @@ def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
 
 
 def string(id: int, *, default: None = None) -> Any:
-    """Declare a table field that holds a text."""
+    """Declare table field *id*, a text, which is *default* if the file lacks it."""
     return Field(id, String(), default)
 
 
@@ -179,28 +179,30 @@ def vector(
     default: tuple[()] | None,
     enum: type[IntEnum] | None = None,
 ) -> Any:
-    """Declare a list of numbers that is read as a tuple; an absent list is read as *default*.
+    """Declare table field *id*, a list of numbers that is read as a tuple.
 
-    Numbers are stored as *dtype*, and read as members of *enum* if it is given.
+    An absent list is read as *default*. Numbers are stored as *dtype*, and read as members of
+    *enum* if it is given.
     """
     return Field(id, ScalarVector(dtype, enum), default)
 
 
 def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> Any:
-    """Declare a list of *dtype* numbers that is read as a view of the file.
+    """Declare table field *id*, a list of *dtype* numbers, read as a view of the file.
 
-    *align* is the number of bytes of which its start in written files is a multiple.
+    *align* is the number of bytes of which its start in written files is a multiple. An absent list
+    is read as *default*.
     """
     return Field(id, ArrayVector(dtype, max(align, dtype.itemsize)), default)
 
 
 def child(id: int, table: type[Table], *, default: None) -> Any:
-    """Declare a table field that refers to another table."""
+    """Declare table field *id*, which refers to a *table*; *default* if the file lacks it."""
     return Field(id, Child(table), default)
 
 
 def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
-    """Declare a table field that refers to a list of tables."""
+    """Declare table field *id*, a list of *table*; *default* if the file lacks it."""
     return Field(id, ChildVector(table), default)
 
 

@@ -118,7 +118,7 @@ def _taps(
 
 
 def _counts(windows: list[Window]) -> NDArray[np.int32]:
-    """Return the number of inputs in each box: ``[D, H, W, 1], int32``."""
+    """Return the number of inputs in each box of *windows*: ``[D, H, W, 1], int32``."""
     lengths = []
     for w in windows:
         length = np.zeros(w.output, np.int32)

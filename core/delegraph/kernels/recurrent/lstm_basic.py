@@ -125,7 +125,9 @@ def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
 
 
 def _quantized_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the function for uint8: activations with zero point 128, gates Q3.12, state Q4.11.
+    """Return the function for uint8; *inputs* and *outputs* are the node's tensors in order.
+
+    Activations have zero point 128, gates are Q3.12, and the state is Q4.11.
 
     Source:
         optimized_ops::LstmCell<4>, tflite/kernels/internal/optimized/legacy_optimized_ops.h.

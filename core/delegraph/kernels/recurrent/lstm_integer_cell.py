@@ -111,7 +111,7 @@ class IntegerLstmCell:
         output_state[...] = self._output.quantize(hidden)
 
     def _update_cell(self, gates: Ints, cell_state: Ints) -> Ints:
-        """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``.
+        """Update *cell_state*, ``[B, n_cell], int16``, from *gates*, ``[B, gates, n_cell]``.
 
         Returns:
             Share of the new values that is added, ``[B, n_cell], int16``: the input gate, if any.
