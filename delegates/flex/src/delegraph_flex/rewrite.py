@@ -110,7 +110,10 @@ class Rewrite:
     def emit(
         self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
     ) -> None:
-        """Add a call of the Flex operator *op*, with indices of tensors and attributes."""
+        """Add a call of the Flex operator *op*, with attributes *attrs*.
+
+        *inputs* and *outputs* are indices of tensors.
+        """
         self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
 
     def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:

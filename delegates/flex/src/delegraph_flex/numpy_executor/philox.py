@@ -215,7 +215,9 @@ def _logf() -> Callable[[float], float]:
 
 
 def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return *count* standard normal floats of *dtype* within [-2, 2], by repeated drawing.
+    """Return *count* standard normal floats of *dtype* within [-2, 2], drawn from *random*.
+
+    Numbers outside of the range are drawn again.
 
     Every four floats, or two doubles, use a separate part of the stream.
     """

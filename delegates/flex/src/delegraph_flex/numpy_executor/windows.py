@@ -95,7 +95,9 @@ def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tupl
 def window(
     padding: str, size: int, kernel: int, stride: int, dilation: int, edges: tuple[int, int]
 ) -> Window:
-    """Return the geometry of windows along one axis.
+    """Return the geometry of windows along one axis of *size*.
+
+    *padding* is SAME, VALID or EXPLICIT, which has *edges* zeros before and after.
 
     >>> window("SAME", 4, 3, 2, 1, (0, 0))
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)

@@ -53,7 +53,10 @@ def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[
 
 
 def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
-    """Yield the code points of *value*, each with its byte position; -1 for invalid bytes."""
+    """Yield the code points of *value* in *encoding*, each with its byte position.
+
+    The code point is -1 for invalid bytes.
+    """
     start = 0
     while start < len(value):
         try:

@@ -303,7 +303,11 @@ def _multiplier(weights: Tensor, x: Tensor, scale: float) -> float:
 
 
 def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> NDArray[np.int64]:
-    """Return the record of a gate."""
+    """Return the record of a gate: multipliers of its inputs, of the state and of the peephole.
+
+    *into*, *again* and *peephole* are these multipliers as real numbers. *norm* has the weights of
+    the layer normalization, if any.
+    """
     scale = np.float32(0 if norm is None else norm.scale)
     words = [
         part for real in (into, again, peephole, float(scale)) for part in bounded_multiplier(real)
