@@ -52,7 +52,10 @@ def float_activation_range(activation: int) -> tuple[float, float]:
 def finite_activation_range(
     activation: int, dtype: np.dtype[Any] = _FLOAT32
 ) -> tuple[float, float]:
-    """Return :func:`float_activation_range`, with infinite bounds replaced by a type's limits."""
+    """Return the clamping range of *activation*, with infinite bounds replaced.
+
+    The bounds of :func:`float_activation_range` that are infinite become the limits of *dtype*.
+    """
     low, high = float_activation_range(activation)
     largest = float(np.finfo(dtype).max)
     return max(low, -largest), min(high, largest)
@@ -79,7 +82,7 @@ def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, in
 
 
 def apply_activation(activation: int, x: NDArray[Any]) -> None:
-    """Apply a fused activation to float values, in place.
+    """Apply a fused activation to *x*, an array of floats, in place.
 
     Source:
         ApplyActivationToVector, tflite/kernels/internal/tensor_utils.h.
@@ -105,7 +108,7 @@ def clamp(x: NDArray[Any], low: float, high: float) -> None:
 
 
 def _quantize(value: float, output: Tensor) -> int:
-    """Return the stored integer nearest to *value*, computed in float32 like the C code."""
+    """Return *output*'s stored integer nearest to *value*, computed in float32 like the C code."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.float32(value) / np.float32(output.scale)
     if not abs(ratio) < 2**31:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 def affine_quantization(tensor: Tensor, role: str) -> Quantization:
     """Return the quantization of *tensor*, which must have at least one scale.
 
+    *role* names the tensor in the error.
+
     Raises:
         OperatorError: the tensor has no scale.
     """
@@ -35,7 +37,7 @@ def affine_quantization(tensor: Tensor, role: str) -> Quantization:
 
 
 def check_symmetric(weight: Tensor) -> None:
-    """Check that every zero point of the weights is 0.
+    """Check that every zero point of *weight* is 0.
 
     Raises:
         OperatorError: a zero point is not 0.

@@ -21,7 +21,7 @@ _THREEFRY_PARITY = 0x1BD11BDA
 
 
 def halves(value: int) -> tuple[int, int]:
-    """Return the low and high 32 bits of a 64-bit number, which may be given as negative.
+    """Return the low and high 32 bits of *value*, a 64-bit number that may be given as negative.
 
     >>> halves(-1 << 32)
     (0, 4294967295)

@@ -43,13 +43,19 @@ def largest(values: Sequence[float], count: int) -> list[int]:
 
 
 def push(heap: list[T], item: T, below: Order[T]) -> None:
-    """Add *item* to the heap; elements move as in ``std::push_heap``."""
+    """Add *item* to *heap*; elements move as in ``std::push_heap``.
+
+    *below* tells whether one element is to lie below another.
+    """
     heap.append(item)
     _rise(heap, len(heap) - 1, 0, item, below)
 
 
 def pop(heap: list[T], below: Order[T]) -> T:
-    """Remove and return the top of a non-empty heap; elements move as in ``std::pop_heap``."""
+    """Remove and return the top of a non-empty *heap*; elements move as in ``std::pop_heap``.
+
+    *below* tells whether one element is to lie below another.
+    """
     top, last = heap[0], heap.pop()
     if heap:
         sink(heap, 0, len(heap), last, below)
@@ -57,7 +63,11 @@ def pop(heap: list[T], below: Order[T]) -> T:
 
 
 def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
-    """Put *item* into the heap below *hole*: move down to higher children, then up again."""
+    """Put *item* into the heap below *hole*: move down to higher children, then up again.
+
+    *hole* is an index without an element; the heap has *size* elements with it. *below* tells
+    whether one element is to lie below another.
+    """
     top, child = hole, 2 * hole + 2
     while child < size:
         if below(heap[child], heap[child - 1]):

@@ -117,7 +117,7 @@ class DepthwiseTaps:
             yield slice(start, stop), sums.reshape(stop - start, -1)
 
     def _surround(self, image: NDArray[Any], pad_value: float) -> NDArray[Any]:
-        """Copy *image* with its border, split into column phases: ``[H, phases, places, O]``."""
+        """Copy *image*, with *pad_value* around it, into phases: ``[H, phases, places, O]``."""
         down, across = self._windows
         padded: NDArray[Any] = self._padded.data
         if down.padded > down.input or math.prod(padded.shape[1:3]) > across.input:
@@ -133,7 +133,9 @@ class DepthwiseTaps:
         return padded
 
     def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
-        """Return a view of the elements that *phase*'s taps read for output rows *start* to *stop*.
+        """Return a view of what *phase*'s taps read for output rows *start* to *stop*.
+
+        *padded* is the array that :meth:`_surround` fills.
 
         Returns:
             ``[KH, taps, rows, *shape]``; overlapping views of the image.
@@ -156,7 +158,10 @@ class DepthwiseTaps:
 
 
 def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
-    """Return the taps of a window row, grouped by the phase of columns that the taps read."""
+    """Return the taps of a row of the windows *across* the width, grouped by phase.
+
+    A phase is one of *phases* sets of columns that the taps read.
+    """
     period = phases // math.gcd(across.dilation, phases)  # taps until a phase repeats
     found = []
     for first in range(min(period, across.kernel)):
@@ -167,7 +172,10 @@ def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
 
 
 def _columns_per_loop(across: Window, outputs: int) -> int:
-    """Return the least number of columns that divides the output's and makes a long inner loop."""
+    """Return the least number of output columns that makes a long inner loop.
+
+    It divides the number of windows *across* the width. Each column has *outputs* channels.
+    """
     for count in range(1, across.output):
         if across.output % count == 0 and count * outputs >= _LONG_LOOP:
             return count

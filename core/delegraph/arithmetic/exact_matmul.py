@@ -101,7 +101,7 @@ def integer_weights(
 
 
 def centre(integers: NDArray[Any], zero_point: int, out: NDArray[Any]) -> None:
-    """Store *integers* minus their zero point as floats in *out*, which has the same shape."""
+    """Store *integers* minus *zero_point* as floats in *out*, which has the same shape."""
     np.copyto(out, integers, casting="same_kind")
     if zero_point:
         out -= zero_point
@@ -117,7 +117,10 @@ def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def largest_input(x: Tensor, *, is_centred: bool = False) -> int:
-    """Return the largest magnitude of *x*'s stored integers, or of their distance to zero point."""
+    """Return the largest magnitude of any integer that *x* can store.
+
+    If *is_centred*, it is the largest distance of such an integer to the zero point.
+    """
     info = np.iinfo(x.dtype)
     offset = x.zero_point if is_centred else 0
     return max(abs(int(info.min) - offset), abs(int(info.max) - offset))

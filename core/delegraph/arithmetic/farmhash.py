@@ -88,7 +88,10 @@ def _longer(keys: Keys) -> U64:
 
 
 def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
-    """Return the fingerprints after the last 64 bytes, which may overlap earlier bytes."""
+    """Return the fingerprints of *keys* after the last 64 bytes, which may overlap earlier bytes.
+
+    The other arguments are the state of the hash after the bytes before: words for each key.
+    """
     length = keys.shape[1]
     mul = _K1 + ((z & _u64(0xFF)) << _u64(1))
     at = length - 64
@@ -106,7 +109,7 @@ def _last(keys: Keys, x: U64, y: U64, z: U64, v: Pair, w: Pair) -> U64:
 
 
 def _weak(keys: Keys, at: int, a: U64, b: U64) -> Pair:
-    """Return two words that mix 32 bytes of each key with *a* and *b*."""
+    """Return two words that mix 32 bytes of each key, from byte *at* on, with *a* and *b*."""
     w, x, y, z = (_word(keys, at + 8 * k) for k in range(4))
     a = a + w
     b = _rotate(b + a + z, 21)
@@ -131,12 +134,12 @@ def _rotate(x: U64, right: int) -> U64:
 
 
 def _word(keys: Keys, at: int) -> U64:
-    """Return 8 bytes of each key as a little-endian number: ``[N]``."""
+    """Return 8 bytes of each key, from byte *at* on, as a little-endian number: ``[N]``."""
     return np.ascontiguousarray(keys[:, at : at + 8]).view("<u8")[:, 0].astype(np.uint64)
 
 
 def _half(keys: Keys, at: int) -> U64:
-    """Return 4 bytes of each key as a little-endian number: ``[N], uint64``."""
+    """Return 4 bytes of each key, from byte *at* on, as a little-endian number: ``[N], uint64``."""
     return np.ascontiguousarray(keys[:, at : at + 4]).view("<u4")[:, 0].astype(np.uint64)
 
 

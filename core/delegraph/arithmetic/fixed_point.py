@@ -103,7 +103,7 @@ def _require_shifts(largest: int, real: float) -> None:
 
 
 def round_half_away(value: float) -> int:
-    """Return the nearest integer, halves away from zero (C's ``round``).
+    """Return the integer nearest to *value*, halves away from zero (C's ``round``).
 
     >>> round_half_away(-2.5), round_half_away(2.5), round_half_away(2.49)
     (-3, 3, 2)
@@ -147,10 +147,10 @@ def rounding_divide_by_pot(x: IntArray, exponent: IntArray | int) -> IntArray:
 
 
 def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray[np.int64]:
-    """Divide int32 values as :func:`rounding_divide_by_pot`, for any exponent, also beyond [0, 31].
+    """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot`, for any exponent.
 
-    Some official kernels use such exponents. C does not define the result, but x86's shift
-    instructions do: they use the low bits of the exponent.
+    *x* has int32 values. Some official kernels use exponents beyond [0, 31]. C does not define the
+    result, but x86's shift instructions do: they use the low bits of the exponent.
 
     >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
     [1, -1]
@@ -211,7 +211,10 @@ def multiply_by_quantized_multiplier_int64(
 def wide_multiply_by_quantized_multiplier(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> NDArray[np.int64]:
-    """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`."""
+    """Return all 64 bits of the result of :func:`multiply_by_quantized_multiplier_int64`.
+
+    The arguments are the same.
+    """
     reduced = reduce_multiplier(multiplier)
     total = 15 - np.asarray(shift, np.int64)
     product = x.astype(np.int64) * reduced
@@ -221,7 +224,7 @@ def wide_multiply_by_quantized_multiplier(
 
 
 def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
-    """Round Q31 mantissas to the Q15 mantissas that scale int64 accumulators."""
+    """Round *multiplier*, Q31 mantissas, to the Q15 mantissas that scale int64 accumulators."""
     mantissa = np.asarray(multiplier, np.int64)
     return np.where(mantissa < 0x7FFF0000, (mantissa + (1 << 15)) >> 16, 0x7FFF)
 
@@ -229,7 +232,10 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return *x* shifted left and multiplied, and the right shift that remains to be done."""
+    """Return *x*, shifted left and multiplied by the mantissa, and the right shift still to do.
+
+    *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`.
+    """
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = (x.astype(np.int64) << left).astype(np.int32)  # wraps like the C code

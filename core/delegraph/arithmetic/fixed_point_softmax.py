@@ -26,7 +26,9 @@ _LOG_BITS = 4  # integer bits of logarithms in the output
 
 
 def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that computes 8-bit SOFTMAX; the output's quantization is not used.
+    """Return the function that computes 8-bit SOFTMAX of ``beta * x`` and stores it in *y*.
+
+    The quantization of *y* is not used.
 
     Source:
         Softmax, tflite/kernels/internal/reference/softmax.h.
@@ -45,7 +47,7 @@ def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def log_softmax(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit LOG_SOFTMAX.
+    """Return the function that computes 8-bit LOG_SOFTMAX of *x* and stores it in *y*.
 
     Source:
         LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.
@@ -70,6 +72,8 @@ def log_softmax(x: Tensor, y: Tensor) -> Eval:
 def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
     """Return the mantissa and left shift that convert differences of stored integers to Q5.26.
 
+    *scale* is the input's scale, and *beta* the node's factor.
+
     Raises:
         OperatorError: the multiplier is not above 1; the official kernel would end the process.
 
@@ -83,12 +87,17 @@ def _input_scaling(scale: float, beta: float) -> tuple[int, int]:
 
 
 def _radius(shift: int) -> int:
-    """Return the largest difference that fits into Q5.26. Source: CalculateInputRadius, ibid."""
+    """Return the largest difference of stored integers that fits into Q5.26 after *shift*.
+
+    Source: CalculateInputRadius, ibid.
+    """
     return math.floor(((1 << _INPUT_BITS) - 1) * 2.0 ** (31 - _INPUT_BITS - shift))
 
 
 def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return tables by distance to a row's maximum: scaled negative distance, and exponential.
+    """Return two tables by distance to a row's maximum: scaled negative distance, and exponential.
+
+    *multiplier* and *shift* are those of :func:`_input_scaling`.
 
     Returns:
         Q5.26 and Q0.31, ``[256], int32`` each; exponentials of distances that do not fit Q5.26 are
@@ -102,12 +111,12 @@ def _tables(multiplier: int, shift: int) -> tuple[NDArray[np.int32], NDArray[np.
 
 
 def _distances(x: Tensor) -> NDArray[np.int16]:
-    """Return the distance of each value to the largest value of its row: 0 to 255."""
+    """Return the distance of each value of *x* to the largest value of its row: 0 to 255."""
     values = x.data.astype(np.int16)
     return np.asarray(values.max(-1, keepdims=True, initial=-128) - values)
 
 
 def _sums(exps: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the sums of Q0.31 rows in Q12.19: ``[..., 1], int32``."""
+    """Return the sum of each row of *exps*, which is Q0.31, in Q12.19: ``[..., 1], int32``."""
     rounded = rounding_divide_by_pot(exps, _SUM_BITS)
     return np.asarray(rounded.sum(-1, np.int32, keepdims=True))

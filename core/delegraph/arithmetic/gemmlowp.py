@@ -207,13 +207,19 @@ def one_over_one_plus_x(x: Raw) -> Raw:
 
 @lru_cache(maxsize=16)
 def tanh_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return a table of :func:`tanh` for all int16: ``[65536], int16``, by ``x.view(uint16)``."""
+    """Return a table of :func:`tanh` for all int16: ``[65536], int16``, by ``x.view(uint16)``.
+
+    Inputs have *integer_bits* integer bits.
+    """
     return _frozen(tanh(_every_int16(), integer_bits))
 
 
 @lru_cache(maxsize=16)
 def logistic_table(integer_bits: int) -> NDArray[np.int16]:
-    """Return a table of :func:`logistic` for all int16, indexed as for :func:`tanh_table`."""
+    """Return a table of :func:`logistic` for all int16, indexed as for :func:`tanh_table`.
+
+    Inputs have *integer_bits* integer bits.
+    """
     return _frozen(logistic(_every_int16(), integer_bits))
 
 
@@ -251,7 +257,7 @@ def _wide(dtype: np.dtype[np.signedinteger[Any]]) -> tuple[type[np.signedinteger
 
 
 def _constant(q31: int, dtype: np.dtype[np.signedinteger[Any]]) -> Any:
-    """Return a fixed-point constant in *dtype*, rounded from its int32 form."""
+    """Return the fixed-point constant *q31*, given in its int32 form, rounded to *dtype*."""
     if dtype.itemsize == 2:
         q31 = int(rounding_divide_by_pot(np.array(q31, np.int32), 16))
     return dtype.type(q31)

@@ -33,14 +33,14 @@ class Int16Softmax:
     reciprocals: Integers
 
     def __call__(self, q: Integers) -> Integers:
-        """Return the SOFTMAX of each row."""
+        """Return the SOFTMAX of each row of *q*, ``[..., C]``, in Q0.15."""
         difference = q - q.max(-1, keepdims=True, initial=-32768)
         scaled = multiply_by_quantized_multiplier(difference, self.multiplier, self.shift)
         positions = (scaled.astype(np.int64) + 32767).clip(-32768, 32767)
         return self._normalized(interpolate(positions, self.exponentials))
 
     def _normalized(self, exps: Integers) -> Integers:
-        """Return Q0.15 numbers divided by the sum of their row, in Q0.15."""
+        """Return *exps*, Q0.15 numbers, divided by the sum of their row, in Q0.15."""
         total = exps.sum(-1, keepdims=True)
         leading_zeros = 32 - _bit_length(total)
         shifted = ((total << (leading_zeros - 1)) + (1 << 13)) >> 14
@@ -60,5 +60,5 @@ def int16_softmax(scale: float, beta: float) -> Int16Softmax:
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return the bit lengths of integers from 1 to 2**52, taken from their float64 exponents."""
+    """Return the bit lengths of *x*, 1 to 2**52, taken from their float64 exponents."""
     return (x.astype(np.float64).view(np.int64) >> _DOUBLE_MANTISSA) - _DOUBLE_BIAS

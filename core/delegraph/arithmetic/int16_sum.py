@@ -82,7 +82,9 @@ class _Workspace:
         tables: tuple[NDArray[np.int32], NDArray[np.int32]],
         total: ScaledSum,
     ) -> None:
-        """Set *y* to the sum of *a* and *b*.
+        """Set *y* to the sum (or difference) of *a* and *b* that *total* describes.
+
+        *tables* have the values of *a* and of *b* in the common scale, for every int16.
 
         Source:
             MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.cc, for the scaling to the

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def check_filler(x: Tensor, filler: Tensor, y: Tensor) -> None:
-    """Check that padding value and output have the input's type.
+    """Check that *y*, the output, and *filler*, the padding value, have the type of *x*.
 
-    If there are several padding values, the first one is used.
+    *filler* must have an element; if it has several, the first one is used.
 
     Raises:
         OperatorError: a type differs.

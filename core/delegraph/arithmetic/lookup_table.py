@@ -126,7 +126,10 @@ _ROWS = 32
 def pair_table(
     operands: np.dtype[Any], result: np.dtype[Any], function: BinaryFunction
 ) -> NDArray[Any]:
-    """Return the results for all pairs of 8-bit operands, in the order of :func:`pair_index`."""
+    """Return the results of *function* for all pairs of 8-bit *operands*, as *result* dtype.
+
+    The order is that of :func:`pair_index`: ``[65536]``.
+    """
     values = every_value(operands)
     table = np.empty((256, 256), result)
     for start in range(0, 256, _ROWS):
@@ -138,7 +141,10 @@ def pair_table(
 def pair_index(
     context: OpContext, a: Tensor, b: Tensor, y: Tensor
 ) -> tuple[Scratch, Callable[[], None]]:
-    """Return working memory in the shape of *y*, and a function that writes table indices to it."""
+    """Return working memory in the shape of *y*, and a function that writes table indices to it.
+
+    An index stands for a pair of elements of *a* and *b*, broadcast, in :func:`pair_table`.
+    """
     index = context.scratch(y.shape, np.uint16)
     shift, merge, high = np.left_shift, np.bitwise_or, np.uint16(8)
 
@@ -151,7 +157,7 @@ def pair_index(
 
 
 def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any]:
-    """Return the table of a real function between two quantized 8-bit tensors: ``[256]``.
+    """Return the table of a real *function* from *x* to *y*, quantized 8-bit tensors: ``[256]``.
 
     Source:
         LUTPopulateInt8, tflite/kernels/internal/common.h.
@@ -175,7 +181,7 @@ def in_double(function: RealFunction) -> RealFunction:
 
 
 def transform_table_int16(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[np.int16]:
-    """Return the table of a real function between two quantized int16 tensors: ``[65536]``.
+    """Return the table of a real *function* from *x* to *y*, quantized int16 tensors: ``[65536]``.
 
     It holds the values that the official kernel interpolates between 513 points.
 
@@ -194,7 +200,10 @@ def interpolation_points(
     output_zero_point: int,
     function: RealFunction,
 ) -> Integers:
-    """Return the 513 points between which the official kernel interpolates: ``[513], int64``.
+    """Return the 513 points of *function* between which the official kernel interpolates.
+
+    The result is ``[513], int64``, in the output's stored integers; the arguments are the
+    quantization of the int16 input and output.
 
     Each point is shifted by half of the error of linear interpolation in the middle of its step.
     All arithmetic is done in the float type of the scales.

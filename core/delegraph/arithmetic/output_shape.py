@@ -81,7 +81,8 @@ def size_outputs(
 ) -> Eval:
     """Set the shapes of *outputs* now or at each invoke; return the evaluation.
 
-    See :func:`size_output`. An output that was dynamic before stays dynamic.
+    *plans* returns the shapes of all outputs and the function that fills them. The other arguments
+    are those of :func:`size_output`. An output that was dynamic before stays dynamic.
     """
     _check_packed(outputs, packed)
     if are_known(shape_inputs):
@@ -109,7 +110,7 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 
 
 def _is_open(output: Tensor) -> bool:
-    """Return whether a tensor gets its memory only during invoke.
+    """Return whether *output* gets its memory only during invoke.
 
     String tensors get their memory as soon as they have a shape.
     """
@@ -117,7 +118,10 @@ def _is_open(output: Tensor) -> bool:
 
 
 def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
-    """Compute *output* during prepare, so that later nodes can read its value in prepare."""
+    """Compute *output* during prepare, so that later nodes can read its value in prepare.
+
+    *plan* returns the output's shape and the function that fills it.
+    """
     shape, run = plan()
     output.allocation_type = AllocationType.PERSISTENT_RO
     context.resize_tensor(output, shape)
@@ -140,7 +144,7 @@ def normalized_axis(axis: int, rank: int) -> int:
 
 
 def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
-    """Check that two tensors have the same element type.
+    """Check that *tensor* has the element type of *expected*; *what* names it in the error.
 
     Raises:
         OperatorError: the types differ.
@@ -150,7 +154,7 @@ def check_type(tensor: Tensor, expected: Tensor, what: str = "output") -> None:
 
 
 def check_rank(tensor: Tensor, allowed: Sequence[int], what: str = "input") -> None:
-    """Check a tensor's number of dimensions.
+    """Check a tensor's number of dimensions; *what* names the tensor in the error.
 
     Raises:
         OperatorError: the number is not in *allowed*.

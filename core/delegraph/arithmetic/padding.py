@@ -74,7 +74,7 @@ class Window:
 
 
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:
-    """Return the :class:`Window` that covers one axis with the given padding and stride.
+    """Return the :class:`Window` that covers an axis of *input_size*, with the given parameters.
 
     SAME gives ``ceil(input / stride)`` windows; an odd number of zeros has the extra one after the
     input. VALID gives only windows inside the input, so none if the input is too small.
@@ -128,7 +128,7 @@ def convolution_windows(
 
 
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
-    """Check that no window is far larger than its axis.
+    """Check that none of *windows* is far larger than its axis.
 
     Raises:
         OperatorError: a window is larger than the input by two strides or more.
@@ -168,7 +168,10 @@ def pool_windows(
 
 
 def _count(padding: int, input_size: int, span: int, stride: int) -> int:
-    """Return the number of windows by the official formula, which may be negative."""
+    """Return the number of windows by the official formula, which may be negative.
+
+    *span* is the number of input positions from a window's first to its last tap.
+    """
     if padding == Padding.SAME:
         return -(-input_size // stride)
     room = input_size - span + stride

@@ -76,7 +76,11 @@ def _without_rest(table: Table) -> PairTables:
 def _pairs(
     op: str, a: Tensor, b: Tensor, repeats_scalar: bool, numerics: Numerics, evaluate: Evaluate
 ) -> Table:
-    """Return the results for all pairs, computed as in the vector loop or in the scalar loop."""
+    """Return the results of operator *op* for all pairs of stored integers of *a* and *b*.
+
+    *evaluate* computes them as in a loop with a single element of *a*, if *repeats_scalar*, or as
+    in one without. *numerics* is given to it.
+    """
     values = every_value(a.dtype), every_value(b.dtype)
     first, second = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
     if repeats_scalar:
@@ -88,6 +92,9 @@ def _pairs(
 
 
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
-    """Return *divisors* with each zero replaced by another number, to avoid division by zero."""
+    """Return *divisors* with each zero point of *tensor* replaced by another number.
+
+    So nothing is divided by zero.
+    """
     zero = tensor.zero_point
     return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)

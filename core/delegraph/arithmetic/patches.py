@@ -112,7 +112,7 @@ class Patches:
         return padded
 
     def _views(self, image: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return each group's windows as a view: ``[*outputs, *kernels, C / groups]``."""
+        """Return each group's windows of *image*, a view ``[*outputs, *kernels, C / groups]``."""
         steps = image.strides[:-1]
         taps = tuple(window.kernel for window in self._windows)
         width = self._channels // self._groups
@@ -161,6 +161,8 @@ def _rows_of_tile(depth: int, outputs: int) -> int:
 def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], int, int]]:
     """Return blocks of at most *limit* windows that are consecutive in memory.
 
+    *sizes* is the number of windows along each axis.
+
     Each block is an index into the window grid, with the first and end of its windows in row-major
     order.
 
@@ -182,7 +184,10 @@ def _tiles(sizes: tuple[int, ...], limit: int) -> list[tuple[tuple[slice, ...], 
 
 
 def _box(sizes: tuple[int, ...], limit: int) -> tuple[int, ...]:
-    """Return the side lengths of a block of at most *limit* windows; inner axes are whole first."""
+    """Return the side lengths of a block of at most *limit* windows; inner axes are whole first.
+
+    *sizes* is the number of windows along each axis.
+    """
     lengths = []
     for size in reversed(sizes):
         length = max(min(size, limit), 1)

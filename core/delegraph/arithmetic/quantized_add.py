@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes quantized ADD.
+    """Return the function that sets *y* to the quantized sum of *a* and *b*.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
@@ -64,7 +64,9 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
 def int16_sums(
     node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> tuple[ScaledSum, ScaledSum, int]:
-    """Return the int16 sums of the vector loop and of the later elements, and the loop's end.
+    """Return ``y = a + b`` for int16 as two sums, and the position where the first one ends.
+
+    The first sum has the roundings of the builtin vector loop, the second those of later elements.
 
     Operands of different shapes have no vector loop, so its end is 0.
     """
@@ -83,14 +85,21 @@ def _run_int16_sums(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Ten
 
 
 def _shifted_early(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Rescale *q* as the int8 and int16 vector loops do: shift once, then multiply."""
+    """Rescale *q* as the int8 and int16 vector loops do: shift once, then multiply.
+
+    The shift is *left_shift* + *shift*, and *multiplier* a Q31 mantissa.
+    """
     net = left_shift + shift
     shifted = q << net if net >= 0 else q >> -net
     return saturating_rounding_doubling_high_mul(shifted, multiplier).astype(np.int64)
 
 
 def _shifted_late(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Rescale like the vector loops for uint8 and scalars: the last shift rounds down."""
+    """Rescale *q* like the vector loops for uint8 and scalars: the last shift rounds down.
+
+    *q* is shifted by *left_shift*, multiplied by the Q31 mantissa *multiplier*, and shifted by
+    *shift*.
+    """
     product = saturating_rounding_doubling_high_mul(q << left_shift, multiplier)
     return product.astype(np.int64) >> -shift
 

@@ -44,7 +44,7 @@ _BLOCK = 1 << 13  # int16 elements handled at a time, so that their int64 produc
 
 
 def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes quantized SUB.
+    """Return the function that sets *y* to the quantized difference *a* - *b*.
 
     Source:
         SubElementwise and Sub16, tflite/kernels/internal/reference/sub.h.
@@ -58,7 +58,9 @@ def sub(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 def scaled_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int, rescaled: Rescale
 ) -> ScaledSum:
-    """Return the parameters of ``a + sign * b``; *rescaled* scales both operands to one scale.
+    """Return the parameters of ``y = a + sign * b``.
+
+    *rescaled* is the function that scales stored integers of both operands to one scale.
 
     Raises:
         OperatorError: a scale is missing, or the fused activation cannot be quantized.
@@ -98,21 +100,27 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
 
 
 def run_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the function that sets *y* to the sum or difference of *a* and *b*, broadcast."""
+    """Return the function that sets *y* to the sum or difference of *a* and *b*, broadcast.
+
+    *total* has the parameters of the sum.
+    """
     if a.type is TensorType.INT16 and total.shift <= 0:
         return int16_sum(context, a, b, y, total)
     return run_integers(context, a, b, y, sum_function(total))
 
 
 def rescale(q: Integers, left_shift: int, multiplier: int, shift: int) -> Integers:
-    """Return ``(q << left_shift)`` times a multiplier below 1, rounded twice."""
+    """Return ``(q << left_shift)`` times a multiplier below 1, rounded twice.
+
+    The multiplier is given as mantissa *multiplier* and *shift*.
+    """
     return multiply_by_quantized_multiplier(q << left_shift, multiplier, shift).astype(np.int64)
 
 
 def power_of_two_sum(
     node: Node, a: Tensor, b: Tensor, y: Tensor, sign: int
 ) -> BinaryFunction | None:
-    """Return the function ``a + sign * b`` for int16 with power-of-two scales, or None.
+    """Return the function ``y = a + sign * b`` for int16 with power-of-two scales, or None.
 
     Older LSTM cells use this form.
 
@@ -145,7 +153,7 @@ def power_of_two_sum(
 
 
 def mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes quantized MUL.
+    """Return the function that sets *y* to the quantized product of *a* and *b*.
 
     Raises:
         OperatorError: an int16 tensor has a zero point.
@@ -198,7 +206,7 @@ def product_function(
 
 
 def _product_scale(a: Tensor, b: Tensor, y: Tensor) -> np.float32:
-    """Return the factor from a product of stored integers to output units, in float32."""
+    """Return ``a.scale * b.scale / y.scale``, computed in float32."""
     with np.errstate(all="ignore"):
         return np.float32(a.scale) * np.float32(b.scale) / np.float32(y.scale)
 
@@ -208,7 +216,7 @@ def _saturate_int16(x: Integers) -> Integers:
 
 
 def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes MUL from two Q0.15 tensors to 8 bits (old LSTM cells).
+    """Return the function for MUL of *a* and *b*, both Q0.15, to *y*, of 8 bits (old LSTM cells).
 
     Source:
         Mul(int16_t, int16_t, int8_t), tflite/kernels/internal/reference/integer_ops/mul.h.
@@ -225,7 +233,9 @@ def mul_int16_to_8_bit(node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
 
 
 def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes quantized DIV; a divisor of zero is an error.
+    """Return the function that sets *y* to the quantized quotient *a* / *b*.
+
+    A divisor of zero is an error when the function runs.
 
     Source:
         DivElementwise, tflite/kernels/internal/reference/div.h.
@@ -262,12 +272,12 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Return the number of bits by which int32 values can be shifted left without a sign change."""
+    """Return how far int32 values of *x* can be shifted left without a change of sign, in bits."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return the bit lengths of non-negative integers below 2**52; 0 for 0."""
+    """Return the bit lengths of *x*, non-negative integers below 2**52; 0 for 0."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
@@ -300,7 +310,7 @@ def run_int16(a: Tensor, b: Tensor, y: Tensor, function: BinaryFunction) -> Eval
 
 
 def _wide(q: NDArray[Any]) -> Integers:
-    """Return integers as an int64 array with at least one dimension.
+    """Return *q* as an int64 array with at least one dimension.
 
     NumPy would turn arrays without dimensions into scalars.
     """

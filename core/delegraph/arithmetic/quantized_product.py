@@ -117,7 +117,10 @@ class QuantizedProduct:
 def _anew(
     context: OpContext, weight: Tensor, dtype: np.dtype[Any], groups: int, requantize: Requantize
 ) -> Callable[[], Plan]:
-    """Return the function that makes the matrices at each invoke, in memory shared by all nodes.
+    """Return the function that converts *weight* to matrices at each invoke.
+
+    It returns *groups* matrices of *dtype*, and *requantize*. The matrices are in memory shared by
+    all nodes.
 
     The matrices are four times as large as the weights. Compared with a product of many rows,
     making them takes little time.

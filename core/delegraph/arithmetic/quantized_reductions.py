@@ -28,7 +28,7 @@ _LANES = 16  # channels the vector loop of the spatial mean handles at a time
 
 
 def total(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes a quantized sum.
+    """Return the function that computes the quantized sum *r*.
 
     The builtin kernels rescale it in float32.
 
@@ -52,7 +52,7 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes a quantized mean."""
+    """Return the function that computes the quantized mean *r*, rounded as *numerics* says."""
     if _lacks_scale(r):
         return _without_scale(r, saturates=_is_spatial(r, numerics))
     if not r.count:
@@ -61,7 +61,7 @@ def mean(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def mean_of_sums(r: Reduction, numerics: Numerics) -> Finish:
-    """Return the function from sums of stored integers to quantized means.
+    """Return the function from sums of stored integers to the quantized means of *r*.
 
     A sum has at least one element. The builtin kernels have a special arithmetic for 8-bit means
     over height and width of ``[N, H, W, C]`` that keep the dimensions.
@@ -75,7 +75,7 @@ def _is_spatial(r: Reduction, numerics: Numerics) -> bool:
 
 
 def _lacks_scale(r: Reduction) -> bool:
-    """Return whether a scale is 0.
+    """Return whether a scale of *r*'s input or output is 0.
 
     Raises:
         OperatorError: a scale is negative or NaN.
@@ -85,7 +85,7 @@ def _lacks_scale(r: Reduction) -> bool:
 
 
 def _without_scale(r: Reduction, saturates: bool) -> Eval:
-    """Return the function for a scale of 0, which fills the output with its zero point.
+    """Return the function for *r* with a scale of 0, which fills the output with its zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
     is 0, the result is the type's least value, or its greatest one for a negative zero point, as on
@@ -99,7 +99,7 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
 
 
 def _spatial_mean(r: Reduction) -> Finish:
-    """Return the function from sums over height and width to 8-bit means.
+    """Return the function from sums over height and width to the 8-bit means of *r*.
 
     Groups of sixteen channels are rounded with halves up, the remaining channels with halves away
     from zero.
@@ -127,7 +127,7 @@ def _spatial_mean(r: Reduction) -> Finish:
 
 
 def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
-    """Return the function from sums to quantized sums divided by *divisor*.
+    """Return the function from sums of *r*'s stored integers to quantized sums over *divisor*.
 
     The multiplier contains the division.
 
@@ -148,7 +148,7 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
 
 def _stored(r: Reduction, finish: Finish) -> Eval:
-    """Return the function that applies *finish* to the sums and stores the result."""
+    """Return the function that applies *finish* to the sums of *r* and stores the result."""
     y = r.y
 
     def run() -> None:
@@ -158,7 +158,7 @@ def _stored(r: Reduction, finish: Finish) -> Eval:
 
 
 def product(r: Reduction, numerics: Numerics) -> Eval:
-    """Return the function that computes a quantized product, rescaled after each factor.
+    """Return the function that computes the quantized product *r*, rescaled after each factor.
 
     Without axes, or if all axes have length 1, the builtin kernels copy the input, even between
     different scales. The official kernels do not write products of no elements; here they are 1.
@@ -190,6 +190,6 @@ def product(r: Reduction, numerics: Numerics) -> Eval:
 
 
 def _sums(r: Reduction) -> Integers:
-    """Return the sums of stored integers, in the output's shape."""
+    """Return the sums of *r*'s stored integers, in the output's shape."""
     sums = r.x.data.sum(r.axes, np.int32, keepdims=r.keep_dims)
     return np.asarray(sums, np.int64)

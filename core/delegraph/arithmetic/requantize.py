@@ -149,7 +149,10 @@ class Requantize:
     def _method_for(
         self, scaling: Scaling, bias: NDArray[np.int64], bound: NDArray[np.float64] | float
     ) -> Method:
-        """Return the fastest method that rounds every possible accumulator exactly."""
+        """Return the fastest method that rounds every possible accumulator exactly.
+
+        The arguments are those of the class.
+        """
         zero_point, (low, high) = self._zero_point, self._range
         limit = np.ldexp(scaling.unit, _EXACT_BITS)
         product = bound * scaling.factor
@@ -165,6 +168,8 @@ class Requantize:
         self, bound: NDArray[np.float64] | float
     ) -> tuple[Scaling, NDArray[np.int64]]:
         """Return scaling and bias; a channel with only one possible result becomes a constant.
+
+        *bound* is the largest magnitude of an accumulator without bias.
 
         Pruned channels have weights of zero and a tiny scale, so their bias has 30 bits, too many
         for float64.

@@ -27,7 +27,10 @@ BLOCK = 1 << 12
 
 
 class Taps(NamedTuple):
-    """Two input positions for each output position, and the weight (share) of the second."""
+    """Two input positions for each output position, and the weight (share) of the second.
+
+    *low* and *high* are the positions, and *share* is a number from 0 to 1, or in units of 2**-10.
+    """
 
     low: NDArray[Any]
     high: NDArray[Any]
@@ -42,7 +45,11 @@ def resizer(
     half_pixel_centers: bool,
     numerics: Numerics,
 ) -> Eval:
-    """Return the function that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype."""
+    """Return the function that resizes *x* to *y*, both ``[N, H, W, C]`` of the same dtype.
+
+    *size* is the new height and width; *align_corners* and *half_pixel_centers* are the node's
+    options.
+    """
     pairs = list(zip(x.shape[1:3], size, strict=True))
     if y.type is TensorType.FLOAT32 or y.type is TensorType.UINT8:
         rows, columns = (float_taps(*p, align_corners, half_pixel_centers) for p in pairs)
@@ -55,6 +62,8 @@ def resizer(
 
 def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Return the input positions for each output position of one axis, with float32 shares.
+
+    *old* and *new* are the lengths of the axis; the flags are the node's options.
 
     >>> float_taps(2, 4, False, False).share.tolist()
     [0.0, 0.5, 0.0, 0.5]
@@ -72,7 +81,10 @@ def float_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool
 
 
 def fixed_taps(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
-    """Return the input positions for each output position of one axis, with shares in 2**-10."""
+    """Return the input positions for each output position of one axis, with shares in 2**-10.
+
+    *old* and *new* are the lengths of the axis; the flags are the node's options.
+    """
     old_span, new_span = (old - 1, new - 1) if align_corners and new > 1 else (old, new)
     scale = ((old_span << 10) + new_span // 2) // new_span
     place = np.arange(new, dtype=np.int64) * scale
@@ -121,7 +133,10 @@ def row_blocks(rows: Taps, size: int) -> list[Rows]:
 
 
 def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Return the function that mixes columns, then rows: the official sum, factored."""
+    """Return the function that mixes columns, then rows, of *x* into *y*.
+
+    The sum is the official one, factored.
+    """
     n, h, _, c = x.shape
     share_x = np.repeat(columns.share, c)  # [W * C]
     keep_x = 1 - share_x
@@ -145,9 +160,10 @@ def _float_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
 
 
 def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Numerics) -> Eval:
-    """Return the function that sums four float32 products in the official order of rounding.
+    """Return the function that sums four float32 products for each element of *y*.
 
-    It is used for uint8, and for the reference kernel on float32.
+    The order of rounding is the official one. The function is used for uint8, and for the reference
+    kernel on float32.
 
     The builtin kernel multiplies each pixel by the product of its shares, row by row. The reference
     kernel multiplies by one share after the other, column by column.
@@ -195,7 +211,10 @@ def _summing_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps, numerics: Num
 
 
 def _fixed_eval(x: Tensor, y: Tensor, rows: Taps, columns: Taps) -> Eval:
-    """Return the function that mixes by shares of 2**-10 in integers, halves away from zero."""
+    """Return the function that mixes integers of *x* by shares of 2**-10 into *y*.
+
+    *rows* and *columns* are the positions to mix. Halves are rounded away from zero.
+    """
     n, h, _, c = x.shape
     wide = np.int32 if x.dtype.itemsize == 1 else np.int64
     share_x = np.repeat(columns.share, c).astype(wide)  # [W * C]

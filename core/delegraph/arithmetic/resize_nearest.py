@@ -19,6 +19,8 @@ def nearest_positions(
 ) -> NDArray[np.int64]:
     """Return the input position, 0 to *old* - 1, for each output position: ``[new], int64``.
 
+    *align_corners* and *half_pixel_centers* are the node's options.
+
     >>> nearest_positions(2, 4, False, False).tolist()
     [0, 0, 1, 1]
     """

@@ -26,6 +26,8 @@ _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's 
 def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
 
+    *numerics* says whether to round like the builtin or the reference kernel.
+
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.
 
@@ -43,6 +45,8 @@ def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 
 def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
+
+    *numerics* says whether to round like the builtin or the reference kernel.
 
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.
@@ -78,7 +82,10 @@ def _rescaled(scale: float) -> Integers:
 
 
 def _interpolated(x: Integers, fraction_bits: int, saturated: int) -> Integers:
-    """Interpolate the table at *x* (low bits are the fraction); *saturated* after its end."""
+    """Interpolate the table at *x*; return *saturated* after the table's end.
+
+    The low *fraction_bits* of *x* are the fraction between two entries.
+    """
     table = _sigmoid_table()
     i = x >> fraction_bits
     low, high = table[np.minimum(i, 254)], table[np.minimum(i, 254) + 1]

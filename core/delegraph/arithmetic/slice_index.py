@@ -49,6 +49,8 @@ def resolved(
 ) -> tuple[Index, list[int]]:
     """Return the NumPy index for the arguments of STRIDED_SLICE, and the result's shape.
 
+    *begins*, *ends* and *steps* have a number for each part of the slice.
+
     Raises:
         OperatorError: a stride is 0, the masks do not fit, or an index lies outside of a dimension
             that it removes.
@@ -108,7 +110,16 @@ def spec_of_dimensions(rank: int, count: int, masks: Masks) -> list[int]:
 
 
 def _part(i: int, dim: int, begin: int, end: int, step: int, masks: Masks) -> slice | int:
-    """Return the slice of one dimension, or an integer when the dimension is dropped."""
+    """Return the slice of one dimension, or an integer when the dimension is dropped.
+
+    Args:
+        i: position of the part in the slice specification, which is its bit in the masks.
+        dim: length of the dimension.
+        begin: first index.
+        end: index to stop before.
+        step: stride.
+        masks: masks of the node.
+    """
     if step == 0:
         raise OperatorError(f"stride {i} is 0, expected another value")
     low, high = (0, dim) if step > 0 else (-1, dim - 1)  # range of valid starts and stops
@@ -133,7 +144,10 @@ def _clamped(value: int, low: int, high: int) -> int:
 
 
 def _python_slice(start: int, stop: int, step: int) -> slice:
-    """Return the slice from *start* to before *stop*; stop -1 means before the first element."""
+    """Return the slice from *start* to before *stop* by *step*.
+
+    A *stop* of -1 with a negative *step* means before the first element.
+    """
     if step > 0:
         return slice(start, stop, step)
     if start < 0:

@@ -17,6 +17,8 @@ Ints = NDArray[np.int64]
 def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> None:
     """Write the *values* of a sparse constant to their places in *dense*, and zeros elsewhere.
 
+    *sparsity* tells the places.
+
     Raises:
         OperatorError: the metadata are inconsistent, or do not fit the shape or the number of
             values.
@@ -63,7 +65,10 @@ def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return, for all children of *nodes* nodes, the parent's number and the child's coordinate."""
+    """Return, for all children of *nodes* nodes, the parent's number and the child's coordinate.
+
+    *level* describes the children's dimension; *limit* is the largest number of children allowed.
+    """
     if level.array_segments is None or level.array_indices is None:
         count = nodes * level.dense_size
         _check_count(count, limit)

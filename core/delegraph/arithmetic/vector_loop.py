@@ -63,7 +63,7 @@ def run_vector_loop(
 
 
 def wrap_int16(x: Integers) -> Integers:
-    """Return the low 16 bits of integers, as signed numbers."""
+    """Return the low 16 bits of *x* as signed numbers."""
     return ((x + 32768) & 0xFFFF) - 32768
 
 
@@ -74,7 +74,15 @@ def _split_lookup(
     length: int,
     vector_end: int,
 ) -> Eval:
-    """Return the function that uses one table before *vector_end* and another from there on."""
+    """Return the function that uses one table before *vector_end* and another from there on.
+
+    Args:
+        context: context of the node.
+        tensors: both operands and the output.
+        functions: the function before *vector_end*, and the one from there on.
+        length: number of elements in a run of the innermost loop.
+        vector_end: position in that run.
+    """
     a, b, y = tensors
     vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)
     index, fill = pair_index(context, a, b, y)
@@ -90,7 +98,7 @@ def _split_lookup(
 
 
 def inner_loop(a: Sequence[int], b: Sequence[int]) -> InnerLoop | None:
-    """Return the innermost loop in which the official kernel combines two shapes.
+    """Return the innermost loop in which the official kernel combines shapes *a* and *b*.
 
     The result is None if the shapes alternate too often for the kernel's five nested loops.
 

@@ -69,7 +69,7 @@ class AssociatedFiles:
         self.model_bytes = min(places, default=len(content))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file.
+        """Return the bytes of the associated file *name*.
 
         Raises:
             MalformedModelError: the file does not exist, is too large or damaged, or is compressed

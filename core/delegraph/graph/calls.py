@@ -17,7 +17,7 @@ _FRAMES = 24
 
 
 def called_subgraphs(options: Table | None) -> Iterator[int]:
-    """Yield the subgraphs that an operator's options name: branches, bodies, comparators, ...
+    """Yield the indices of subgraphs that an operator's *options* name: branches, bodies, ...
 
     >>> from delegraph.schema.options import WhileOptions
     >>> list(called_subgraphs(WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)))
@@ -47,7 +47,10 @@ def with_calls(options: Table, number: Callable[[int], int]) -> Table:
 
 
 def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
-    """Return *roots* and all subgraphs that their operators call, directly or not."""
+    """Return *roots* and the indices of all subgraphs that their operators call, directly or not.
+
+    All are subgraphs of *model*.
+    """
     found: set[int] = set()
     waiting = list(roots)
     while waiting:

@@ -63,7 +63,9 @@ def tensor_lifetimes(
 
 
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
-    """First use of each tensor: 2 p if the step at position p reads it, 2 p + 1 if it writes.
+    """Return a number for the first use of each tensor, by tensor index.
+
+    It is 2 p if the step at position p reads the tensor first, 2 p + 1 if it writes it.
 
     Args:
         steps: in execution order; the position of one is p.

@@ -106,7 +106,10 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Return a function that maps the files of external buffers of the model in *file*."""
+    """Return a function that maps a file of external buffers of the model in *file*.
+
+    It is called with the name of the group; files may also be in *weights_dir*.
+    """
 
     def weights(group: str) -> NDArray[np.uint8]:
         from delegraph.graph.external_buffers import file_beside  # here: few models have any
@@ -166,7 +169,10 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Read the flatbuffer records of a file; errors name the format if it is not TFLite."""
+    """Return the records of a file, *content*; errors name the format if it is not TFLite.
+
+    *table_limit* and *limit* are those of :func:`~delegraph.schema.reader.read_model`.
+    """
     try:
         return read_model(content, table_limit, limit, by_column=True)
     except MalformedModelError as error:
@@ -219,7 +225,10 @@ _OperatorType = tuple[str, BuiltinOperator, int, type[Table] | None]
 
 
 def _operator_type(index: int, record: tables.OperatorCode) -> _OperatorType:
-    """Name, code and version of the operators that refer to one operator code."""
+    """Return name, code and version of the operators with operator code *index*.
+
+    *record* is that operator code.
+    """
     code = max(record.builtin_code, record.deprecated_builtin_code)
     try:
         builtin = BuiltinOperator(code)
@@ -273,7 +282,14 @@ def _subgraph(
 def _require_operators(
     records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
-    """Return how many operands all operators have; raise unless these and their codes exist."""
+    """Check the tensors and operator codes of all operators; return their number of operands.
+
+    Args:
+        records: operators of the subgraph.
+        num_codes: number of the model's operator codes.
+        num_tensors: number of the subgraph's tensors.
+        subgraph: index of the subgraph, for errors.
+    """
     opcodes = records.columns[_OPCODE_INDEX]
     if max(opcodes) >= num_codes:
         index = next(i for i, opcode in enumerate(opcodes) if opcode >= num_codes)
@@ -299,7 +315,10 @@ _OPCODE_INDEX, _CUSTOM_OPTIONS = map(_FIELDS.index, ("opcode_index", "custom_opt
 def _operators(
     records: Columns[tables.Operator], codes: Sequence[_OperatorType]
 ) -> Specs[OperatorSpec]:
-    """Return the specs of operators whose codes exist; each field of all is made at once."""
+    """Return the specs of the operators in *records*, whose *codes* exist.
+
+    Each field of all operators is made at once.
+    """
     opcodes, *lists, first, custom, _, _, intermediates, _, _, second, _ = records.columns
     lists = [[each or () for each in some] for some in (*lists, intermediates)]
     chosen = first if second.count(None) == len(second) else list(map(_either, first, second))
@@ -336,7 +355,9 @@ def _with_known_activation(options: Any) -> Any:
 
 
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
-    """Raise an error unless every index is that of a tensor, or -1 for none.
+    """Check that each of *indices* is below *num_tensors*, or -1 for an absent tensor.
+
+    *where* names their place in the error.
 
     Raises:
         MalformedModelError: some index is out of range.
@@ -374,14 +395,19 @@ def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tupl
 def _named_tensors(
     maps: Sequence[tables.TensorMap] | None, num_tensors: int, where: str
 ) -> dict[str, int]:
-    """Return tensor indices by name, sorted by name as in the official runtime."""
+    """Return tensor indices by the names in *maps*, sorted by name as in the official runtime.
+
+    Indices must be below *num_tensors*; *where* names their place in the error.
+    """
     named = {m.name: m.tensor_index for m in maps or () if m.name is not None}
     require_tensors(list(named.values()), num_tensors, where)
     return dict(sorted(named.items()))
 
 
 def _metadata(record: tables.Model) -> dict[str, NDArray[np.uint8]]:
-    """Return the metadata entries that have a name and bytes; of equal names the last one.
+    """Return the bytes of each metadata entry of *record* by name; of equal names the last one.
+
+    Entries without name or bytes are left out.
 
     Source:
         ``ReadAllMetadata``, tflite/converter/core/model_builder_base.h.

@@ -123,7 +123,10 @@ class ModelMetadata:
     faults: tuple[str, ...] = ()
 
     def tensor(self, index: int) -> TensorMetadata:
-        """Metadata of an input or output of the first subgraph."""
+        """Return the metadata of tensor *index*, an input or output of the first subgraph.
+
+        Without metadata, the result has no content.
+        """
         known = (tensor for tensor in (*self.inputs, *self.outputs) if tensor.index == index)
         return next(known, NOTHING_SAID)
 
@@ -185,7 +188,10 @@ class _Reader:
     def tensors(
         self, side: str, indices: Sequence[int], described: Sequence[tables.TensorMetadata]
     ) -> tuple[TensorMetadata, ...]:
-        """Metadata of the inputs, or of the outputs."""
+        """Return the metadata of all inputs or outputs; *side* is ``input`` or ``output``.
+
+        *indices* are the indices of these tensors, and *described* their metadata in the file.
+        """
         if not described:
             return ()
         if len(described) != len(indices):
@@ -246,7 +252,7 @@ class _Reader:
         return BoxLayout(_BOXES[properties.type], index, in_pixels)
 
     def _labels(self, record: tables.TensorMetadata, kind: AssociatedFileType) -> tuple[str, ...]:
-        """Return the lines of the first label file of a kind.
+        """Return the lines of the first label file of *kind* that *record* names.
 
         The other files of the kind are translations.
         """
@@ -271,12 +277,12 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of the first process unit of a kind."""
+    """Return the options of *record*'s first process unit of type *kind*; None without one."""
     return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
 
 
 def _type_name(kind: int) -> str:
-    """Return an associated file's type in words: ``tensor axis labels``.
+    """Return the type *kind* of an associated file in words: ``tensor axis labels``.
 
     >>> _type_name(AssociatedFileType.VOCABULARY), _type_name(99)
     ('vocabulary', 'type 99')

@@ -104,7 +104,7 @@ def _listed(files: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _data(content: NDArray[Any], place: int) -> int:
-    """Return the first byte of the file whose header is at *place*."""
+    """Return the position in *content* of the first byte of the file with its header at *place*."""
     name: int
     extra: int
     mark, name, extra = _HEADER.unpack(content[place : place + _HEADER.size].tobytes())
@@ -121,7 +121,7 @@ def with_entries(model: bytes, entries: Mapping[str, bytes]) -> bytes:
         entries: content of each entry, by name without :data:`PREFIX`.
 
     Raises:
-        MalformedModelError: all that is too large for a zip.
+        MalformedModelError: the model and the entries are too large for a zip.
     """
     import zipfile  # here: its import takes milliseconds, and only this writes
 

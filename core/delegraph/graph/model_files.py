@@ -30,7 +30,7 @@ class MappedFile(mmap.mmap):
 
 
 def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Return the content of a file, ``[bytes], uint8``, read-only.
+    """Return the content of the file at *path*, ``[bytes], uint8``, read-only.
 
     Raises:
         OSError: the file cannot be opened.
@@ -71,7 +71,7 @@ def is_unchanged(content: NDArray[np.uint8]) -> bool:
 
 
 def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
-    """Return the bundle at an address; None for a model or another file.
+    """Return the bundle at *path*, maybe with ``#SECTION``; None for a model or another file.
 
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.

@@ -87,7 +87,7 @@ def other_format(content: NDArray[np.uint8]) -> str:
 
 
 def other_folder(path: str | os.PathLike[str]) -> str:
-    """Kind of a folder that was given as a model, and advice."""
+    """Return, in words, what kind of folder *path* is, and how to get a model from it."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)

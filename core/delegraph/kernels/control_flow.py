@@ -15,7 +15,7 @@ from delegraph.schema.enums import TensorType
 
 
 def callee(context: OpContext, index: int) -> Callee:
-    """Return subgraph *index* of the model.
+    """Return the subgraph with number *index* of the model, ready to be called by the node.
 
     Raises:
         OperatorError: the subgraph does not exist, or is the node's own.
@@ -31,7 +31,10 @@ def node_outputs(context: OpContext, node: Node) -> list[Tensor | None]:
 def size_outputs_like(
     context: OpContext, outputs: Sequence[Tensor | None], results: Sequence[Tensor], dynamic: bool
 ) -> None:
-    """Set a node's outputs to the shapes of a subgraph's outputs, or make them dynamic."""
+    """Give a node's *outputs* the shapes of *results*, a called subgraph's outputs.
+
+    If *dynamic*, the outputs become dynamic instead.
+    """
     for tensor, result in zip(outputs, results, strict=True):
         if tensor is None:
             continue
@@ -93,8 +96,9 @@ def prepare_branches(
 ) -> Eval:
     """Return the function that runs the chosen branch on all inputs of *node* except input 0.
 
-    The outputs are dynamic if a branch has dynamic outputs, or if the branches return different
-    shapes.
+    At each invoke, *choose* returns the index of the branch in *branches*, which maps names for
+    errors to subgraphs. The outputs are dynamic if a branch has dynamic outputs, or if the branches
+    return different shapes.
     """
     inputs = [input_tensor(context, node, i) for i in range(1, len(node.inputs))]
     outputs = node_outputs(context, node)

@@ -116,7 +116,15 @@ def kept_boxes(
     threshold: np.float32,
     sigma: np.float32,
 ) -> tuple[list[int], list[np.float32]]:
-    """Return the rows of the boxes that are kept, best first, and their scores.
+    """Return the rows of at most *limit* boxes that are kept, best first, and their scores.
+
+    Args:
+        boxes: ``[N, 4]``.
+        scores: ``[N]``.
+        limit: largest number of boxes.
+        overlap: overlap with a kept box from which a box is dropped.
+        threshold: only boxes with scores above it are kept.
+        sigma: how fast overlaps lower scores; 0 leaves scores as they are.
 
     Source:
         tflite/kernels/internal/reference/non_max_suppression.h.
@@ -149,7 +157,10 @@ def _lowered(
     threshold: np.float32,
     sigma: np.float32,
 ) -> np.float32 | None:
-    """Return the score, lowered for the overlaps; None if an overlap removes the box."""
+    """Return *score*, lowered for the overlaps in *shares*; None if one reaches *overlap*.
+
+    With a *sigma* of 0 the score stays. A score at or below *threshold* is not lowered further.
+    """
     for share in shares:
         if share >= overlap:
             return None

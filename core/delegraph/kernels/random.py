@@ -105,7 +105,7 @@ def _prepare(context: OpContext, node: Node, draw: Callable[[_Stream, int], NDAr
 
 
 def _uniform(words: Words) -> Floats:
-    """Return floats in [0, 1) from 23 bits of each word.
+    """Return floats in [0, 1), one from 23 bits of each of *words*.
 
     Source:
         Uint32ToFloat, xla/tsl/lib/random/random_distributions_utils.h.
@@ -115,7 +115,7 @@ def _uniform(words: Words) -> Floats:
 
 
 def _normal(stream: _Stream, count: int) -> Floats:
-    """Return normally distributed floats, two from each pair of words.
+    """Return *count* normally distributed floats, two from each pair of words of *stream*.
 
     Source:
         BoxMullerFloat, xla/tsl/lib/random/random_distributions_utils.h.

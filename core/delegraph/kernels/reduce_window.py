@@ -183,7 +183,11 @@ class _Windows:
         )
 
     def reduce(self, x: Array, accumulate: Accumulate, y: Array) -> None:
-        """Accumulate in *y* the elements of all windows, the first of each window first."""
+        """Combine the elements of each window of *x* into one element of *y*, in place.
+
+        *accumulate* is called with *y* and the first elements of all windows, then with the second
+        ones, and so on.
+        """
         if not y.size:
             return
         for tap in np.ndindex(*self._window):

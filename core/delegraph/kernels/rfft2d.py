@@ -48,7 +48,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _lengths(length: Tensor) -> tuple[int, int]:
-    """Return height and width of the transform.
+    """Return height and width of the transform, the two numbers in *length*.
 
     Raises:
         OperatorError: height or width is no power of two.

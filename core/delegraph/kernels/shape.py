@@ -38,7 +38,7 @@ def prepare_shape(context: OpContext, node: Node) -> Eval:
 def prepare_rank(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RANK: the number of dimensions, int32.
 
-    It is known in prepare.
+    The number is computed already in prepare.
 
     Source:
         tflite/kernels/rank.cc.

@@ -84,7 +84,7 @@ def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
 
 
 def _neutral(join: np.ufunc, type_: TensorType) -> float:
-    """Return the neutral element of *join*, which is the value of an empty segment."""
+    """Return the neutral element of *join* in *type_*, which is the value of an empty segment."""
     if join is np.add or join is np.multiply:
         return float(join is np.multiply)
     limits = (INT32_MIN, INT32_MAX) if type_ is TensorType.INT32 else (-FLOAT32_MAX, FLOAT32_MAX)

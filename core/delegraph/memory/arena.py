@@ -83,7 +83,9 @@ class SimpleMemoryArena:
         return len(self._buffer)
 
     def allocate(self, size: int, tensor: int, first_node: int, last_node: int) -> Allocation:
-        """Return a block that overlaps no active block whose lifetime has a node in common.
+        """Return a block of *size* bytes for *tensor*, live from *first_node* to *last_node*.
+
+        It overlaps no active block whose lifetime has a node in common.
 
         Raises:
             MemoryError: the block cannot have an address.
@@ -115,7 +117,7 @@ class SimpleMemoryArena:
         return moved
 
     def resolve(self, allocation: Allocation) -> tuple[NDArray[np.uint8], int, int]:
-        """Return the buffer, ``[bytes], uint8``, and the block's offset and size in the buffer.
+        """Return the buffer, ``[bytes], uint8``, and *allocation*'s offset and size in it.
 
         Raises:
             StateError: the plan has no buffer (yet).
@@ -175,9 +177,10 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Whether a plan takes hardly more than its busiest node must have, as far as is seen at once.
+    """Return whether a plan takes hardly more bytes than the blocks at its busiest node.
 
-    ``bounds.lower_bound`` may find that a node must have more, and a plan is tight after all.
+    This is a quick check: ``bounds.lower_bound`` may find that a node needs more, so that a plan is
+    tight although the result is False.
 
     >>> is_tight([Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 64, 8)], alignment=64)
     True
@@ -194,7 +197,10 @@ def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
 
 
 def _busiest(blocks: Sequence[Allocation], alignment: int) -> int:
-    """Bytes of the blocks, each with its padding, that are live at the busiest node."""
+    """Return the bytes of the blocks that are live at the busiest node.
+
+    Each block counts with its padding to a multiple of *alignment*.
+    """
     changes: dict[int, int] = {}
     for block in blocks:
         size = align(block.size, alignment)

@@ -46,18 +46,18 @@ _SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share w
 class ArenaPlanner:
     """Plans the tensor memory of one subgraph.
 
-    First :meth:`plan_allocations`, which settles lifetimes and sharing; then
-    :meth:`execute_allocations` for a range of nodes whose shapes are known, which gives tensors
-    their places; :meth:`address` tells them. With dynamic tensors the second step is repeated as
-    more shapes become known.
+    Call :meth:`plan_allocations` first: it decides lifetimes and sharing. Then call
+    :meth:`execute_allocations` for a range of nodes whose shapes are known: it places their
+    tensors, and :meth:`address` returns the places. With dynamic tensors, the second call is
+    repeated as more shapes become known.
 
     Args:
         graph: the subgraph.
-        preserve_all_tensors: let no tensors share memory.
+        preserve_all_tensors: whether every tensor keeps its own memory.
         alignment: bytes that every tensor's address is a multiple of; 1 to 64.
-        tighten: plan as Delegraph's runtime does: nothing is overwritten in place that another
-            node reads afterwards, and a smaller plan is searched for where TFLite's takes clearly
-            more than it must.
+        tighten: whether to plan as Delegraph's runtime does. No node then overwrites an input that
+            another node reads afterwards, and a smaller plan is searched for if TFLite's takes
+            clearly more than needed.
 
     Attributes:
         allocations: block of each tensor that has its own place, by the tensor's index.
@@ -98,7 +98,7 @@ class ArenaPlanner:
         return self._graph
 
     def placed(self, kind: TensorKind) -> list[Allocation]:
-        """Return the present blocks of all tensors of one arena, ordered by tensor."""
+        """Return the present blocks of all tensors of the arena *kind*, ordered by tensor."""
         blocks = (self.allocations[tensor] for tensor in sorted(self.allocations))
         return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
@@ -110,10 +110,11 @@ class ArenaPlanner:
         self._last_active_node = NEVER
 
     def plan_allocations(self) -> None:
-        """Settle from the plan, and the sizes known now, how long tensors live and which share.
+        """Decide the lifetimes of all tensors, and which tensors share memory.
 
-        Inputs live from the first node to the end, other tensors from the node that makes them to
-        the last one that reads them; graph outputs, variables and unread tensors to the end.
+        The decision depends on the execution plan and on the sizes known now. Inputs live from the
+        first node to the end, other tensors from the node that makes them to the last one that
+        reads them. Graph outputs, variables and unread tensors live to the end.
 
         Raises:
             ArgumentError: a variable is absent.
@@ -163,9 +164,9 @@ class ArenaPlanner:
 
     @property
     def roots(self) -> Mapping[int, int]:
-        """The tensor whose memory each tensor was planned to use, for those that share memory.
+        """For each tensor that shares memory, the tensor whose memory it was planned to use.
 
-        A tensor that has come to lie elsewhere shares none; :meth:`shared_root` looks at that.
+        A tensor that was placed elsewhere since shares none; :meth:`shared_root` checks that.
         """
         return self._root
 
@@ -178,7 +179,8 @@ class ArenaPlanner:
     def address(self, tensor: int) -> tuple[NDArray[np.uint8], int, int] | None:
         """Return a tensor's buffer, ``[bytes], uint8``, its offset there and its number of bytes.
 
-        None without memory: not placed yet, grown since, released, of no bytes, or not of an arena.
+        The result is None for a tensor without memory: not placed yet, grown since, released, of no
+        bytes, or not of an arena.
         """
         kind = self._graph.tensor_kind(tensor)
         if kind is TensorKind.OTHER:
@@ -226,9 +228,10 @@ class ArenaPlanner:
     def _share_in_place(self, reads: LastReads, kept: Collection[int]) -> None:
         """Let first outputs use the memory of inputs that their nodes may overwrite.
 
-        The input must be as large and read by no one else, unless the node leaves the data as it
-        is. Graph inputs and outputs never share, nor do outputs that are variables: what they hold
-        outlives the input.
+        The input must be as large and read by no other node, unless the node leaves the data as it
+        is. Graph inputs and outputs never share, nor do outputs that are variables: their values
+        outlive the input. *reads* tells the last reads of memory; tensors in *kept* are not
+        overwritten.
         """
         graph, root_of = self._graph, self._root
         if not any(node.inplace for node in graph.nodes):
@@ -282,7 +285,7 @@ class ArenaPlanner:
                 last[tensor] = position
 
     def _admit_temporaries(self, first: int, last: int) -> None:
-        """Settle the lifetimes of tensors that nodes *first* to *last* asked for meanwhile."""
+        """Set the lifetimes of temporary tensors that nodes *first* to *last* now request."""
         graph = self._graph
         added = graph.num_tensors - len(self._alloc_node)
         self._alloc_node += [NEVER] * added
@@ -328,7 +331,11 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort by rank: whole-life tensors, then large before small, then early before late."""
+        """Return *tensors* in the order of placement, given their *sizes* in bytes.
+
+        Tensors that live during the whole plan are first, then large before small, then early
+        before late.
+        """
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:
@@ -338,7 +345,10 @@ class ArenaPlanner:
         return sorted(tensors, key=rank)
 
     def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
-        """Return whether the tensor uses its root's memory; end sharing that is now impossible."""
+        """Return whether *tensor* uses its root's memory; end sharing that is now impossible.
+
+        Sharing needs equal *sizes*, which are in bytes, by tensor.
+        """
         graph, root = self._graph, self._root[tensor]
         if graph.tensor_kind(root) is _SHARED_ARENA:
             size = sizes[root] if root in sizes else graph.tensor_bytes(root)
@@ -378,7 +388,11 @@ class ArenaPlanner:
 
 @cache
 def _shareable(inplace: int, num_inputs: int) -> list[int]:
-    """Return the positions of inputs whose memory the first output may use."""
+    """Return the positions of inputs whose memory the first output may use.
+
+    *inplace* has a bit for each such input, as in :class:`PlanNode`; *num_inputs* is the node's
+    number of inputs.
+    """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
     return [i for i in positions if inplace & (_INPUT_0_SHARED << i)]
 

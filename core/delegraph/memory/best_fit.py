@@ -52,9 +52,9 @@ class BestFit:
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return the offset for a block of *size* bytes that is live during nodes [first, last].
 
-        That is the gap it fills best, else the end. A gap's quality is its distance from where the
-        block would start, but what the next gaps must beat is the distance from the end of the
-        block before, padding included.
+        It is the offset of the gap that the block fills best, else the end of all blocks. A gap's
+        quality is its distance from where the block would start. The next gaps must beat the
+        distance from the end of the block before, padding included.
 
         Source:
             SimpleMemoryArena::Allocate, tflite/simple_memory_arena.cc.
@@ -156,10 +156,10 @@ class _Crowd:
         return top if free < size else None
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return the same offset as :meth:`BestFit.best_offset`.
+        """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
 
-        As offsets are aligned, its rule for equal gaps comes down to this: the first of them that
-        follows a block without padding, else the last of them.
+        As offsets are aligned, its rule for equal gaps comes down to this: the first gap that
+        follows a block without padding, else the last gap.
         """
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places

@@ -59,8 +59,8 @@ def plan_best(
     Args:
         records: sizes in bytes.
         alignment: bytes that offsets are multiples of.
-        effort: tensors to place, in all trials together, before the best plan has to do; the
-            default takes a second or two.
+        effort: number of tensors to place, in all trials together, before the best plan is
+            returned; the default takes a second or two.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -83,15 +83,16 @@ def plan_exactly(
 ) -> BestPlan:
     """Return the smallest possible plan, if the search through all plans ends in time.
 
-    Otherwise ``is_optimal`` is False: the plan is the best one found and ``lower_bound`` what was
-    proved. Dozens of tensors are usually no trouble; how many more depends on how they interlock.
+    Otherwise ``is_optimal`` is False: the plan is the best one found, and ``lower_bound`` is the
+    bound that was proved. Dozens of tensors are usually no trouble; for more it depends on how they
+    interlock.
 
     Args:
         records: sizes in bytes.
         alignment: bytes that offsets are multiples of.
         steps: placements of a tensor to try; ten thousand take about a second.
-        seconds: for the constraint solver, which takes over then if ``delegraph[exact]`` is
-            installed; per group of tensors that have no task in common with others.
+        seconds: time of the constraint solver, which continues the search if ``delegraph[exact]``
+            is installed. It is for each group of tensors that have no task in common with others.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -109,6 +110,8 @@ def _planned(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
     """Return a plan by *search*, for as few records at a time as possible.
+
+    Offsets are multiples of *alignment*.
 
     Groups of records that have no task in common are planned one by one. A group need not be
     planned any better than for *enough* bytes, which others take anyway.
@@ -131,10 +134,11 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan that places tensors in use during all tasks below all other tensors.
+    """Return a plan by *search* that has tensors in use during all tasks below all others.
 
-    Any plan can be turned into such a one. But if it ended with one of them, that one's padding
-    was free: so the one with most padding lies on top where that is better.
+    Any plan can be changed to such a plan. If it ended with a tensor in use during all tasks, the
+    padding of that tensor was free. So the tensor with most padding is on top where that is better.
+    A plan of *enough* bytes need not be improved.
     """
     packing = Packing(records, alignment)
     always = (packing.begins == 0) & (packing.ends == len(packing.tasks))
@@ -165,7 +169,10 @@ def _planned_group(
 
 
 def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
-    """Return the best plan found with *effort*, or the first plan of at most *enough* bytes."""
+    """Return the best plan found with *effort*, or the first plan of at most *enough* bytes.
+
+    *packing* has the records.
+    """
     bound = int(packing.live_bytes().max(initial=0))
     best = _greedy(packing, max(bound, enough))
     if best.total_size > max(bound, enough) and packing.num_conflicts() <= _MOST_CONFLICTS:
@@ -177,7 +184,14 @@ def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
 
 
 def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -> BestPlan:
-    """Return the smallest plan, a plan of at most *enough* bytes, or the best plan in time."""
+    """Return the smallest plan, a plan of at most *enough* bytes, or the best plan in time.
+
+    Args:
+        packing: the records.
+        enough: bytes from which a plan need not be improved.
+        steps: placements of a tensor to try.
+        seconds: time of the constraint solver.
+    """
     best = _search(packing, enough, effort=3 * steps)  # takes about as long
     if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
         return best
@@ -203,7 +217,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
 
 
 def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
-    """Return the smallest of some greedy plans, or the first that is as small as *bound*."""
+    """Return the smallest of some greedy plans of *packing*, or the first as small as *bound*."""
     plans = []
     for plan in _greedy_plans(packing):
         plans.append(plan)
@@ -213,9 +227,9 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 
 
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
-    """Yield the plan of the smallest gap's fit, then of the lowest fit by several orders.
+    """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    The latter only while the conflicts of the tensors can be listed.
+    The latter are yielded only while the conflicts of the tensors can be listed.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))
@@ -228,7 +242,7 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 
 
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
-    """Yield orders in which to place records: by size, by lifetime, by both and by object.
+    """Yield orders in which to place the records of *packing*: by size, lifetime, both and object.
 
     Objects that lie one after another move down when they are placed so.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
-    """Return the bytes in use at the busiest task: no buffer can be smaller.
+    """Return the bytes of *records* in use at the busiest task: no buffer can be smaller.
 
     With an alignment, tensors count with their padding, except for the largest padding of those in
     use at a task, as the tensor at the end of a buffer needs none.
@@ -36,7 +36,8 @@ def live_bytes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the tasks and the number of bytes in use at each task, both ``[n], int64``.
 
-    The tasks are those at which a tensor comes into use; in between no more can be in use.
+    The tasks are those at which one of *records* comes into use; in between no more can be in use.
+    Sizes are padded to *alignment* as for :func:`lower_bound`.
 
     Raises:
         ArgumentError: as for :func:`lower_bound`.

@@ -103,7 +103,10 @@ class BranchAndBound:
     def _candidates(
         self, waiting: NDArray[np.bool_], lowest: NDArray[np.int64], level: int, last: int
     ) -> list[int] | None:
-        """Return the tensors to try next; None if the waiting tensors cannot all fit."""
+        """Return the tensors to try next; None if the waiting tensors cannot all fit.
+
+        The arguments are those of :meth:`_search`.
+        """
         stuck = waiting & (lowest < level)  # can rest only on tensors still to come
         reachable = np.where(stuck, level, lowest)
         supports = np.where(self._overlaps[stuck] & waiting, self._units, _FAR)

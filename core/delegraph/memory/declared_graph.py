@@ -37,12 +37,12 @@ class DeclaredGraph:
         return len(self._tensors)
 
     def tensor_bytes(self, index: int) -> int:
-        """Bytes of the declared shape; 0 for strings, whose size is unknown."""
+        """Bytes of the declared shape of tensor *index*; 0 for strings, whose size is unknown."""
         tensor = self._tensors[index]
         return 0 if tensor.type in OBJECT_TYPES else byte_size(tensor.type, tensor.shape)
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return who provides the tensor's memory."""
+        """Return the owner of the memory of tensor *index*."""
         tensor = self._tensors[index]
         if tensor.data is not None or tensor.external_buffer or tensor.type in OBJECT_TYPES:
             return TensorKind.OTHER

@@ -44,7 +44,14 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors at the end of the buffer, and all tensors below that support them."""
+    """Return the tensors at the end of the buffer, and all tensors below that support them.
+
+    Args:
+        packing: the records.
+        offsets: the plan, in units.
+        units: sizes of the tensors, in units.
+        neighbours: for each tensor, those in use at one of its tasks.
+    """
     sizes, unit = packing.sizes.tolist(), packing.alignment
     ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]
     top = max(ends)
@@ -61,7 +68,11 @@ def _critical(
 def _moved_ahead(
     order: Sequence[int], record: int, neighbours: list[list[int]], rng: random.Random
 ) -> list[int]:
-    """Return the order with *record* before a random earlier neighbour, or anywhere without one."""
+    """Return *order* with *record* moved before a neighbour that precedes it, or anywhere.
+
+    The neighbour is chosen by *rng*; a record without one before it goes anywhere. *neighbours*
+    lists, for each record, those in use at one of its tasks.
+    """
     place = {other: position for position, other in enumerate(order)}
     ahead = [other for other in neighbours[record] if place[other] < place[record]]
     target = place[rng.choice(ahead)] if ahead else rng.randrange(len(order))

@@ -12,12 +12,11 @@ class LastReads:
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
-        root: of each tensor that shares memory the one that had it first; it is looked at anew
-            each time.
+        root: for each tensor that shares memory, the tensor that had it first; read at each call.
 
     Attributes:
-        counts: how often nodes read each tensor, not counting tensors that share its memory; for
-            tensors that are read.
+        counts: number of reads of each tensor that is read, without those of tensors that share its
+            memory.
     """
 
     def __init__(self, reads: Sequence[Sequence[int]], root: Mapping[int, int]) -> None:
@@ -28,12 +27,15 @@ class LastReads:
         self.counts: Mapping[int, int] = Counter(chain.from_iterable(reads))
 
     def share(self, root: int, tensor: int) -> None:
-        """Take note that *tensor* uses the memory of *root* from now on."""
+        """Record that *tensor* uses the memory of *root* from now on."""
         if (end := self._last.get(tensor, -1)) > self._last.get(root, -1):
             self._last[root] = end
 
     def forbid(self, position: int, tensor: int) -> bool:
-        """Return whether later nodes, or other inputs of this node, read the memory of *tensor*."""
+        """Return whether the node at *position* must not overwrite the memory of *tensor*.
+
+        That is so if later nodes, or other inputs of this node, read the memory.
+        """
         root = self._root.get(tensor, tensor)
         if self._last.get(root, -1) > position:
             return True

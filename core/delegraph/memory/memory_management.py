@@ -34,16 +34,16 @@ from delegraph.memory.verifier import verify_plan
 
 
 class MemoryStrategy(Enum):
-    """How tensors come to share memory.
+    """Strategies by which tensors share memory.
 
     Attributes:
-        NAIVE: they do not.
+        NAIVE: no tensors share memory.
         EQUALITY: a tensor reuses a free object of exactly its size.
         GREEDY_IN_ORDER: a tensor reuses the free object closest in size, which may grow.
         GREEDY_BY_BREADTH: the same, for the tasks that use most memory first.
         GREEDY_BY_SIZE: the largest tensors first; as offsets, into the smallest gap.
         GREEDY_BEST: the better one of the last two, as objects.
-        MINCOSTFLOW: who reuses whose object is a flow of the lowest cost.
+        MINCOSTFLOW: a flow of the lowest cost decides which tensor reuses which object.
     """
 
     NAIVE = "NAIVE"
@@ -71,8 +71,8 @@ def assign_objects_to_tensors(
 ) -> ObjectsAssignment[Any]:
     """Assign memory objects to tensors; tensors in use at the same task get different objects.
 
-    Sizes in bytes go with every strategy; two or three dimensions (textures) with NAIVE, EQUALITY
-    and GREEDY_IN_ORDER; batch, height, width and channels with NAIVE and EQUALITY.
+    Every strategy accepts sizes in bytes. NAIVE, EQUALITY and GREEDY_IN_ORDER also accept two or
+    three dimensions (textures), NAIVE and EQUALITY batch, height, width and channels.
 
     Args:
         records: in the order of their first tasks.
@@ -152,7 +152,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return tensor offsets for objects that lie one after another, without gaps.
+    """Return the offset of each tensor, for objects of *assignment* one after another without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.
@@ -167,7 +167,7 @@ def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
 
 
 def _dimensions(records: Sequence[TensorUsageRecord]) -> int:
-    """Return how many dimensions all sizes have; 0 for bytes. The records make sense then."""
+    """Return how many dimensions all sizes have; 0 for bytes. *records* are checked on the way."""
     kinds = {len(r.size) if isinstance(r.size, tuple) else 0 for r in records}
     if len(kinds) > 1:
         raise ArgumentError(f"sizes have {sorted(kinds)} dimensions, need to be all alike")
@@ -180,7 +180,7 @@ def _smallest(size: int | Iterable[int]) -> int:
 
 
 def _check_order(records: Sequence[TensorUsageRecord], assignment: ObjectsAssignment[Any]) -> None:
-    """Raise an error if objects overlap, which only unsorted records can cause."""
+    """Raise an error if objects of *assignment* overlap, which only unsorted records can cause."""
     if all(a.first_task <= b.first_task for a, b in pairwise(records)):
         return
     if violations := verify_plan(records, assignment):

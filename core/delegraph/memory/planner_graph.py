@@ -61,7 +61,7 @@ class PlannerGraph(Protocol):
         """Number of tensors; may grow, never shrinks."""
 
     def tensor_bytes(self, index: int) -> int:
-        """Return the bytes that a tensor needs now."""
+        """Return the number of bytes that tensor *index* needs now."""
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return the present owner of a tensor's memory."""
+        """Return the present owner of the memory of tensor *index*."""

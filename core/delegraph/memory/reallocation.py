@@ -60,7 +60,10 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
 
 
 def _reached(start: int, dependencies: Sequence[Sequence[int]]) -> list[int]:
-    """Tasks that depend on *start*, directly or through other tasks, without *start*."""
+    """Return the tensors computed from *start*, directly or through others, without *start*.
+
+    *dependencies* lists, for each tensor, those that are computed from it.
+    """
     seen = {start}
     queue = deque(seen)
     while queue:

@@ -25,7 +25,9 @@ TaskProfile: TypeAlias = list[TensorUsageWithIndex]
 
 
 def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskProfile]:
-    """Return the tensors in use at each task from 0 to the last.
+    """Return the tensors in use at each task from 0 to the last, as a list for each task.
+
+    The tensors are those of *records*, largest first.
 
     Source:
         CalculateTaskProfiles, tflite/delegates/gpu/common/memory_management/internal.cc.
@@ -76,12 +78,14 @@ def positional_maximums(records: Sequence[ByteRecord]) -> NDArray[np.int64]:
 
 
 def num_tasks(records: Sequence[ByteRecord]) -> int:
-    """Return the number of tasks up to the last in which a tensor is in use."""
+    """Return the number of tasks up to the last one in which a tensor of *records* is in use."""
     return max((last_task for _, _, last_task in records), default=-1) + 1
 
 
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
     """Yield the sizes in use, descending, at each task after which a tensor is no longer used.
+
+    *records* describe the tensors.
 
     All that is in use at other tasks is in use at one of these.
     """

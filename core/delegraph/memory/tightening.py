@@ -12,10 +12,10 @@ _EFFORT = 20_000  # placements; some hundredths of a second
 
 
 def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] | None:
-    """Return the blocks at the offsets of a smaller plan; None if the plan needs no change.
+    """Return the blocks at the offsets of a smaller plan; None if no change is needed or found.
 
-    A plan within one percent of the bytes in use at the busiest node is good, as most are; so is
-    one than which a short search finds no smaller one.
+    A plan that exceeds the bytes in use at the busiest node by at most one percent needs no change.
+    For others there is a short search.
 
     Args:
         blocks: a whole plan, of blocks that have bytes.

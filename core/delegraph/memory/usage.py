@@ -63,7 +63,7 @@ def usage_records(
 
 
 def _lifetimes(graph: PlannerGraph) -> Iterator[tuple[int, Lifetime]]:
-    """Yield the arena's tensors and temporaries with their lifetimes."""
+    """Yield the tensors of *graph*'s arena, and its temporaries, with their lifetimes."""
     end = max(len(graph.nodes) - 1, 0)
     held = {tensor: position for position, node in enumerate(graph.nodes) for tensor in node.held}
     there = {tensor for node in graph.nodes for tensor in node.outputs} | set(graph.inputs)
@@ -82,7 +82,10 @@ def _needs_place(graph: PlannerGraph, tensor: int) -> bool:
 
 
 def _merged(lifetimes: dict[int, Lifetime], root_of: Callable[[int], int]) -> dict[int, Lifetime]:
-    """Lifetime of each root: from the first begin to the last end of the tensors that share it."""
+    """Return the lifetime of each root: from the first begin to the last end of its tensors.
+
+    *root_of* returns the tensor whose memory a tensor uses; *lifetimes* are those of all tensors.
+    """
     merged: dict[int, Lifetime] = {}
     for tensor, lifetime in lifetimes.items():
         root = root_of(tensor)

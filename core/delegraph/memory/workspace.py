@@ -1,7 +1,7 @@
 """Working memory that the nodes of a subgraph use in turn.
 
-Temporaries of a node live only while it runs, so all nodes share one buffer as large as the
-hungriest of them needs. A node that runs while others do has its own.
+Temporaries of a node live only while it runs, so all nodes share one buffer. It is as large as the
+largest needs of one node. A node that runs while others do has its own.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Workspace:
             self._own.add(block)
 
     def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:
-        """Return a new block for the current node, 64-byte aligned."""
+        """Return a new block of *shape* and *dtype* for the current node, 64-byte aligned."""
         block = Block(self._cursor, tuple(shape), np.dtype(dtype))
         self._cursor = -(-block.end // BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT
         self._needed = max(self._needed, block.end)

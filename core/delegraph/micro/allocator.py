@@ -152,6 +152,9 @@ class MicroAllocator:
     ) -> MicroAllocator:
         """Return an allocator with one arena for persistent memory and another for tensors.
 
+        The arenas are writable memory of the caller; *planner* and *target* are those of
+        :meth:`create`.
+
         Raises:
             ArenaTooSmallError: an arena is too small for the allocator itself.
             ArgumentError: the two arenas are the same, or one is read-only.
@@ -246,7 +249,7 @@ class MicroAllocator:
         return self._memory(model, infos, addresses)
 
     def _commit_plan(self, infos: Sequence[AllocationInfo]) -> dict[int, int]:
-        """Return the address of each tensor and scratch buffer that the planner placed."""
+        """Plan the buffers of *infos*; return the address of each one placed, by its index."""
         arena, planner = self._non_persistent, self._planner
         planned = [i for i, info in enumerate(infos) if info.needs_allocating]
         table = arena.allocate_temp(self.target.allocation_info * len(infos), self.target.pointer)
@@ -290,16 +293,18 @@ class MicroAllocator:
         return self.view(self.keep(Kept.BUFFERS, size, ARENA_ALIGNMENT), size)
 
     def allocate_builtin_data(self, size: int) -> None:
-        """Reserve memory for the structure of an operator's options."""
+        """Reserve *size* bytes for the structure of an operator's options."""
         self.keep(Kept.OTHER, size, _OPTION_ALIGNMENT)
 
     def allocate_persistent_tensor(self, tensor: TensorSpec) -> None:
-        """Reserve memory for the struct of a graph input or output, with its quantization."""
+        """Reserve memory for the struct and quantization of *tensor*, a graph input or output."""
         self.keep(Kept.TENSORS, self.target.tensor, self.target.pointer)
         self._quantization(tensor, lambda *piece: self.keep(Kept.QUANTIZATION, *piece))
 
     def request_scratch_buffer_in_arena(self, size: int, subgraph: int = 0) -> int:
         """Return the number of a new scratch buffer for the node that is being prepared.
+
+        The buffer has *size* bytes; *subgraph* is the index of the node's subgraph.
 
         Raises:
             OperatorError: the node has already requested 12 buffers.
@@ -331,11 +336,11 @@ class MicroAllocator:
         )
 
     def allocate_temp_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of memory that is only used while the present node is prepared."""
+        """Return the address of *size* bytes for use while the present node is prepared."""
         return self._non_persistent.allocate_temp(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
-        """Record that a piece of temporary memory is no longer used."""
+        """Record that the temporary memory at *address* is no longer used."""
         self._non_persistent.deallocate_temp(address)
 
     def allocate_temp_tensor(self, tensor: TensorSpec) -> list[int]:
@@ -345,7 +350,7 @@ class MicroAllocator:
         return [structure, *self._quantization(tensor, allocate)]
 
     def deallocate_temp_tensor(self, addresses: Sequence[int]) -> None:
-        """Record that a temporary tensor is no longer used."""
+        """Record that a temporary tensor, with structures at *addresses*, is no longer used."""
         for address in reversed(addresses):
             self._non_persistent.deallocate_temp(address)
 
@@ -372,7 +377,10 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate persistent memory for *count* items of kind *what*; return its address."""
+        """Allocate *size* bytes of persistent memory for *count* items of kind *what*.
+
+        The result is the address.
+        """
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
@@ -386,7 +394,10 @@ def _chosen_planner(
     arena: PersistentBufferAllocator,
     target: MicroTarget,
 ) -> MicroMemoryPlanner:
-    """Return the planner; memory for it is reserved unless it is the caller's."""
+    """Return the planner that *planner* names, or the caller's.
+
+    Memory for it is reserved in *arena*, in the size of *target*, unless it is the caller's.
+    """
     if planner == "greedy":
         arena.allocate_persistent_buffer(target.greedy_planner, target.pointer)
         return GreedyMemoryPlanner()

@@ -74,7 +74,7 @@ class MicroCallee:
         """Do nothing: called subgraphs are prepared before the nodes that call them."""
 
     def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
-        """Check that *shape* is the input's declared shape.
+        """Check that *shape* is the declared shape of input *tensor_index*, a tensor index.
 
         Raises:
             OperatorError: *shape* differs.
@@ -91,7 +91,7 @@ class MicroCallee:
             _copy(self._own[index], self.tensors[index])
 
     def readable(self, tensor_index: int) -> Tensor:
-        """Return a tensor; stand-ins are always up to date."""
+        """Return the tensor with index *tensor_index*; stand-ins are always up to date."""
         return self.tensors[tensor_index]
 
 

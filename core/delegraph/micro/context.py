@@ -33,14 +33,14 @@ KernelScratch = Literal["outside", "arena"]
 
 
 class CalledSubgraph(Protocol):
-    """Functions of a subgraph that calling nodes use; see ``MicroSubgraph``."""
+    """The functions of a subgraph that calling nodes use; ``MicroSubgraph`` implements them."""
 
     @property
     def callee(self) -> CallableSubgraph:
         """The subgraph as control-flow operators see it, available after prepare."""
 
     def prepare(self, layout: Layout) -> None:
-        """Prepare the nodes, unless they are prepared."""
+        """Prepare the nodes, unless they are prepared; *layout* makes their allocations."""
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class MicroContext(ModelContext):
         return self._run.resources
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Check that *shape* is the declared shape, since tensors cannot be resized here.
+        """Check that *shape* is the declared shape of *tensor*, as no tensor can be resized.
 
         Raises:
             OperatorError: *shape* does not have as many elements as declared; while invoking, any
@@ -170,10 +170,10 @@ class MicroContext(ModelContext):
             tensor.data = np.empty(dims, object)
 
     def set_dynamic(self, tensor: Tensor) -> None:
-        """Do nothing: the declared shape holds, and is checked during invoke."""
+        """Do nothing: the declared shape of *tensor* holds, and is checked during invoke."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory for one of Delegraph's kernels, during prepare only."""
+        """Reserve an array as working memory of Delegraph's kernels, during prepare only."""
         self._run.stage.require("scratch", MicroState.PREPARE)
         if self._run.kernel_scratch == "outside":
             return self._run.workspace.reserve(shape, dtype)
@@ -182,7 +182,7 @@ class MicroContext(ModelContext):
         return ArenaScratch(self._run, self._request_scratch(size), dims, type_)
 
     def subgraph(self, index: int) -> CallableSubgraph:
-        """Return another subgraph of the model.
+        """Return subgraph *index* of the model, which the node calls.
 
         Raises:
             OperatorError: the subgraph does not exist, or is the node's own.
@@ -205,7 +205,7 @@ class MicroContext(ModelContext):
         return self._run.allocator.allocate_persistent_buffer(size)
 
     def request_scratch_buffer_in_arena(self, size: int) -> int:
-        """Reserve a scratch buffer for the node's evaluation, only while preparing.
+        """Reserve *size* bytes as a scratch buffer of the node, only while preparing.
 
         The result is the number of the buffer.
 
@@ -221,7 +221,9 @@ class MicroContext(ModelContext):
         return self._run.allocator.request_scratch_buffer_in_arena(size, index)
 
     def get_scratch_buffer(self, number: int) -> NDArray[np.uint8]:
-        """Return a scratch buffer, ``[bytes], uint8``, during invoke; its content is undefined.
+        """Return scratch buffer *number*, ``[bytes], uint8``, during invoke.
+
+        The content is undefined.
 
         Raises:
             StateError: the interpreter is in another state.
@@ -234,7 +236,9 @@ class MicroContext(ModelContext):
         return self._run.scratch[number]
 
     def allocate_temp_buffer(self, size: int, alignment: int = 16) -> int:
-        """Return the address of memory for this node's preparation; allowed only while preparing.
+        """Return the address of *size* bytes that the node may use while it is prepared.
+
+        Allowed only while preparing.
 
         Raises:
             StateError: the interpreter is in another state.
@@ -244,7 +248,7 @@ class MicroContext(ModelContext):
         return self._run.allocator.allocate_temp_buffer(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
-        """Free a piece of temporary memory; every node must do so while preparing.
+        """Free the temporary memory at *address*; every node must do so while preparing.
 
         Raises:
             StateError: the interpreter is in another state.

@@ -85,7 +85,10 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 
 
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
-    """Allocate the model in an arena of *size* bytes on paper; return the sizes of its ends."""
+    """Allocate the model in an arena of *size* bytes on paper; return the bytes of head and tail.
+
+    *target* and *planner* are those of :func:`estimate_arena`.
+    """
     allocator = MicroAllocator.create(size, planner=planner, target=target)
     layout = Layout(model, allocator)
     layout.start()

@@ -231,7 +231,7 @@ class MicroInterpreter:
         return len(self._model.subgraphs[0].outputs)
 
     def input(self, index: int) -> Tensor:
-        """Return a graph input; write values to its ``data``, which is in the arena.
+        """Return graph input *index*; write values to its ``data``, which is in the arena.
 
         Raises:
             StateError: :meth:`allocate_tensors` was not called.
@@ -240,7 +240,7 @@ class MicroInterpreter:
         return self._end_tensor("Input", self._model.subgraphs[0].inputs, index)
 
     def output(self, index: int) -> Tensor:
-        """Return a graph output; its ``data`` is in the arena, valid until the next invoke.
+        """Return graph output *index*; its ``data`` is in the arena, valid until the next invoke.
 
         Raises:
             StateError: :meth:`allocate_tensors` was not called.
@@ -256,7 +256,7 @@ class MicroInterpreter:
         return self._subgraphs[0].tensors[tensors[index]]
 
     def tensor(self, index: int, subgraph: int = 0) -> Tensor:
-        """Return any tensor; possible only if all tensors keep their values.
+        """Return tensor *index* of a subgraph; possible only if all tensors keep their values.
 
         Raises:
             StateError: ``preserve_all_tensors`` is False, or :meth:`allocate_tensors` was not

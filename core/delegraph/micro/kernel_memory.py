@@ -65,7 +65,7 @@ class _Layout:
     passes: int = 1
 
     def data_bytes(self, target: MicroTarget) -> int:
-        """Return the bytes of the operator's data."""
+        """Return the bytes of the operator's data on *target*."""
         return self.data if self.data_64 is None or target.bits == 32 else self.data_64
 
 
@@ -157,7 +157,9 @@ _Sizes = Callable[[OperatorSpec, _Tensors], list[int]]
 def kernel_memory(
     operator: OperatorSpec, tensors: Sequence[TensorSpec], target: MicroTarget
 ) -> KernelMemory:
-    """Return the arena memory of TFLM's reference kernel for *operator*.
+    """Return the arena memory of TFLM's reference kernel for *operator* on *target*.
+
+    *tensors* are all tensors of the subgraph.
 
     Operators that are not listed get :data:`UNKNOWN_KERNEL_BYTES` and no scratch memory.
     """
@@ -187,7 +189,10 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return the function that computes the sizes of multipliers and shifts per output channel."""
+    """Return the function that computes the sizes of multipliers and shifts per output channel.
+
+    The weights have their output channels along *axis*.
+    """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
         weights = tensors[1]

@@ -41,12 +41,18 @@ class Layout:
                     self._allocator.allocate_builtin_data(size)
 
     def init(self, subgraph: int, operator: OperatorSpec) -> None:
-        """Reserve the data that a kernel's ``Init`` allocates."""
+        """Reserve the data that the ``Init`` of *operator*'s kernel allocates.
+
+        *subgraph* is the index of the operator's subgraph.
+        """
         for size in self._kernel(subgraph, operator).persistent[:1]:
             self._allocator.allocate_persistent_buffer(size)
 
     def prepare(self, subgraph: int, operator: OperatorSpec) -> None:
-        """Reserve a kernel's other persistent data, scratch memory and temporary tensors."""
+        """Reserve the other persistent data, scratch memory and temporary tensors of *operator*.
+
+        *subgraph* is the index of the operator's subgraph.
+        """
         allocator, tensors = self._allocator, self._model.subgraphs[subgraph].tensors
         kernel = self._kernel(subgraph, operator)
         temps = [allocator.allocate_temp_tensor(tensors[i]) for i in kernel.temp_tensors]
@@ -58,7 +64,7 @@ class Layout:
             allocator.deallocate_temp_tensor(temp)
 
     def finish_prepare(self, operator: OperatorSpec) -> None:
-        """Free the memory that was needed only to prepare a node."""
+        """Free the memory that was needed only to prepare the node of *operator*."""
         self._allocator.finish_prepare_node_allocations(operator.index)
 
     def finish(self) -> ModelMemory:

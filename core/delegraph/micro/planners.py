@@ -63,14 +63,14 @@ class MicroMemoryPlanner(Protocol):
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Add a buffer to the plan.
+        """Add a buffer to the plan; the arguments are the fields of :class:`PlannedBuffer`.
 
         Raises:
             StateError: the planner accepts no more buffers.
         """
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the offset of a buffer's first byte.
+        """Return the offset of the first byte of buffer *index*, counted in the order of addition.
 
         Raises:
             ArgumentError: the buffer does not exist.
@@ -133,7 +133,7 @@ class GreedyMemoryPlanner:
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Add a buffer to the plan.
+        """Add a buffer to the plan; the arguments are the fields of :class:`PlannedBuffer`.
 
         Raises:
             StateError: the working memory is too small for another buffer.
@@ -144,7 +144,7 @@ class GreedyMemoryPlanner:
         self._offsets = None
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the offset of a buffer's first byte.
+        """Return the offset of the first byte of buffer *index*, counted in the order of addition.
 
         Raises:
             ArgumentError: the buffer does not exist.
@@ -219,14 +219,14 @@ class LinearMemoryPlanner:
         return 0
 
     def init(self, scratch_bytes: int) -> None:
-        """Remove all buffers from the plan."""
+        """Remove all buffers from the plan; *scratch_bytes* is ignored."""
         self._offsets.clear()
         self._next = 0
 
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Place a buffer after all buffers added before.
+        """Place a buffer of *size* bytes after all buffers added before; its uses are ignored.
 
         Raises:
             StateError: there are already 1024 buffers.
@@ -240,7 +240,7 @@ class LinearMemoryPlanner:
         self._next += size
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the offset of a buffer's first byte.
+        """Return the offset of the first byte of buffer *index*, counted in the order of addition.
 
         Raises:
             ArgumentError: the buffer does not exist.
@@ -279,13 +279,13 @@ class NonPersistentMemoryPlannerShim:
         return 0
 
     def init(self, scratch_bytes: int) -> None:
-        """Reset the number of added buffers to 0."""
+        """Reset the number of added buffers to 0; *scratch_bytes* is ignored."""
         self._count = 0
 
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Add a buffer, which takes the next offset of the plan.
+        """Add a buffer, which takes the next offset of the plan; the arguments are ignored.
 
         Raises:
             StateError: the plan has no more offsets.
@@ -295,7 +295,7 @@ class NonPersistentMemoryPlannerShim:
         self._count += 1
 
     def offset_for_buffer(self, index: int) -> int:
-        """Return the plan's offset of a buffer, whether it was added or not.
+        """Return the plan's offset of buffer *index*, whether the buffer was added or not.
 
         Raises:
             ArgumentError: the plan has no such buffer.

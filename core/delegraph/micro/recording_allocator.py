@@ -46,7 +46,10 @@ class RecordingMicroAllocator(MicroAllocator):
         return RecordingSingleArenaBufferAllocator
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate persistent memory, record the allocation, and return the address."""
+        """Allocate persistent memory, record the allocation, and return the address.
+
+        The arguments are those of :meth:`MicroAllocator.keep`.
+        """
         before = self.persistent_used_bytes
         address = super().keep(what, size, alignment, count)
         record = self.recorded.get(what)

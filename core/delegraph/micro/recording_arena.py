@@ -38,14 +38,14 @@ class RecordingSingleArenaBufferAllocator(SingleArenaBufferAllocator):
         return self.requested_head_bytes + self.requested_tail_bytes
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """Resize the buffer and record the change; a smaller size lowers the counts."""
+        """Resize the buffer at *address* and record it; a smaller size lowers the counts."""
         before = self._head.head
         super().resize_buffer(address, size, alignment)
         self.requested_head_bytes = size
         self.recorded_used_bytes += self._head.head - before
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Allocate persistent memory and count the bytes."""
+        """Allocate *size* bytes of persistent memory, count them, and return their address."""
         before = self.persistent_used_bytes
         address = super().allocate_persistent_buffer(size, alignment)
         self.requested_tail_bytes += size

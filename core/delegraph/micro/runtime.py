@@ -53,7 +53,7 @@ _TIMES_MODEL = 10
 
 
 class InterpreterConfig(Enum):
-    """Whether the interpreter records allocations or preserves all tensors.
+    """Choice between recording the allocations and preserving the values of all tensors.
 
     Attributes:
         kAllocationRecording: the interpreter records what its arena is used for.
@@ -216,7 +216,9 @@ class Interpreter:
         return _copied(self._end("output", _index(index)))
 
     def GetTensor(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
-        """Return ``dtype``, ``shape`` and a copy of a tensor as ``tensor_data``.
+        """Return ``dtype``, ``shape`` and a copy of a tensor's value as ``tensor_data``.
+
+        The tensor is the one with *tensor_index* in the subgraph with *subgraph_index*.
 
         Raises:
             MicroRuntimeError: the configuration is not ``kPreserveAllTensors``.
@@ -254,7 +256,7 @@ class Interpreter:
         return _details(self._end("output", _index(index)))
 
     def _end(self, side: Literal["input", "output"], index: int) -> Tensor:
-        """Return an input or output of the model."""
+        """Return input or output *index* of the model; *side* is ``"input"`` or ``"output"``."""
         interpreter = self._interpreter
         count = interpreter.inputs_size if side == "input" else interpreter.outputs_size
         if index >= count:
@@ -310,7 +312,10 @@ def _copied(tensor: Tensor) -> Any:
 
 
 def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
-    """Check the array's type, rank and sizes against the tensor's, in this order."""
+    """Check the array's type, rank and sizes against the tensor's, in this order.
+
+    *index* is the number of the input, for the error.
+    """
     found, expected = _type_name(array.dtype), tensor.type.name
     where = f"for input {index}"
     if found != expected:
@@ -328,7 +333,7 @@ def _check_fits(array: NDArray[Any], tensor: Tensor, index: int) -> None:
 
 
 def _type_name(dtype: np.dtype[Any]) -> str:
-    """Return TFLM's name of a NumPy type; ``NOTYPE`` for a type that TFLM does not have."""
+    """Return TFLM's name of *dtype*; ``NOTYPE`` for a type that TFLM does not have."""
     if dtype.kind in "OSU":
         return "STRING"
     return dtype.name.upper() if dtype.name in _KNOWN else "NOTYPE"

@@ -43,7 +43,10 @@ _PARAMETERS = {
 def signal_memory(
     operator: OperatorSpec, tensors: _Tensors, target: MicroTarget
 ) -> tuple[list[int], list[int]] | None:
-    """Return the sizes of an operator's persistent and scratch buffers; None for other operators.
+    """Return the sizes of the persistent and of the scratch buffers of *operator* on *target*.
+
+    *tensors* are its inputs and outputs. The result is None for operators that are no signal
+    operators.
 
     The data for all streams of an operator count as one buffer. The lists are empty for options
     that the kernel rejects.
@@ -72,7 +75,10 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
-    """Return the size of a real FFT's state: complex state, working memory and roots."""
+    """Return the size of a real FFT's state: complex state, working memory and roots.
+
+    *pointer* is the size of a pointer in bytes.
+    """
     n = options["fft_length"] // 2
     header = 3 * pointer + 8 + 4 * 64
     return [header + 2 * _item_bytes(tensors) * (n + 3 * n // 2)]
@@ -97,7 +103,10 @@ def _noise(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _ring(samples: int, pointer: int) -> int:
-    """Return the size in bytes of a circular buffer, which stores each sample twice."""
+    """Return the size in bytes of a circular buffer, which stores each of *samples* twice.
+
+    *pointer* is the size of a pointer in bytes.
+    """
     return 4 * pointer + 8 + 4 * samples
 
 
@@ -119,7 +128,10 @@ def _overlaps(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _streams(count: int, tables: int, each: int, pointer: int) -> list[int]:
-    """Return sizes for several streams: *tables* of *count* pointers, and the *count* buffers."""
+    """Return sizes for several streams: *tables* of *count* pointers, and the *count* buffers.
+
+    A buffer has *each* bytes, a pointer *pointer* bytes.
+    """
     return [*[count * pointer] * tables, count * align(each, ARENA_ALIGNMENT)]
 
 

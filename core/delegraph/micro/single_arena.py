@@ -36,7 +36,9 @@ class NonPersistentBufferAllocator(Protocol):
     """Allocates one resizable buffer, and temporary memory after it."""
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Allocate the only resizable buffer, at the start of the arena; return its address.
+        """Allocate the only resizable buffer, of *size* bytes, at the arena's start.
+
+        The result is the buffer's address.
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
@@ -44,7 +46,7 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """Change the size of the resizable buffer.
+        """Change the size of the resizable buffer, which starts at *address*, to *size* bytes.
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
@@ -52,7 +54,7 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Set the size of the resizable buffer to 0.
+        """Set the size of the resizable buffer, which starts at *address*, to 0.
 
         Raises:
             StateError: as for :meth:`resize_buffer`; also if the buffer is not at the start of the
@@ -75,7 +77,10 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def deallocate_temp(self, address: int) -> None:
-        """Record that a piece of temporary memory is unused; the reset frees all pieces at once."""
+        """Record that the temporary memory at *address* is unused.
+
+        :meth:`reset_temp_allocations` frees all such memory at once.
+        """
 
     def is_all_temp_deallocated(self) -> bool:
         """Return whether every temporary allocation was deallocated."""
@@ -88,7 +93,7 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def available_memory(self, alignment: int) -> int:
-        """Return the number of free bytes between head and tail, aligned at both ends."""
+        """Return the number of free bytes between head and tail, both aligned to *alignment*."""
 
     @property
     def overlay_memory_address(self) -> int:
@@ -135,7 +140,10 @@ class Head:
         self._temps = TempCount()
 
     def resize(self, address: int, size: int, alignment: int, end: int) -> None:
-        """Change the size of the buffer, as ``resize_buffer`` does; the memory ends at *end*."""
+        """Change the size of the buffer at *address*; the memory ends at *end*.
+
+        See :meth:`NonPersistentBufferAllocator.resize_buffer`.
+        """
         expected = align(self.start, alignment)
         if self.head != self.temp:
             raise StateError("temporary memory is in use; reset_temp_allocations() comes first")
@@ -146,7 +154,10 @@ class Head:
         self.head = self.temp = expected + size
 
     def allocate_temp(self, size: int, alignment: int, end: int) -> int:
-        """Allocate temporary memory, as ``allocate_temp`` does; the memory ends at *end*."""
+        """Return the address of *size* bytes of temporary memory; the memory ends at *end*.
+
+        See :meth:`NonPersistentBufferAllocator.allocate_temp`.
+        """
         address = align(self.temp, alignment)
         if size > end - address:
             raise too_small("temporary memory", size, end - address)
@@ -175,7 +186,10 @@ class Head:
 
 
 def too_small(what: str, size: int, available: int) -> ArenaTooSmallError:
-    """Return the error that names a failed allocation and the number of missing bytes."""
+    """Return the error for *what*, for which *size* bytes were requested.
+
+    Only *available* bytes were free; the error names the missing bytes.
+    """
     missing = size - available
     return ArenaTooSmallError(
         f"{what}: {size} bytes requested, {max(available, 0)} available, {missing} missing",
@@ -212,7 +226,7 @@ class HeadMemory:
         return self._head.used_bytes
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Allocate the resizable buffer; several calls are allowed.
+        """Allocate *size* bytes as the resizable buffer; several calls are allowed.
 
         See :class:`NonPersistentBufferAllocator`.
         """
@@ -221,35 +235,35 @@ class HeadMemory:
         return address
 
     def resize_buffer(self, address: int, size: int, alignment: int) -> None:
-        """Change the size of the resizable buffer.
+        """Change the size of the resizable buffer, which starts at *address*, to *size*.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self._head.resize(address, size, alignment, self._tail)
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Set the buffer's size to 0.
+        """Set the size of the buffer at *address* to 0.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self.resize_buffer(address, 0, 1)
 
     def reserve_non_persistent_overlay_memory(self, size: int, alignment: int) -> None:
-        """Set the size of the resizable buffer.
+        """Set the size of the resizable buffer to *size* bytes.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         self.resize_buffer(align(self._head.start, alignment), size, alignment)
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """Allocate temporary memory.
+        """Return the address of *size* bytes of temporary memory.
 
         See :class:`NonPersistentBufferAllocator`.
         """
         return self._head.allocate_temp(size, alignment, self._tail)
 
     def deallocate_temp(self, address: int) -> None:
-        """Record that temporary memory is unused.
+        """Record that the temporary memory at *address* is unused.
 
         See :class:`NonPersistentBufferAllocator`.
         """
@@ -317,7 +331,7 @@ class SingleArenaBufferAllocator(HeadMemory):
         return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Allocate memory at the tail.
+        """Return the address of *size* bytes at the tail, which are never freed.
 
         See :class:`PersistentBufferAllocator`.
         """

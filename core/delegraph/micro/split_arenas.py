@@ -57,7 +57,7 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
         self._has_resizable_buffer = False
 
     def allocate_resizable_buffer(self, size: int, alignment: int) -> int:
-        """Allocate the only resizable buffer; return its address.
+        """Allocate the only resizable buffer, of *size* bytes; return its address.
 
         Raises:
             ArenaTooSmallError: the arena is smaller.
@@ -70,6 +70,6 @@ class NonPersistentArenaBufferAllocator(HeadMemory):
         return address
 
     def deallocate_resizable_buffer(self, address: int) -> None:
-        """Set the size of the resizable buffer to 0; another buffer may then be allocated."""
+        """Set the size of the buffer at *address* to 0; another buffer may then be allocated."""
         super().deallocate_resizable_buffer(address)
         self._has_resizable_buffer = False

@@ -25,7 +25,7 @@ class MicroState(Enum):
 
 
 class Stage:
-    """The present stage, shared by the contexts of all subgraphs.
+    """The present stage of an interpreter, shared by the contexts of all subgraphs.
 
     Attributes:
         state: the present state.

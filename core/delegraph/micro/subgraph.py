@@ -69,7 +69,7 @@ class MicroSubgraph:
     # -- allocation ------------------------------------------------------------------------------
 
     def init(self, layout: Layout) -> None:
-        """Call each kernel's ``init``."""
+        """Call each kernel's ``init``, after *layout* has reserved the data of TFLM's kernel."""
         for operator, node, registration in self._calls():
             layout.init(self.spec.index, operator)
             if registration.init is not None:
@@ -80,6 +80,8 @@ class MicroSubgraph:
 
     def prepare(self, layout: Layout) -> None:
         """Prepare the nodes; subgraphs that a node calls are prepared before the node.
+
+        *layout* reserves the memory of TFLM's kernels.
 
         Raises:
             NodeError: a kernel rejects its node, or a shape stays unknown.
@@ -107,7 +109,7 @@ class MicroSubgraph:
         return self._writing_known_outputs(node, step)
 
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
-        """Return *step*, or for outputs known since prepare a step that copies their values.
+        """Return *step*, or a step that copies outputs of *node* known since prepare.
 
         Delegraph's kernels compute such values once, but other tensors may overwrite them in the
         arena.

@@ -1,6 +1,6 @@
 """Parts of an operator's interface: tensors, nodes, registrations, op table, custom operators.
 
-For kernels, delegates and custom operators alike. Open first ``registration`` and ``tensor``:
+Kernels, delegates and custom operators use them. Open first ``registration`` and ``tensor``:
 
 - ``registration``: ``Registration``, ``Node``, and the context that kernels work in
 - ``asynchronous``: evaluations that are started, and waited for later

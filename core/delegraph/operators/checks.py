@@ -60,7 +60,7 @@ def require_type(tensor: Tensor, allowed: Collection[TensorType]) -> None:
 
 
 def require_same_type(a: Tensor, b: Tensor) -> None:
-    """Check that two tensors have the same element type.
+    """Check that the tensors *a* and *b* have the same element type.
 
     Raises:
         OperatorError: they differ.
@@ -98,7 +98,7 @@ def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 def require_rank(tensor: Tensor, rank: int) -> None:
-    """Check a tensor's number of dimensions.
+    """Check that *tensor* has *rank* dimensions.
 
     Raises:
         OperatorError: it has another number.
@@ -152,7 +152,7 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
 
 
 def adopt_type(output: Tensor, type_: TensorType) -> None:
-    """Set an output's type to the type that the operator computes, not the declared one.
+    """Set an output's type to *type_*, which the operator computes, in place of the declared one.
 
     Source:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
@@ -188,7 +188,7 @@ def require_scales(*tensors: Tensor) -> None:
 
 
 def option(node: Node, name: str, default: Any) -> Any:
-    """Return an option of the node, or *default* when the file gives no options at all."""
+    """Return option *name* of the node, or *default* when the file gives no options at all."""
     return default if node.options is None else getattr(node.options, name)
 
 

@@ -122,7 +122,7 @@ class CustomOp:
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor],
     ) -> Sequence[Shape | None]:
-        """Set the output shapes and return them, with None for each shape known only at invoke."""
+        """Set the shapes of *outputs* and return them, with None for each known only at invoke."""
         shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
@@ -237,7 +237,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Bind the keyword arguments that *function* declares, such as its options.
+    """Return *function* with the keyword arguments that it declares bound, such as its options.
 
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.
@@ -288,7 +288,10 @@ def _readable(tensor: Tensor) -> NDArray[Any]:
 
 
 def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
-    """Return the results of a function as a sequence with one item for each of *count* outputs."""
+    """Return *answer*, a function's result, as a sequence of *count* items, one for each output.
+
+    *what* names an item in the error.
+    """
     if count == 0 and answer is None:
         return ()
     if count == 1 and not isinstance(answer, tuple):
@@ -302,7 +305,7 @@ def _several(answer: Any, count: int, what: str) -> Sequence[Any]:
 
 
 def _store(context: OpContext, y: Tensor, shape: Shape | None, returned: Any) -> None:
-    """Write a result to its tensor after checking dtype and shape; None allows any shape."""
+    """Write *returned* to tensor *y* after checking dtype and shape; None allows any shape."""
     result = np.asarray(returned)
     if y.type == TensorType.STRING:
         result = _strings(result)
@@ -335,7 +338,7 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def _strings(result: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of ``bytes`` objects."""
+    """Return *result* as an array of ``bytes`` objects."""
     strings = result.astype(object) if result.dtype.kind == "S" else result
     if strings.dtype == object:
         for value in strings.flat:

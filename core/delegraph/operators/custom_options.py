@@ -120,7 +120,10 @@ def _as_dataclass(kind: type, given: dict[str, Any]) -> object:
 
 
 def _as(kind: object, name: str, value: object) -> object:
-    """Return *value* if it has the type of its field; whole numbers are accepted as floats."""
+    """Return *value* if it is of type *kind*; whole numbers are accepted as floats.
+
+    *name* is the name of the option, for the error.
+    """
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind in (bool, int, float, str, bytes) and type(value) is not kind:

@@ -108,7 +108,10 @@ def prepare_alone(
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
-    """Return a tensor with the shape of *array*, and the type and quantization of *tensor*."""
+    """Return a tensor with the shape of *array*, and the type and quantization of *tensor*.
+
+    Its index is *index*.
+    """
     shape = tensor.shape if array is None else array.shape
     copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)
     copy.data = array

@@ -8,7 +8,7 @@ from delegraph.errors import OperatorError
 
 
 def flexbuffer_value(data: bytes) -> Any:
-    """Content of a FlexBuffer: a dict, a list, a number, text or bytes.
+    """Return the content of the FlexBuffer *data*: a dict, a list, a number, text or bytes.
 
     Raises:
         OperatorError: it is no FlexBuffer.
@@ -36,7 +36,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
 
 
 def integer_option(options: dict[str, Any], name: str, least: int) -> int:
-    """Return an option as an integer of at least *least*; an absent option is 0.
+    """Return option *name* of *options* as an integer of at least *least*; if absent, 0.
 
     Raises:
         OperatorError: it is no number, or below *least*.

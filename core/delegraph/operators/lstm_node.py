@@ -194,7 +194,10 @@ class LstmTensors:
             require_type(tensor, {type_})
 
     def _weight_types(self, integer: bool) -> tuple[TensorType, TensorType]:
-        """Return the type of the matrices, taken from the last gate, and the type of the biases."""
+        """Return the type of the matrices, taken from the last gate, and the type of the biases.
+
+        *integer* says whether all arithmetic is in integers.
+        """
         matrices = self.input_weights[-1].type
         allowed = [TensorType.INT8] if integer else [TensorType.FLOAT32, TensorType.INT8]
         require_type(self.input_weights[-1], {*allowed, TensorType.UINT8})
@@ -256,7 +259,10 @@ def lstm_tensors(
 def _gates(
     context: OpContext, node: Node, first: int, expected: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Return four inputs, or the last three if the first is absent."""
+    """Return four inputs from number *first* on, or the last three of them if it is absent.
+
+    *expected* is their required number, if it is given.
+    """
     coupled = optional_input(context, node, first)
     found: tuple[Tensor, ...] = () if coupled is None else (coupled,)
     found += tuple(input_tensor(context, node, first + k) for k in (1, 2, 3))
@@ -269,7 +275,10 @@ def _gates(
 
 
 def _peephole(context: OpContext, node: Node, first: int, gates: int) -> tuple[Tensor, ...]:
-    """Return the peephole weights of three gates, or of two if there is no input gate."""
+    """Return the peephole weights of three gates, or of two if there is no input gate.
+
+    Input *first* has those of the input gate, and *gates* is the number of gates.
+    """
     wanted = range(first, first + 3) if gates == 4 else range(first + 1, first + 3)
     found = [optional_input(context, node, i) for i in wanted]
     present = tuple(tensor for tensor in found if tensor is not None)

@@ -109,7 +109,7 @@ class MemoryLimit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {self.advice()}")
 
     def require_copies(self, wanted: int, what: str) -> None:
-        """Check that copies of constants may take *wanted* bytes."""
+        """Check that copies of constants may take *wanted* bytes; *what* is for the error."""
         limit = self.bytes if self.copies is None else self.copies
         if wanted > limit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")

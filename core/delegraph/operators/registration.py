@@ -201,7 +201,7 @@ class CallableSubgraph(Protocol):
         """Whether a shape is known only while invoking; valid after ``allocate``."""
 
     def resize_input(self, tensor_index: int, shape: tuple[int, ...]) -> None:
-        """Set the shape of an input; call ``allocate`` afterwards."""
+        """Set the shape of the input with *tensor_index*; call ``allocate`` afterwards."""
 
     def allocate(self) -> None:
         """Prepare the subgraph's nodes and plan its memory; cheap when nothing has changed."""
@@ -210,7 +210,10 @@ class CallableSubgraph(Protocol):
         """Run the subgraph: read the ``data`` of its inputs, write the ``data`` of its outputs."""
 
     def readable(self, tensor_index: int) -> Tensor:
-        """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed."""
+        """Return tensor *tensor_index*; its ``data`` is up to date.
+
+        The data is copied from a delegate's buffer if needed.
+        """
 
 
 class OpContext(Protocol):
@@ -258,10 +261,10 @@ class OpContext(Protocol):
         """Declare that a tensor's shape is known only while invoking."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory for the node being prepared; 64-byte aligned."""
+        """Reserve an array of working memory for the node being prepared; 64-byte aligned."""
 
     def subgraph(self, index: int) -> CallableSubgraph:
-        """Return another subgraph of the model.
+        """Return subgraph *index* of the model, for the node to call.
 
         Raises:
             OperatorError: no such subgraph, or the node's own.

@@ -191,7 +191,7 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 
 @cache
 def _roles(operator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the roles of the inputs and of the outputs; extra operands repeat the last role."""
+    """Return the roles of *operator*'s inputs and of its outputs; the last repeats as needed."""
     inputs, _, outputs = WORDS.get(operator, "input").partition("->")
     return tuple(inputs.split()), tuple(outputs.split()) or ("output",)
 

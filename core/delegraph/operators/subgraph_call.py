@@ -57,6 +57,8 @@ class Callee:
     def check(self, inputs: Sequence[Tensor], outputs: int, what: str) -> None:
         """Check the types of the inputs, the number of outputs, and that the inputs have values.
 
+        *what* names the subgraph in the error.
+
         Raises:
             OperatorError: the subgraph has another number of inputs, inputs of other types, or an
                 input that is constant; it has another number of outputs; or no node of it computes

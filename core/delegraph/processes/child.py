@@ -87,7 +87,7 @@ class Child:
         pickle.dump(request, _WholeWrites(self.requests))
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the process, but not to its child processes."""
+        """Send signal *number* to the process, but not to its child processes."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
@@ -97,7 +97,7 @@ class Child:
             _kill_tree(self._process)
 
     def listen(self, stream: IO[bytes]) -> None:
-        """Collect the process's standard error in a thread."""
+        """Collect the process's standard error, read from *stream*, in a thread."""
         self._listener = threading.Thread(target=_keep, args=(stream, self._errors), daemon=True)
         self._listener.start()
 
@@ -199,7 +199,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return a descriptor's name for the command line, and the ``Popen`` options to pass it."""
+    """Return descriptor *life* as text for the command line, and ``Popen`` options to pass it."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -290,7 +290,15 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 def _close(
     process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
 ) -> None:
-    """Kill a process that may still run, and close its streams; in a fork, only close."""
+    """Kill *process*, which may still run, and close its streams; in a fork, only close.
+
+    Args:
+        process: the child.
+        life: descriptor whose closing tells the child to end.
+        owned: resources to close first.
+        patience: seconds that the process has before it is killed.
+        starter: identifier of the process that started the child.
+    """
     for end in owned:
         with suppress(OSError):
             end.close()

@@ -84,7 +84,10 @@ def _whole(stream: BinaryIO, size: int) -> memoryview:
 
 
 def _plain(value: Any, buffers: list[bytes | memoryview]) -> Any:
-    """Return a value as JSON; kinds that JSON lacks are dictionaries ``{kind: content}``."""
+    """Return *value* as JSON; kinds that JSON lacks are dictionaries ``{kind: content}``.
+
+    The bytes of arrays are added to *buffers*.
+    """
     if type(value) in _PLAIN:
         return value
     if type(value) is list:

@@ -173,7 +173,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return the argument; as *make* of a :class:`Worker` it serves a picklable object."""
+    """Return *served*; as *make* of a :class:`Worker` it serves a picklable object."""
     return served
 
 
@@ -256,7 +256,10 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """Return the death of the process whose pipe has broken; kill it if it still runs."""
+        """Return the death of the process whose pipe has broken; kill it if it still runs.
+
+        *is_unreadable* says that its messages cannot be read.
+        """
         if not is_unreadable:
             self.child.wait(_END)
         self.child.close()
@@ -265,7 +268,10 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put each message of a stream into a queue, and finally the error that ends the stream."""
+    """Put each message of *stream* into the queue *heard*, and at last the error that ends it.
+
+    *records* are the classes that messages may hold.
+    """
     with stream:
         try:
             while True:
@@ -295,7 +301,10 @@ def serve_parent() -> None:
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls of an object's methods until the parent closes the pipe."""
+    """Answer *requests* for calls of *served*'s methods, by *answers*, until the parent ends.
+
+    The parent ends the service by closing the pipe.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
     _parent.append(answers)
     _send("started", None)

@@ -20,8 +20,8 @@ class CustomNode:
         custom_code: its name.
         custom_options: its options.
         inputs: tensor indices of the subgraph.
-        outputs: the same.
-        constant: bytes that it reads as another input, the last one, a UINT8 tensor; None for none.
+        outputs: tensor indices of the subgraph.
+        constant: bytes of an additional last input, a constant UINT8 tensor; None without it.
         constant_name: name of that tensor.
     """
 
@@ -38,7 +38,9 @@ Plan = Sequence[int | CustomNode]
 
 
 def with_plans(record: tables.Model, plans: Sequence[Plan]) -> tables.Model:
-    """Return a model whose subgraphs execute *plans*; unused operators and tensors are kept.
+    """Return *record* with the plan of each subgraph in *plans* as its list of operators.
+
+    Unused operator codes and tensors are kept.
 
     Args:
         record: the model.

@@ -73,7 +73,7 @@ class Flatbuffer:
         self._views: dict[np.dtype[Any], NDArray[Any]] = {}
 
     def values(self, dtype: np.dtype[Any], positions: Positions, where: str) -> NDArray[Any]:
-        """Return the primitives at *positions*, ``[N], dtype``.
+        """Return the primitives at *positions*, ``[N], dtype``; *where* names them in the error.
 
         Raises:
             MalformedModelError: one of them is not inside the file.
@@ -92,7 +92,10 @@ class Flatbuffer:
     def vectors(
         self, slots: Positions, itemsize: int, where: str
     ) -> tuple[Positions, NDArray[np.int64]]:
-        """Return first-item positions and lengths of the vectors that *slots* point to."""
+        """Return first-item positions and lengths of the vectors that *slots* point to.
+
+        Items have *itemsize* bytes; *where* names the vectors in the error.
+        """
         heads = self.follow(slots, where)
         lengths = self.values(UINT32, heads, where).astype(np.int64)
         starts = heads + 4
@@ -101,7 +104,10 @@ class Flatbuffer:
         return starts, lengths
 
     def count_tables(self, count: int, where: str) -> None:
-        """Count *count* tables towards the limit of tables that the file may hold."""
+        """Add *count* to the number of tables read, which has a limit for the file.
+
+        *where* names the tables in the error.
+        """
         self._tables_left -= count
         if self._tables_left < 0:
             if self._table_limit < self.size // 4 + 64:
@@ -112,7 +118,10 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Count copied numbers of *itemsize* bytes towards the limit of the file."""
+        """Add *count* numbers of *itemsize* bytes to those copied, which have a limit.
+
+        *where* names the numbers in the error.
+        """
         self._numbers_left -= count
         self._bytes_left -= count * itemsize
         if self._numbers_left < 0 or self._bytes_left < 0:
@@ -121,7 +130,10 @@ class Flatbuffer:
             self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
-        """Count *count* characters towards the limit of the file."""
+        """Add *count* characters to those copied, which have a limit for the file.
+
+        *where* names the texts in the error.
+        """
         self._bytes_left -= count
         if self._bytes_left < 0:
             raise _malformed(f"{where}: texts hold more than a file of {self.size} bytes can")
@@ -129,7 +141,9 @@ class Flatbuffer:
             self._limit.take(count, where)
 
     def require(self, good: NDArray[np.bool_], at: Positions, where: str, fault: str) -> None:
-        """Raise an error that names the first place which is not *good*.
+        """Check that all of *good* are true; otherwise raise an error that names the first fault.
+
+        The error says that *where*, at the byte in *at*, has the fault *fault*.
 
         Raises:
             MalformedModelError: some item of *good* is false.
@@ -139,7 +153,7 @@ class Flatbuffer:
             raise _malformed(f"{where} at byte {byte} {fault} ({self.size} bytes)")
 
     def _at_every_byte(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return a view whose item ``i`` is the primitive that starts at byte ``i``."""
+        """Return a view whose item ``i`` is the primitive of *dtype* that starts at byte ``i``."""
         view = self._views.get(dtype)
         if view is None:
             count = max(0, self.size - dtype.itemsize + 1)
@@ -160,7 +174,7 @@ class Rows:
     def __init__(
         self, file: Flatbuffer, positions: Positions, field_count: int, where: str
     ) -> None:
-        """Find the vtables and read their first *field_count* entries.
+        """Find the vtables of tables at *positions*; read their first *field_count* entries.
 
         Raises:
             MalformedModelError: a vtable is damaged or not inside the file.
@@ -183,7 +197,10 @@ class Rows:
         self._is_held_by_all = np.all(self._offsets > 0, axis=0)
 
     def field(self, field_id: int) -> Positions | None:
-        """Position of a field in each table, or 0 if absent; None when no table has the field."""
+        """Return the position of field *field_id* in each table; 0 where it is absent.
+
+        The result is None when no table has the field.
+        """
         if not self._is_held[field_id]:
             return None
         offsets = self._offsets[self._vtable_of_row, field_id]

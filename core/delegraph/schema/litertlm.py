@@ -36,73 +36,73 @@ def _number(dtype: np.dtype[Any], id: int = 0) -> Any:
 
 
 class UInt8Value(Table):
-    """A number."""
+    """An unsigned integer of 8 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(UINT8)
 
 
 class Int8Value(Table):
-    """A number."""
+    """A signed integer of 8 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(INT8)
 
 
 class UInt16Value(Table):
-    """A number."""
+    """An unsigned integer of 16 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(UINT16)
 
 
 class Int16Value(Table):
-    """A number."""
+    """A signed integer of 16 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(np.dtype("<i2"))
 
 
 class UInt32Value(Table):
-    """A number."""
+    """An unsigned integer of 32 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(UINT32)
 
 
 class Int32Value(Table):
-    """A number."""
+    """A signed integer of 32 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(INT32)
 
 
 class Float32Value(Table):
-    """A number."""
+    """A float of 32 bits, as the value of a :class:`KeyValuePair`."""
 
     value: float = _number(FLOAT32)
 
 
 class BoolValue(Table):
-    """A truth value."""
+    """A truth value, as the value of a :class:`KeyValuePair`."""
 
     value: bool = boolean(0, default=False)
 
 
 class StringValue(Table):
-    """A text."""
+    """A text, as the value of a :class:`KeyValuePair`."""
 
     value: str | None = string(0, default=None)
 
 
 class UInt64Value(Table):
-    """A number."""
+    """An unsigned integer of 64 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(UINT64)
 
 
 class Int64Value(Table):
-    """A number."""
+    """A signed integer of 64 bits, as the value of a :class:`KeyValuePair`."""
 
     value: int = _number(INT64)
 
 
 class DoubleValue(Table):
-    """A number."""
+    """A float of 64 bits, as the value of a :class:`KeyValuePair`."""
 
     value: float = _number(np.dtype("<f8"))
 
@@ -136,7 +136,7 @@ class KeyValuePair(Table):
 
 
 class SystemMetadata(Table):
-    """Facts about the file."""
+    """Facts about the file, as pairs of key and value."""
 
     entries: tuple[KeyValuePair, ...] = children(0, KeyValuePair, default=())
 
@@ -151,7 +151,7 @@ class SectionObject(Table):
 
 
 class SectionMetadata(Table):
-    """All sections."""
+    """List of all sections of the file."""
 
     objects: tuple[SectionObject, ...] = children(0, SectionObject, default=())
 

@@ -30,7 +30,7 @@ FILE_IDENTIFIER = b"M001"
 
 
 class AssociatedFileType(IntEnum):
-    """``AssociatedFileType`` of the schema."""
+    """Kind of a file of the zip, such as labels: ``AssociatedFileType`` of the schema."""
 
     UNKNOWN = 0
     DESCRIPTIONS = 1
@@ -42,7 +42,7 @@ class AssociatedFileType(IntEnum):
 
 
 class ColorSpaceType(IntEnum):
-    """``ColorSpaceType`` of the schema."""
+    """Colours of a picture, such as RGB: ``ColorSpaceType`` of the schema."""
 
     UNKNOWN = 0
     RGB = 1
@@ -50,7 +50,7 @@ class ColorSpaceType(IntEnum):
 
 
 class BoundingBoxType(IntEnum):
-    """``BoundingBoxType`` of the schema: what the four numbers of a box are."""
+    """Meaning of a box's four numbers: ``BoundingBoxType`` of the schema."""
 
     UNKNOWN = 0
     BOUNDARIES = 1
@@ -59,7 +59,7 @@ class BoundingBoxType(IntEnum):
 
 
 class CoordinateType(IntEnum):
-    """``CoordinateType`` of the schema: parts of the picture's size, or pixels."""
+    """Unit of a box's numbers, pixels or the picture's size: ``CoordinateType`` of the schema."""
 
     RATIO = 0
     PIXEL = 1
@@ -79,7 +79,7 @@ class FeatureProperties(Table):
 
 
 class ImageSize(Table):
-    """Of a picture, in pixels."""
+    """Width and height of a picture, in pixels."""
 
     width: int = uint32(0, default=0)
     height: int = uint32(1, default=0)
@@ -118,28 +118,28 @@ CONTENT_PROPERTIES: dict[int, type[Table]] = {
 
 
 class ValueRange(Table):
-    """The dimensions that a content takes, the last one included."""
+    """First and last of the dimensions that a content takes, both included."""
 
     min: int = int32(0, default=0)
     max: int = int32(1, default=0)
 
 
 class Content(Table):
-    """What a tensor holds."""
+    """Kind of data in a tensor, such as an image, and the dimensions that it takes."""
 
     content_properties: Table | None = union(1, CONTENT_PROPERTIES, default=None)
     range: ValueRange | None = child(2, ValueRange, default=None)
 
 
 class NormalizationOptions(Table):
-    """An input is ``(x - mean) / std``; one number, or one a channel."""
+    """The numbers with which an input is ``(x - mean) / std``: one each, or one a channel."""
 
     mean: tuple[float, ...] = vector(0, FLOAT32, default=())
     std: tuple[float, ...] = vector(1, FLOAT32, default=())
 
 
 class ScoreThresholdingOptions(Table):
-    """Scores below the threshold are to be left out."""
+    """Threshold of scores: those below it are to be left out."""
 
     global_score_threshold: float = float32(0, default=0.0)
 
@@ -157,7 +157,7 @@ class ProcessUnit(Table):
 
 
 class TensorMetadata(Table):
-    """An input or output."""
+    """Description of an input or output of a subgraph."""
 
     name: str | None = string(0, default=None)
     description: str | None = string(1, default=None)
@@ -167,7 +167,7 @@ class TensorMetadata(Table):
 
 
 class SubGraphMetadata(Table):
-    """A subgraph; its tensors are in the order of ``SubGraph.inputs`` and ``.outputs``."""
+    """Description of a subgraph; tensors are in the order of its ``inputs`` and ``outputs``."""
 
     name: str | None = string(0, default=None)
     description: str | None = string(1, default=None)
@@ -177,7 +177,7 @@ class SubGraphMetadata(Table):
 
 
 class ModelMetadata(Table):
-    """The root."""
+    """The root table: the author's description of a model."""
 
     name: str | None = string(0, default=None)
     description: str | None = string(1, default=None)

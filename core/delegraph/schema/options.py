@@ -174,7 +174,10 @@ class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
 
 
 def _name_for(operator: int) -> str | None:
-    """Name of an operator's options table; None for one without options, and for another number."""
+    """Return the name of the options table of builtin operator number *operator*.
+
+    The result is None for an operator without options, and for another number.
+    """
     known = BuiltinOperator._value2member_map_.get(operator)
     if known is None:
         return None

@@ -29,7 +29,7 @@ ALIGNMENT = 16
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
     """Return *model* with the constants and custom options that stand after the flatbuffer.
 
-    They are views, as if the file held them as vectors.
+    These parts are views of *content*, the whole file, as if the flatbuffer held them as vectors.
 
     Raises:
         MalformedModelError: one of them is not inside the file.
@@ -70,7 +70,7 @@ def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
 
 
 def large_parts(model: Model) -> Iterator[NDArray[np.uint8]]:
-    """Yield the bytes of all constants and custom options."""
+    """Yield the bytes of all constants and custom options of *model*."""
     for buffer in model.buffers or ():
         if buffer.data is not None:
             yield buffer.data
@@ -81,7 +81,7 @@ def large_parts(model: Model) -> Iterator[NDArray[np.uint8]]:
 
 
 class PartsOutside:
-    """A model whose large parts follow the flatbuffer, from byte *base* on.
+    """A model whose large parts follow the flatbuffer, from byte *base* of the file on.
 
     Attributes:
         model: refers to them by offset and size.

@@ -36,7 +36,7 @@ class Renumbering:
 
 
 def pruned(record: tables.Model) -> tables.Model:
-    """Return a model without unused tensors, constants and operator codes.
+    """Return *record* without unused tensors, constants and operator codes.
 
     Needed is what operators, the inputs and outputs of subgraphs, signatures and metadata refer to.
     """
@@ -59,18 +59,18 @@ def pruned(record: tables.Model) -> tables.Model:
 
 
 def _metadata(record: tables.Model) -> list[tables.Metadata]:
-    """Return the metadata entries that refer to an existing buffer; readers skip all others."""
+    """Return *record*'s metadata entries that refer to an existing buffer; readers skip others."""
     count = len(record.buffers or ())
     return [entry for entry in record.metadata or () if entry.buffer < count]
 
 
 def _metadata_buffer(record: tables.Model, buffers: Renumbering) -> tuple[int, ...] | None:
-    """Return the older list of buffers with metadata."""
+    """Return *record*'s older list of buffers with metadata, in the new numbers of *buffers*."""
     return buffers.moved(i for i in record.metadata_buffer or () if i in buffers.new) or None
 
 
 def _tensors(record: tables.Model, index: int) -> Renumbering:
-    """Return which tensors of a subgraph stay."""
+    """Return the renumbering of the tensors that stay in subgraph *index* of *record*."""
     subgraph = (record.subgraphs or ())[index]
     all_tensors = subgraph.tensors or ()
     used = {*(subgraph.inputs or ()), *(subgraph.outputs or ())}
@@ -92,7 +92,10 @@ def _tensors(record: tables.Model, index: int) -> Renumbering:
 def _buffers(
     record: tables.Model, tensors: Sequence[Renumbering], metadata: Sequence[tables.Metadata]
 ) -> Renumbering:
-    """Return the renumbering of the used buffers; buffer 0, empty by convention, is always kept."""
+    """Return the renumbering of the used buffers; buffer 0, empty by convention, is always kept.
+
+    *tensors* are the kept ones of each subgraph, and *metadata* the kept entries.
+    """
     count = len(record.buffers or ())
     used = [0, *(entry.buffer for entry in metadata), *(record.metadata_buffer or ())]
     for subgraph, kept in zip(record.subgraphs or (), tensors, strict=True):

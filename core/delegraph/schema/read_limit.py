@@ -29,7 +29,7 @@ class ReadLimit:
         chosen: bytes that the user grants (``memory_limit``); None for 64 times the file.
 
     Attributes:
-        bytes: the remaining ones.
+        bytes: number of remaining bytes.
         is_chosen: whether the user has granted them.
     """
 
@@ -46,7 +46,7 @@ class ReadLimit:
 
         Args:
             count: bytes.
-            what: needs them, for the error.
+            what: name of the part that needs them, for the error.
 
         Raises:
             MalformedModelError: they are more than the remaining ones.
@@ -67,10 +67,10 @@ class ReadLimit:
         Args:
             count: tables.
             size: bytes that one takes until the model is prepared.
-            what: they are, for the error.
+            what: name of the tables, for the error.
 
         Raises:
-            MalformedModelError: so many would take 64 times the file.
+            MalformedModelError: the tables would take more than 64 times the file.
         """
         self._objects -= count * size
         if self._objects < 0:

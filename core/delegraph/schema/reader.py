@@ -96,7 +96,7 @@ def read_model(
 
 
 def _has_parts_outside(model: Model) -> bool:
-    """Whether constants or custom options may stand after the flatbuffer."""
+    """Return whether constants or custom options of *model* may stand after the flatbuffer."""
     if any(record.offset > 1 for record in model.buffers or ()):
         return True
     return any(
@@ -152,7 +152,10 @@ class _Reader:
         self._bytes = content.data
 
     def tables(self, table: type[Table], slots: Positions, where: str) -> list[Table]:
-        """Return the tables that the offsets at *slots* point to."""
+        """Return the records of type *table* that the offsets at *slots* point to.
+
+        *where* names them in errors.
+        """
         self._file.count_tables(len(slots), where)
         return self._counted_tables(table, slots, where)
 
@@ -182,7 +185,10 @@ class _Reader:
         return [self._column(table, field, rows) for field in table.FIELDS]
 
     def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
-        """Values of *field* for all rows, with the default where a table lacks the field."""
+        """Return the values of *field* in the tables of *rows*, or its default where absent.
+
+        *table* is the type of the tables.
+        """
         at, where = rows.field(field.id), f"{table.__name__}.{field.name}"
         count = len(rows.positions)
         if at is None:
@@ -214,7 +220,10 @@ class _Reader:
     def _views(
         self, dtype: np.dtype[Any], lengths: list[int], starts: list[int]
     ) -> list[NDArray[Any]]:
-        """Return arrays of the vectors; tables that share a vector share the array."""
+        """Return an array of *dtype* for each vector; tables that share a vector share the array.
+
+        *starts* are the vectors' first bytes, and *lengths* their numbers of items.
+        """
         view, views = partial(np.frombuffer, self._bytes, dtype), {}
         for place in zip(lengths, starts, strict=True):
             if place not in views:
@@ -290,7 +299,10 @@ class _Reader:
     def _unions(
         self, kind: Union, tags_at: Positions | None, at: Positions, where: str
     ) -> Iterable[Table | None]:
-        """Tables of a union field; None where the field is absent or its type is unknown."""
+        """Return the tables of a union field; None where it is absent or its type unknown.
+
+        *tags_at* and *at* are the positions of the type tags and of the offsets to the tables.
+        """
         column: list[Table | None] = [None] * len(at)
         if tags_at is None:
             return column
@@ -319,7 +331,7 @@ def _are_equal(rows: NDArray[Any]) -> bool:
 
 
 def _are_apart(starts: Positions) -> bool:
-    """Whether no two vectors begin at the same place, as in most files."""
+    """Whether no two of *starts*, where vectors begin, are equal, as in most files."""
     steps = np.diff(starts)
     if (steps < 0).all() or (steps > 0).all():
         return True
@@ -330,6 +342,9 @@ def _items(
     starts: Positions, lengths: NDArray[np.int64], width: int
 ) -> tuple[Positions, list[int]]:
     """Return the positions of all items of all vectors, and the end of each vector in that list.
+
+    *starts* are the positions of first items, and *lengths* the numbers of items; an item has
+    *width* bytes.
 
     >>> positions, ends = _items(np.array([100, 200]), np.array([2, 1]), 4)
     >>> positions.tolist(), ends

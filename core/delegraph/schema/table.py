@@ -125,42 +125,42 @@ class Field(NamedTuple):
 
 
 def boolean(id: int, *, default: bool) -> Any:
-    """Declare a table field that holds a bool."""
+    """Declare table field *id*, a bool, which is *default* if the file lacks it."""
     return Field(id, Scalar(BOOL), default)
 
 
 def int8(id: int, *, default: int) -> Any:
-    """Declare a table field that holds an 8-bit signed integer."""
+    """Declare table field *id*, an 8-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT8), default)
 
 
 def int32(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 32-bit signed integer."""
+    """Declare table field *id*, a 32-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT32), default)
 
 
 def uint32(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 32-bit unsigned integer."""
+    """Declare table field *id*, a 32-bit unsigned integer; *default* if the file lacks it."""
     return Field(id, Scalar(UINT32), default)
 
 
 def int64(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 64-bit signed integer."""
+    """Declare table field *id*, a 64-bit signed integer; *default* if the file lacks it."""
     return Field(id, Scalar(INT64), default)
 
 
 def uint64(id: int, *, default: int) -> Any:
-    """Declare a table field that holds a 64-bit unsigned integer."""
+    """Declare table field *id*, a 64-bit unsigned integer; *default* if the file lacks it."""
     return Field(id, Scalar(UINT64), default)
 
 
 def float32(id: int, *, default: float) -> Any:
-    """Declare a table field that holds a 32-bit float."""
+    """Declare table field *id*, a 32-bit float, which is *default* if the file lacks it."""
     return Field(id, Scalar(FLOAT32), default)
 
 
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
-    """Declare a field that holds a member of an enumeration.
+    """Declare table field *id*, a member of *default*'s enumeration, stored as *dtype*.
 
     Numbers that the enumeration does not know are read as plain integers.
     """
@@ -168,7 +168,7 @@ def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
 
 
 def string(id: int, *, default: None = None) -> Any:
-    """Declare a table field that holds a text."""
+    """Declare table field *id*, a text, which is *default* if the file lacks it."""
     return Field(id, String(), default)
 
 
@@ -179,27 +179,38 @@ def vector(
     default: tuple[()] | None,
     enum: type[IntEnum] | None = None,
 ) -> Any:
-    """Declare a list of numbers that is read as a tuple; an absent list is read as *default*."""
+    """Declare table field *id*, a list of numbers that is read as a tuple.
+
+    An absent list is read as *default*. Numbers are stored as *dtype*, and read as members of
+    *enum* if it is given.
+    """
     return Field(id, ScalarVector(dtype, enum), default)
 
 
 def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> Any:
-    """Declare a list of numbers that is read as a view of the file."""
+    """Declare table field *id*, a list of *dtype* numbers, read as a view of the file.
+
+    *align* is the number of bytes of which its start in written files is a multiple. An absent list
+    is read as *default*.
+    """
     return Field(id, ArrayVector(dtype, max(align, dtype.itemsize)), default)
 
 
 def child(id: int, table: type[Table], *, default: None) -> Any:
-    """Declare a table field that refers to another table."""
+    """Declare table field *id*, which refers to a *table*; *default* if the file lacks it."""
     return Field(id, Child(table), default)
 
 
 def children(id: int, table: type[Table], *, default: tuple[()] | None) -> Any:
-    """Declare a table field that refers to a list of tables."""
+    """Declare table field *id*, a list of *table*; *default* if the file lacks it."""
     return Field(id, ChildVector(table), default)
 
 
 def union(id: int, tables: Mapping[int, type[Table]], *, default: None) -> Any:
-    """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag."""
+    """Declare a field for a table of one of several types; field ``id - 1`` holds the type tag.
+
+    *tables* has the type of each tag.
+    """
     return Field(id, Union(tables), default)
 
 
@@ -216,7 +227,7 @@ class TableType(type):
     """Metaclass that turns the declared fields of a table into tuple items."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TableType:
-        """Create the class with ``FIELDS`` and one read-only property for each field."""
+        """Create the class *name* with ``FIELDS`` and one read-only property for each field."""
         fields = tuple(_named_fields(namespace))
         for position, field in enumerate(fields):
             namespace[field.name] = property(itemgetter(position))
@@ -257,7 +268,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
     @classmethod
     def make(cls, row: Iterable[Any]) -> Self:
-        """Return a record from the values of all fields, in declaration order."""
+        """Return a record from *row*: the values of all fields, in declaration order."""
         return tuple.__new__(cls, row)
 
     def replace(self, **changes: Any) -> Self:
@@ -292,7 +303,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Return whether two field values are equal; arrays by dtype, shape and bytes."""
+    """Return whether the field values *a* and *b* are equal; arrays by dtype, shape and bytes."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -343,7 +354,7 @@ class Columns(Sequence[AnyTable]):
     @overload
     def __getitem__(self, index: slice) -> Columns[AnyTable]: ...
     def __getitem__(self, index: int | slice) -> AnyTable | Columns[AnyTable]:
-        """Return a record, made anew each time, or the columns of a part."""
+        """Return record *index*, made anew each time, or the columns of a slice of records."""
         if isinstance(index, slice):
             return Columns(self._table, [column[index] for column in self.columns])
         return self._table.make(column[index] for column in self.columns)

@@ -169,7 +169,7 @@ class OperatorCode(Table):
 
 
 class Operator(Table):
-    """An operator call; tensors by index, -1 for an optional input that is absent."""
+    """A node of a subgraph; tensors by index, -1 for an optional input that is absent."""
 
     opcode_index: int = uint32(0, default=0)
     inputs: tuple[int, ...] | None = vector(1, INT32, default=None)
@@ -263,7 +263,7 @@ class Model(Table):
 def operator_code(
     builtin: BuiltinOperator, *, version: int = 1, custom_code: str | None = None
 ) -> OperatorCode:
-    """Return an operator code that readers of any age understand.
+    """Return an operator code for *builtin* that readers of any age understand.
 
     >>> operator_code(BuiltinOperator.GELU)
     OperatorCode(deprecated_builtin_code=127, builtin_code=<BuiltinOperator.GELU: 150>)

@@ -181,14 +181,20 @@ Found = tuple[NDArray[Any], NDArray[Any], Floats, int]
 
 
 def _one_class(boxes: Floats, scores: Floats, limit: int, options: Options) -> NDArray[np.intp]:
-    """Return the boxes that survive the suppression for one score per box, best first."""
+    """Return the indices of at most *limit* boxes that survive the suppression, best first.
+
+    *scores* has one score for each box.
+    """
     candidates = np.flatnonzero(scores >= np.float32(options.nms_score_threshold))
     ranked = candidates[descending(scores[candidates])]
     return np.array(suppressed(boxes, ranked, options.nms_iou_threshold, limit), np.intp)
 
 
 def _fast(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress boxes by the score of their best class; return a few best classes for each box."""
+    """Suppress boxes by the score of their best class; return a few best classes for each box.
+
+    *scores* is ``[boxes, classes (+ 1 background)]``.
+    """
     scores = scores[:, scores.shape[1] - options.num_classes :]
     per_box = options.max_classes_per_detection
     shown = min(per_box, options.num_classes)
@@ -213,7 +219,10 @@ def _best_classes(scores: Floats, count: int) -> list[int]:
 
 
 def _regular(boxes: Floats, scores: Floats, options: Options) -> Found:
-    """Suppress boxes class by class, and keep the best of all classes."""
+    """Suppress boxes class by class; return the detections of all classes with the best scores.
+
+    *scores* is ``[boxes, classes (+ 1 background)]``.
+    """
     background = scores.shape[1] - options.num_classes
     limit = min(options.detections_per_class, options.max_detections)
     rows = np.empty(0, np.intp)

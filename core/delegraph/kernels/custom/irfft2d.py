@@ -57,7 +57,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
-    """Complete the first and last column, in place, so that the inverse transform is real.
+    """Complete the first and last column of *frequencies*, in place.
+
+    The inverse transform is real afterwards.
 
     In these columns, row i and row -i are conjugate. The first column is read from its upper half,
     the last column from its lower half.

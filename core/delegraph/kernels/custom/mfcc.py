@@ -113,6 +113,8 @@ def _mel_bands(
 ) -> tuple[slice, Doubles] | None:
     """Return the frequencies within the limits, and the share of each in each band.
 
+    *frequencies* is the number of the spectrogram's frequencies, and *sample_rate* is in Hz.
+
     Bands are triangles that end under the peaks of their neighbours.
 
     Returns:
@@ -145,7 +147,7 @@ def _mel_bands(
 
 
 def _mel(hertz: Any) -> Any:
-    """Return a frequency on the mel scale."""
+    """Return the frequency *hertz* on the mel scale."""
     return 1127.0 * np.log1p(hertz / 700.0)
 
 

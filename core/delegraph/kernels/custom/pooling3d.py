@@ -92,7 +92,7 @@ def _prepare(context: OpContext, node: Node) -> tuple[Tensor, Tensor, list[Windo
 
 
 def _spatial(options: dict[str, Any], name: str) -> list[int]:
-    """Return the three inner numbers of an option whose first and last number is 1."""
+    """Return the three inner numbers of the option *name*, whose first and last must be 1."""
     values = [int(value) for value in options.get(name, ())]
     if len(values) != 5 or values[0] != 1 or values[4] != 1:
         raise OperatorError(f"{name} is {values}, expected [1, D, H, W, 1]")
@@ -102,7 +102,10 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
 def _taps(
     windows: list[Window],
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield, for each tap of the boxes, the outputs that use it and the matching inputs."""
+    """Yield, for each tap of the boxes, the index of the outputs that use it and of their inputs.
+
+    *windows* are those along depth, height and width.
+    """
     for taps in product(*(w.taps for w in windows)):
         targets, sources = [slice(None)], [slice(None)]
         for w, tap in zip(windows, taps, strict=True):
@@ -115,7 +118,7 @@ def _taps(
 
 
 def _counts(windows: list[Window]) -> NDArray[np.int32]:
-    """Return the number of inputs in each box: ``[D, H, W, 1], int32``."""
+    """Return the number of inputs in each box of *windows*: ``[D, H, W, 1], int32``."""
     lengths = []
     for w in windows:
         length = np.zeros(w.output, np.int32)

@@ -58,7 +58,10 @@ def prepare_prelu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized(x: Tensor, alpha: Tensor, y: Tensor) -> BinaryFunction:
-    """Return the function that computes PRELU on stored integers. Source: Prelu, prelu.h."""
+    """Return the function that computes PRELU on stored integers of *x* and *alpha*.
+
+    Source: Prelu, prelu.h.
+    """
     require_scales(x, alpha, y)
     ratio = np.float32(x.scale) / np.float32(y.scale)
     sloped = np.float32(x.scale) * np.float32(alpha.scale) / np.float32(y.scale)

@@ -55,7 +55,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _search(
     keys: NDArray[np.int32], wanted: NDArray[np.int32]
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the index of each wanted key, as C's ``bsearch`` finds it, and whether the key exists.
+    """Return the index in *keys* of each wanted key, and whether the key exists.
+
+    The index is the one that C's ``bsearch`` finds among equal keys.
 
     >>> _search(np.int32([1, 1, 1, 4]), np.int32([1, 2, 4]))
     (array([2, 3, 3]), array([ True, False,  True]))

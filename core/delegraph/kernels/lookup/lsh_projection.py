@@ -87,7 +87,10 @@ def _signs(
     x: NDArray[np.generic],
     weight: NDArray[np.float32] | None,
 ) -> NDArray[np.int64]:
-    """Return 1 for each seed whose (weighted) sum of row hashes is positive: ``[seeds], int64``."""
+    """Return 1 for each seed whose sum of row hashes is positive, else 0: ``[seeds], int64``.
+
+    *x* has the rows to hash; *weight*, if given, has a factor for each row.
+    """
     size = x.dtype.itemsize * math.prod(x.shape[1:])
     rows = np.ascontiguousarray(x).reshape(-1).view(np.uint8).reshape(len(x), size)
     prefix = np.ascontiguousarray(seeds).reshape(-1, 1).view(np.uint8)  # [seeds, 4]

@@ -61,7 +61,9 @@ def _words(text: bytes) -> list[bytes]:
 
 
 def _grams(words: Sequence[bytes], size: int, skip: int, shortest: int) -> Iterator[bytes]:
-    """Yield phrases in the official order: among those with equal first words, longest first.
+    """Yield phrases of *shortest* to *size* words, at most *skip* left out between neighbours.
+
+    The order is the official one: among those with equal first words, longest first.
 
     >>> [g.decode() for g in _grams([b"a", b"b", b"c"], 2, 1, 1)]
     ['a b', 'a c', 'a', 'b c', 'b', 'c']

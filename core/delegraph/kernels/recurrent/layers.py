@@ -30,7 +30,10 @@ class Cell(Protocol):
         """
 
     def step(self, projected: Array, *states: Array) -> None:
-        """Compute one time step and update the states in place; the first state is the output."""
+        """Compute one time step and update the *states* in place; the first state is the output.
+
+        *projected* is one time step of :meth:`project`'s result.
+        """
 
 
 class Sequence3D(Protocol):
@@ -65,7 +68,10 @@ class Direction:
     reverse: bool = False
 
     def run(self, time_major: bool) -> None:
-        """Run the cell over the whole sequence; it reads and writes the states."""
+        """Run the cell over the whole sequence; it reads and writes the states.
+
+        *time_major* says whether time is the first axis of inputs and output.
+        """
         x = _time_first(self.input.data, time_major)
         if not x.shape[1]:
             return
@@ -81,7 +87,10 @@ class Direction:
 
 
 def sequence_eval(directions: Sequence[Direction], time_major: bool) -> Eval:
-    """Return the function that runs all *directions*."""
+    """Return the function that runs all *directions*, one after the other.
+
+    *time_major* says whether time is the first axis of inputs and outputs.
+    """
 
     def run() -> None:
         for direction in directions:
@@ -148,9 +157,9 @@ def stacked_inputs(
 ) -> tuple[Tensor, Tensor | None]:
     """Return the input of the backward pass, and the auxiliary input of both passes.
 
-    Layers are stacked in one of two ways. With cross links, both passes read both inputs. Otherwise
-    there are no weights for the second input, and the backward pass reads it in place of the first
-    input.
+    *x* is the layer's input; *aux_input* is its second input, if any. Layers are stacked in one of
+    two ways. With *has_aux_weights*, both passes read both inputs. Otherwise the backward pass
+    reads the second input in place of *x*.
 
     Raises:
         OperatorError: the inputs differ in batch or time.
@@ -162,12 +171,15 @@ def stacked_inputs(
 
 
 def as_rows(x: Array) -> Array:
-    """Return ``[T, B, I]`` as ``[T * B, I]``."""
+    """Return *x*, ``[T, B, I]``, as ``[T * B, I]``."""
     return x.reshape(x.shape[0] * x.shape[1], x.shape[2])
 
 
 def _time_first(array: Array, time_major: bool) -> Array:
-    """Return a view of a sequence, ``[T, B, N]``; a single step ``[B, N]`` has T = 1."""
+    """Return a view ``[T, B, N]`` of a sequence; a single step ``[B, N]`` has T = 1.
+
+    *time_major* says whether time already is the first axis of *array*.
+    """
     if array.ndim == 2:
         return array[None]
     return array if time_major else array.swapaxes(0, 1)

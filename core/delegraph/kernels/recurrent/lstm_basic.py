@@ -103,7 +103,10 @@ def _check_shapes(
 
 
 def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the function for floats. Source: optimized_ops::LstmCell, optimized_ops.h."""
+    """Return the function for floats; *inputs* and *outputs* are the node's tensors in order.
+
+    Source: optimized_ops::LstmCell, optimized_ops.h.
+    """
     x, activation, weights, biases, state = inputs
     activation_out, state_out, concat, gates = outputs
 
@@ -122,7 +125,9 @@ def _float_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
 
 
 def _quantized_eval(inputs: list[Tensor], outputs: list[Tensor]) -> Eval:
-    """Return the function for uint8: activations with zero point 128, gates Q3.12, state Q4.11.
+    """Return the function for uint8; *inputs* and *outputs* are the node's tensors in order.
+
+    Activations have zero point 128, gates are Q3.12, and the state is Q4.11.
 
     Source:
         optimized_ops::LstmCell<4>, tflite/kernels/internal/optimized/legacy_optimized_ops.h.
@@ -163,7 +168,11 @@ def _check_state_scale(state: Tensor) -> None:
 
 
 def _gate_sums(weights: Tensor, biases: Tensor) -> Callable[[NDArray[np.uint8]], NDArray[np.int32]]:
-    """Return the function from ``[B, I + n], uint8`` to gates in Q3.12, ``[B, 4 n], int32``."""
+    """Return the function that multiplies by *weights*, adds *biases* and requantises.
+
+    It takes input and previous output joined, ``[B, I + n], uint8``, and returns the four gates in
+    Q3.12, ``[B, 4 n], int32``.
+    """
     multiplier, shift = quantize_multiplier(4096 * biases.scale)
     # Products of 17 bits add up exactly in float64.
     rows = once_if_constant(

@@ -23,13 +23,13 @@ class FloatLstmCell:
     """An LSTM cell in float32, bound to its weights.
 
     Each gate is ``sigmoid(W_x x + W_h h + w_c * c + b)``. The cell gate has the layer's activation
-    and no peephole (``w_c * c``); the output gate uses the new cell state. Then::
+    and no peephole (``w_c * c``); the output gate uses the new cell state. The new states are::
 
         c = forget * c + input * cell        (input = 1 - forget, if coupled)
         h = W_p (output * activation(c)) + b_p
 
-    Without an activation, ``h = W_p (output * cell) + b_p``, because the official kernel stores
-    ``activation(c)`` in place of the cell gate, and then stores nothing.
+    Without an activation, ``h = W_p (output * cell) + b_p``: the official kernel stores
+    ``activation(c)`` in the buffer of the cell gate, and stores nothing there in that case.
 
     Source:
         LstmStepFloat and LstmStepHybrid, tflite/kernels/lstm_eval.cc. Where weights are 8-bit, the
@@ -53,7 +53,10 @@ class FloatLstmCell:
         return recurrent_weights(weights, asymmetric=self._options.asymmetric)
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the inputs' part of every gate: ``[T, B, gates, n_cell]``."""
+        """Return the part of every gate that comes from the inputs: ``[T, B, gates, n_cell]``.
+
+        *x* and the second input *aux*, if any, are ``[T, B, features]``.
+        """
         gates = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             gates += self._aux.product(as_rows(aux))
@@ -63,7 +66,10 @@ class FloatLstmCell:
         return gates
 
     def step(self, projected: Floats, *states: Floats) -> None:
-        """Update output state ``[B, n_output]`` and cell state ``[B, n_cell]`` in place."""
+        """Update both *states* in place: output ``[B, n_output]`` and cell ``[B, n_cell]``.
+
+        *projected* is one time step of :meth:`project`'s result, and is overwritten.
+        """
         output_state, cell_state = states
         projected += self._recurrent.product(output_state).reshape(projected.shape)
         self._update_cell(projected[:, :-1], cell_state)
@@ -83,7 +89,7 @@ class FloatLstmCell:
         return activated
 
     def _update_cell(self, gates: Floats, cell_state: Floats) -> None:
-        """Update the cell state from all gates except the output gate: ``[B, gates, n_cell]``."""
+        """Update *cell_state* from *gates*, ``[B, gates, n_cell]``: all but the output gate."""
         cell = gates.shape[1] - 1
         for k in range(cell if self._peephole else 0):
             gates[:, k] += self._peephole[k] * cell_state

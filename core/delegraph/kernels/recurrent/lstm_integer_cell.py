@@ -88,12 +88,18 @@ class IntegerLstmCell:
         self._output = _Output(context, tensors, options, layer_output, intermediates[4])
 
     def project(self, x: NDArray[np.int8], aux: object = None) -> Ints:
-        """Return the inputs' contribution to every gate: ``[T, B, gates, n_cell], int32``."""
+        """Return the contribution of *x* to every gate: ``[T, B, gates, n_cell], int32``.
+
+        *aux* is ignored: integer layers have no second input.
+        """
         gates = _saturated(self._input.product(as_rows(x)))
         return gates.reshape(*x.shape[:2], len(self._gates), self._n_cell)
 
     def step(self, projected: Ints, *states: Ints) -> None:
-        """Update output state ``[B, n_output], int8`` and cell state ``[B, n_cell], int16``."""
+        """Update the *states*: output ``[B, n_output], int8``, and cell ``[B, n_cell], int16``.
+
+        *projected* is one time step of :meth:`project`'s result.
+        """
         output_state, cell_state = states
         recurrent = self._recurrent.product(output_state).reshape(projected.shape)
         gates = _saturated(projected + recurrent)
@@ -105,7 +111,7 @@ class IntegerLstmCell:
         output_state[...] = self._output.quantize(hidden)
 
     def _update_cell(self, gates: Ints, cell_state: Ints) -> Ints:
-        """Update the cell state ``[B, n_cell], int16`` from the gates ``[B, gates, n_cell]``.
+        """Update *cell_state*, ``[B, n_cell], int16``, from *gates*, ``[B, gates, n_cell]``.
 
         Returns:
             Share of the new values that is added, ``[B, n_cell], int16``: the input gate, if any.
@@ -147,7 +153,7 @@ class _IntegerProduct:
         )
 
     def product(self, rows: NDArray[np.int8]) -> Ints:
-        """Return ``[R, O]`` for ``[R, I], int8``."""
+        """Return the product ``[R, O]`` of *rows*, ``[R, I], int8``, and the weights."""
         sums = self._weights.product(rows)
         y = np.empty(sums.shape, self._dtype)
         self._store(sums, y)
@@ -163,7 +169,10 @@ class _Gate:
         self._table, self._peephole, self._norm = table, peephole, norm
 
     def activate(self, gate: Ints, cell_state: Ints) -> NDArray[np.int16]:
-        """Return the value of a gate, Q0.15, computed from its sum; both ``[B, n_cell]``."""
+        """Return the value of *gate*, Q0.15, computed from its sum; both ``[B, n_cell]``.
+
+        The peephole, if any, reads *cell_state*, ``[B, n_cell]``.
+        """
         if self._peephole is not None:
             gate = self._peephole.add(gate, cell_state)
         if self._norm is not None:
@@ -195,7 +204,7 @@ class _Peephole:
         return result
 
     def _rows(self, x: Ints) -> Ints:
-        """Return the part of ``[B, n_cell]`` that is used as ``[B, n_output]``."""
+        """Return the part of *x*, ``[B, n_cell]``, that is used as ``[B, n_output]``."""
         shape = len(x), len(self._weights)
         if self._whole_batch:
             return x.reshape(-1)[: math.prod(shape)].reshape(shape)
@@ -252,7 +261,7 @@ class _Output:
         self._limit = quantized_clip(options.proj_clip, output, 127)
 
     def quantize(self, hidden: NDArray[np.int32]) -> NDArray[np.int8]:
-        """Return the output state, ``[B, n_output], int8``, from ``[B, n_cell], int32``."""
+        """Return the output state, ``[B, n_output], int8``, of *hidden*, ``[B, n_cell], int32``."""
         scaled = multiply_by_quantized_multiplier(hidden, self._multiplier, self._shift)
         y: NDArray[np.int8] = np.clip(scaled + self._zero_point, -128, 127).astype(np.int8)
         if self._projection is not None:
@@ -269,7 +278,10 @@ def _gate_product(
     x: Tensor,
     scales: Sequence[float],
 ) -> _IntegerProduct:
-    """Return the product of *x* with all gates' weights, in each gate's scale."""
+    """Return the product of *x* with all gates' weights, each sum in its gate's scale.
+
+    *weights*, *biases* (maybe empty) and *scales* have an element for each gate.
+    """
     stacked = np.concatenate([t.data for t in weights])
     multipliers = [
         float(np.float32(w.scale) * np.float32(x.scale) / np.float32(scale))
@@ -283,7 +295,7 @@ def _gate_product(
 
 
 def _projection(context: OpContext, tensors: LstmTensors, hidden: Tensor) -> _IntegerProduct | None:
-    """Return the projection's product, or None without projection."""
+    """Return the product of *hidden* and the projection's weights; None without projection."""
     weights, bias = tensors.projection_weights, tensors.projection_bias
     if weights is None:
         return None
@@ -300,7 +312,14 @@ def _projection(context: OpContext, tensors: LstmTensors, hidden: Tensor) -> _In
 def _gates(
     tensors: LstmTensors, cell_log2: int, scales: Sequence[float], whole_batch: bool
 ) -> list[_Gate]:
-    """Return the gates of a layer: input (unless coupled), forget, cell, output."""
+    """Return the gates of a layer: input (unless coupled), forget, cell, output.
+
+    Args:
+        tensors: tensors of the layer.
+        cell_log2: binary logarithm of the cell state's scale.
+        scales: scale of each gate's sum.
+        whole_batch: whether a step is computed for all rows at once; see :class:`_Peephole`.
+    """
     count = len(scales)
     peepholes: list[_Peephole | None] = [None] * count
     if tensors.peephole:

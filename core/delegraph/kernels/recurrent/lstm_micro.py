@@ -158,7 +158,7 @@ class _Gate:
 
     @classmethod
     def of(cls, context: OpContext, node: Node, layer: _Layer, k: int) -> _Gate:
-        """Return gate *k*: 0 input, 1 forget, 2 cell, 3 output gate."""
+        """Return gate *k* of *layer*: 0 input, 1 forget, 2 cell, 3 output gate."""
         bias = input_tensor(context, node, LstmInput.INPUT_GATE_BIAS + k)
         require_type(bias, {_BIAS[layer.x.type]})
         require_shape(bias, (layer.n,))
@@ -172,7 +172,10 @@ class _Gate:
 def _fully_connected(
     x: Tensor, weight: Tensor, bias: Tensor | None = None
 ) -> Callable[[Ints], Ints]:
-    """Return the function that computes a product in the gates' scale, within int16."""
+    """Return the function from rows of *x* to ``rows @ weight.T + bias`` in the gates' scale.
+
+    Results are int32 within the range of int16.
+    """
     require_type(weight, {TensorType.INT8})
     require_scales(weight)
     ratio = float(np.float32(x.scale) * np.float32(weight.scale)) / _GATE_SCALE
@@ -195,7 +198,10 @@ def _rescaled(sums: Ints, multiplier: int, shift: int) -> Ints:
 
 
 def _product(scale: float, zero_point: int, dtype: Any) -> Callable[[Ints, Ints], Ints]:
-    """Return the function that multiplies two int16 arrays and rescales the product."""
+    """Return the function that multiplies two int16 arrays and rescales the product.
+
+    The product times *scale*, plus *zero_point*, is clamped to the range of *dtype*.
+    """
     multiplier, shift = quantize_multiplier(scale)
     limits = np.iinfo(dtype)
 

@@ -56,7 +56,9 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
-    """Return the function that sums the bands.
+    """Return the function from the spectrum *x* to the sums of the bands.
+
+    *tables* are the node's inputs 1 to 5.
 
     Raises:
         OperatorError: a run goes beyond the spectrum or the weights.
@@ -83,7 +85,15 @@ def _band_sum(channels: int, x: Tensor, tables: Sequence[Tensor]) -> _Sum:
 def _indices(
     starts: NDArray[Any], length: NDArray[Any], offsets: NDArray[Any], size: int, what: str
 ) -> NDArray[Any]:
-    """Return the indices of all numbers of all runs, joined in one array."""
+    """Return the indices of all numbers of all runs, joined in one array.
+
+    Args:
+        starts: index of each run's first number.
+        length: length of each run.
+        offsets: place of each number in its run, for the joined runs.
+        size: number of valid indices.
+        what: name of the indexed array in an error.
+    """
     indices: NDArray[Any] = np.repeat(starts[: len(length)].astype(np.int64), length) + offsets
     if indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise OperatorError(

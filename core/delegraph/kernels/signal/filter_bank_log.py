@@ -56,7 +56,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def scaled_logarithm(x: NDArray[np.uint32], scale: int) -> NDArray[np.int64]:
-    """Return natural logarithms of positive numbers times *scale*, in 32 bits.
+    """Return the natural logarithms of *x*, positive numbers, times *scale*, in 32 bits.
 
     Source:
         Log32, tflite-micro/signal/src/log.cc.

@@ -64,7 +64,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _by_channel(node: Node, channels: int, name: str) -> NDArray[np.uint64]:
-    """Return the option for each channel: *name* for even ones, ``alternate_`` + *name* for odd."""
+    """Return the option *name* for each of *channels*, ``[channels], uint64``.
+
+    Odd channels have the option ``alternate_`` + *name*.
+    """
     values = np.full(channels, signal_option(node, name), np.uint64)
     values[1::2] = signal_option(node, f"alternate_{name}")
     return values

@@ -47,7 +47,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def rounded_root(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return square roots, rounded to whole numbers; at most 65535 for numbers below 2^32.
+    """Return the rounded square roots of *x*; at most 65535 for numbers below 2^32.
 
     Source:
         Sqrt32 and Sqrt64, tflite-micro/signal/src/square_root_32.cc and square_root_64.cc.

@@ -33,16 +33,16 @@ class _Fixed:
         self._largest = (1 << (bits - 1)) - 1
 
     def root(self, phases: NDArray[np.float64]) -> Array:
-        """Return e^(i phase) as real and imaginary parts: ``[2, n]``."""
+        """Return e^(i phase) for each of *phases* as real and imaginary parts: ``[2, n]``."""
         parts = np.stack([np.cos(phases), np.sin(phases)])
         return np.floor(0.5 + self._largest * parts).astype(self.dtype)
 
     def product(self, a: Array, b: Array) -> Array:
-        """Return the product of real numbers."""
+        """Return the rounded product of *a* and *b*, real fixed-point numbers."""
         return self._rounded(a.astype(self._wide) * b)
 
     def complex_product(self, a: Array, b: Array) -> Array:
-        """Return the product of complex numbers, rounded once."""
+        """Return the product of *a* and *b*, complex fixed-point numbers, rounded once."""
         (ar, ai), (br, bi) = a.astype(self._wide), b.astype(self._wide)
         return np.stack([self._rounded(ar * br - ai * bi), self._rounded(ar * bi + ai * br)])
 
@@ -55,7 +55,7 @@ class _Fixed:
         return x >> 1
 
     def halves(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return half of the sum and of the difference, as C computes them with 32-bit numbers."""
+        """Return half of *a* + *b* and of *a* - *b*, as C computes them with 32-bit numbers."""
         a, b = a.astype(np.int32), b.astype(np.int32)
         return ((a + b) >> 1).astype(self.dtype), ((a - b) >> 1).astype(self.dtype)
 
@@ -156,7 +156,10 @@ class RealTransform:
     # -- the transform of complex numbers --------------------------------------------------------
 
     def _complex_transform(self, z: Array, level: int = 0, stride: int = 1) -> Array:
-        """Return the transform of ``[2, ..., n]``: that of its parts, joined by butterflies."""
+        """Return the transform of *z*, ``[2, ..., n]``: that of its parts, joined by butterflies.
+
+        *level* is the depth of the recursion, and *stride* the product of the radices so far.
+        """
         p, m = self._factors[level]
         parts = np.swapaxes(z.reshape(*z.shape[:-1], m, p), -1, -2)  # [2, ..., p, m]
         if m > 1:
@@ -166,7 +169,10 @@ class RealTransform:
         return np.stack(joined, axis=-2).reshape(z.shape)
 
     def _turned(self, parts: Array, q: int, stride: int) -> Array:
-        """Return part *q*, each number multiplied by its complex root of unity."""
+        """Return part *q* of *parts*, ``[2, ..., p, m]``, each number times its root of unity.
+
+        *stride* is the product of the radices of the outer levels.
+        """
         x = parts[..., q, :]
         roots = self._roots[:, np.arange(x.shape[-1]) * stride * q]
         return np.asarray(self._math.complex_product(x, self._broadcast(roots, x[0])))
@@ -240,12 +246,12 @@ def is_length(length: int) -> bool:
 
 
 def _parts(x: Array) -> Array:
-    """Return ``[..., 2 n]``, real and imaginary parts in turn, as ``[2, ..., n]``."""
+    """Return *x*, ``[..., 2 n]`` with real and imaginary parts in turn, as ``[2, ..., n]``."""
     return np.moveaxis(x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2), -1, 0)
 
 
 def _interleaved(z: Array) -> Array:
-    """Return ``[2, ..., n]`` as ``[..., 2 n]``."""
+    """Return *z*, ``[2, ..., n]``, as ``[..., 2 n]`` with real and imaginary parts in turn."""
     return np.moveaxis(z, 0, -1).reshape(*z.shape[1:-1], 2 * z.shape[-1])
 
 

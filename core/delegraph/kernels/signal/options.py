@@ -1,4 +1,4 @@
-"""Options of signal operators; a model must give all of them."""
+"""Readers of the options of signal operators; a model must give every option."""
 
 from __future__ import annotations
 

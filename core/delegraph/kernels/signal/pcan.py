@@ -56,7 +56,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _gain(x: NDArray[np.uint32], table: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return the gain for *x*, a function that is a parabola between powers of two.
+    """Return the gain for *x* from *table*, ``[125]``: a parabola between two powers of two.
 
     Source:
         WideDynamicFunction, tflite-micro/signal/src/pcan_argc_fixed.cc.

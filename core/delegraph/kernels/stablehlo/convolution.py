@@ -88,7 +88,7 @@ class _Layouts:
 
     @classmethod
     def of(cls, node: Node, spatial: int) -> _Layouts:
-        """Return the layouts that a node's options give.
+        """Return the layouts that a node's options give, for *spatial* spatial dimensions.
 
         Raises:
             OperatorError: an axis is missing, or is listed twice.
@@ -133,7 +133,10 @@ def _check_groups(
 def _geometry(
     node: Node, spatial: list[int], kernel_sizes: list[int]
 ) -> tuple[InteriorPadding, tuple[Window, ...]]:
-    """Return the padding of the input, and the windows that slide over the padded input."""
+    """Return the padding of the input, and the windows that slide over the padded input.
+
+    *spatial* and *kernel_sizes* are the lengths of the input's and the kernel's spatial axes.
+    """
     rank = len(spatial)
     names = ("window_strides", "lhs_dilation", "rhs_dilation")
     strides, gaps, dilations = (sizes(node, name, rank) for name in names)

@@ -39,7 +39,7 @@ def _operand(context: OpContext, node: Node, inputs: int = 1) -> tuple[Tensor, T
 
 
 def axes(node: Node, name: str, rank: int) -> tuple[int, ...]:
-    """Return an option that lists axes of a tensor.
+    """Return the option *name*, which lists axes of a tensor with *rank* axes.
 
     Raises:
         OperatorError: an axis is outside ``[0, rank)``, or is listed twice.
@@ -179,11 +179,10 @@ def prepare_slice(context: OpContext, node: Node) -> Eval:
 
 @kernel("STABLEHLO_DYNAMIC_SLICE")
 def prepare_dynamic_slice(context: OpContext, node: Node) -> Eval:
-    """Return the function for STABLEHLO_DYNAMIC_SLICE: the block at a computed start.
+    """Return the function for STABLEHLO_DYNAMIC_SLICE: a block of input 0, of ``slice_sizes``.
 
-    The other inputs are the start of the block.
-
-    The start is moved so that the block, of ``slice_sizes``, lies inside.
+    The other inputs are the start of the block along each axis. The start is moved so that the
+    block lies inside.
     """
     x, y = _operand(context, node, len(node.inputs))
     shape = sizes(node, "slice_sizes", len(x.shape))

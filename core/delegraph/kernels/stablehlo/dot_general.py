@@ -57,7 +57,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def sum_dtype(a: Tensor, b: Tensor, y: Tensor, terms: int) -> np.dtype[Any]:
-    """Return the dtype in which products of *a* and *b* are summed.
+    """Return the dtype in which products of *a* and *b* are summed, *terms* for an element of *y*.
 
     Integers use a float type if it holds their sums exactly, because BLAS only sums floats. Floats
     of 16 and 8 bits use float32. All others use the output's type.

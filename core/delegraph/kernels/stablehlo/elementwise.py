@@ -65,12 +65,12 @@ _PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: Tenso
 
 
 def greater(kept: Array, other: Array, y: Array) -> None:
-    """Store the greater of two elements; *kept* if *other* is NaN. *y* may be *other*."""
+    """Store the greater of two elements in *y*; *kept* if *other* is NaN. *y* may be *other*."""
     _prevailing(np.maximum, kept, other, y)
 
 
 def less(kept: Array, other: Array, y: Array) -> None:
-    """Store the lesser of two elements; *kept* if *other* is NaN. *y* may be *other*."""
+    """Store the lesser of two elements in *y*; *kept* if *other* is NaN. *y* may be *other*."""
     _prevailing(np.minimum, kept, other, y)
 
 
@@ -82,7 +82,7 @@ def _prevailing(ufunc: np.ufunc, kept: Array, other: Array, y: Array) -> None:
 
 
 def _divide(a: Array, b: Array, y: Array) -> None:
-    """Divide; integer results are truncated towards zero, and 0 for a divisor of zero."""
+    """Store *a* / *b* in *y*; integers are truncated towards zero, and 0 for a divisor of zero."""
     if a.dtype.kind not in "iu":
         np.divide(a, b, y)
         return
@@ -92,7 +92,7 @@ def _divide(a: Array, b: Array, y: Array) -> None:
 
 
 def _power(a: Array, b: Array, y: Array) -> None:
-    """Raise to a power; integers wrap, and negative powers are truncated."""
+    """Store *a* to the power of *b* in *y*; integers wrap, and negative powers are truncated."""
     if a.dtype.kind not in "iu":
         np.power(a, b, y)
         return

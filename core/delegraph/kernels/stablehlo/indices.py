@@ -23,7 +23,7 @@ def without(rank: int, axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def batch_shape(shape: Sequence[int], index_vector_dim: int) -> tuple[int, ...]:
-    """Return the shape of a tensor of index vectors without the axis of the vectors."""
+    """Return *shape* without *index_vector_dim*, the axis of its index vectors."""
     return tuple(size for axis, size in enumerate(shape) if axis != index_vector_dim)
 
 
@@ -69,7 +69,10 @@ class StartIndices:
             self._shape[axis] = size
 
     def read(self, indices: NDArray[Any]) -> dict[int, Integers]:
-        """Return the start index along each indexed axis, shaped to broadcast to the result."""
+        """Return a dictionary from each indexed axis to the start indices along it in *indices*.
+
+        The start indices are shaped to broadcast to the result.
+        """
         vectors = indices[..., np.newaxis] if self._axis == indices.ndim else indices
         columns = np.moveaxis(vectors.astype(np.int64), self._axis, 0)
         return {

@@ -102,7 +102,7 @@ def _by_ufunc(
 
 
 def _fold(body: Body, lines: Sequence[Array]) -> Sequence[Array]:
-    """Combine *lines* pairwise along their first axis until at most one element remains."""
+    """Combine *lines* pairwise by *body* along the first axis until one element or none remains."""
     while len(lines[0]) > 1:
         pairs = len(lines[0]) // 2
         firsts = [line[: 2 * pairs : 2] for line in lines]

@@ -26,8 +26,8 @@ _OUTPUTS = {TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UI
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that makes random bits from a state and stores the next state.
 
-    A third number in a Philox state is the high half of the counter; without it, the key is this
-    half.
+    The state is input 0 and output 0; the bits are output 1. A third number in a Philox state is
+    the high half of the counter; without it, the key is this half.
 
     Source:
         tflite/kernels/rng_bit_generator.cc, rng_util.cc.

@@ -71,7 +71,10 @@ def prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _ordering(body: Body) -> Callable[[Sequence[Array]], Order]:
-    """Return the function from lines along the first axis to the order of their elements."""
+    """Return the function from lines along the first axis to the order of their elements.
+
+    *body* is the comparator; the order has the index of the element for each position.
+    """
     direct = _direct_ordering(body)
     if direct is not None:
         return direct
@@ -87,7 +90,7 @@ def _ordering(body: Body) -> Callable[[Sequence[Array]], Order]:
 
 
 def _direct_ordering(body: Body) -> Callable[[Sequence[Array]], Order] | None:
-    """Return an ordering by one key if the comparator is a single comparison, else None."""
+    """Return an ordering by one key if the comparator *body* is a single comparison, else None."""
     operation = body.operation
     if operation is None:
         return None
@@ -151,7 +154,10 @@ def network_order(shape: Sequence[int], less: Less) -> Order:
 
 
 def _precedes(a: Order, b: Order, length: int, less: Less) -> NDArray[np.bool_]:
-    """Return whether *a* comes before *b* in the order; positions from *length* on come last."""
+    """Return whether *a* comes before *b* in the order; positions from *length* on come last.
+
+    *less* compares the elements at two arrays of positions; equal elements keep their order.
+    """
     is_real = (a < length) & (b < length)
     x, y = np.where(is_real, a, 0), np.where(is_real, b, 0)
     both = less(np.concatenate([x, y]), np.concatenate([y, x]))

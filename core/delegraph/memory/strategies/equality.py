@@ -10,9 +10,10 @@ from delegraph.memory.strategies.objects_in_use import ObjectsInUse
 
 
 def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Return objects shared by tensors of equal size; the object freed last is reused first.
+    """Assign each of *records* a memory object of exactly its size; return the assignment.
 
-    For sizes in bytes and for batch, height, width and channels.
+    A free object is reused before a new one is made; of several, the one freed last. Sizes are
+    bytes, or batch, height, width and channels.
 
     Source:
         EqualityAssignmentWithHash, tflite/delegates/gpu/common/memory_management/
@@ -36,9 +37,10 @@ def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[
 
 
 def lowest_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Return objects shared by tensors of equal size; the lowest object id is reused first.
+    """Assign each of *records* a memory object of exactly its size; return the assignment.
 
-    For textures of two or three dimensions.
+    A free object is reused before a new one is made; of several, the one with the lowest id. Sizes
+    are those of textures, with two or three dimensions.
 
     Source:
         EqualityAssignment, tflite/delegates/gpu/common/memory_management/equality_assignment.h.

@@ -13,10 +13,11 @@ from delegraph.memory.task_profiles import num_tasks
 
 
 def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Assign the smallest free object that holds the tensor, else enlarge the largest object.
+    """Return objects: a tensor of *records* gets the smallest free object that holds it.
 
-    Tensors come by the task of the greatest breadth, which is the sum of the sizes in use, and
-    within a task by size.
+    If none holds it, the largest free object grows, or a new one is made. Tensors are assigned by
+    the task of the greatest breadth, which is the sum of the sizes in use, and within a task by
+    size.
 
     Source:
         GreedyByBreadthAssignment, tflite/delegates/gpu/common/memory_management/
@@ -41,7 +42,7 @@ def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
 
 
 def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
-    """Return the tensors by the rank of the broadest task that uses each one, then by size."""
+    """Return the positions of *records*, by the broadest task that uses each, then by size."""
     tasks = num_tasks(records)
     change = np.zeros(tasks + 1, np.int64)
     for size, first_task, last_task in records:
@@ -56,7 +57,10 @@ def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
 
 
 def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Yield objects that hold *size*, smallest first, then smaller objects, largest first."""
+    """Yield ids of objects that hold *size*, smallest first, then of smaller ones, largest first.
+
+    *object_sizes* has the size of each object, by id.
+    """
     yield from sorted(
         range(len(object_sizes)),
         key=lambda i: (object_sizes[i] < size, abs(object_sizes[i] - size), i),

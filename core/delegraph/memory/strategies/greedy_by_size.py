@@ -42,8 +42,8 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Return objects: each tensor gets the object whose uses are closest to it in time.
 
-    Tensors come by the number of objects that must be as large as they are, then by that distance
-    in time, which changes as objects are assigned, then by size.
+    Tensors of *records* are assigned by the number of objects that must be as large as they are.
+    Ties are broken by that distance in time, which changes as objects are assigned, then by size.
 
     Source:
         GreedyBySizeDistPriorityAssignment, tflite/delegates/gpu/common/memory_management/
@@ -100,7 +100,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Record the object of the tensor at *place*, and update the distances of other tensors."""
+        """Record that the tensor at *place* gets *object_id*, and update other distances."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)
@@ -114,7 +114,7 @@ class _Queue:
         self._objects[closer] = object_id
 
     def _free(self, schedule: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Return which tensors are in use at none of the schedule's tasks."""
+        """Return which tensors are in use at no task of *schedule*, as ``[tensors], bool``."""
         firsts, lasts = np.array(schedule, np.int64).reshape(-1, 2).T
         begun = firsts.searchsorted(self._lasts, "right")
         ended = lasts.searchsorted(self._firsts, "left")
@@ -133,21 +133,31 @@ class _Queue:
 
 
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the last k for which the k-th positional maximum holds each tensor."""
+    """Return, for each tensor, the last k for which the k-th positional maximum holds it.
+
+    *sizes* are those of the tensors; *records* give the maximums.
+    """
     return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
 
 
 def _gaps(
     firsts: NDArray[np.int64], lasts: NDArray[np.int64], first_task: int, last_task: int
 ) -> NDArray[np.int64]:
-    """Number of tasks between each interval and the given one; _NEVER if they intersect."""
+    """Number of tasks between each tensor's use and the use from *first_task* to *last_task*.
+
+    *firsts* and *lasts* are the tensors' first and last tasks; the result is _NEVER if uses
+    intersect.
+    """
     gaps = np.maximum(firsts - last_task, first_task - lasts)
     gaps[gaps <= 0] = _NEVER
     return gaps
 
 
 def _distance(schedule: Sequence[tuple[int, int]], first_task: int, last_task: int) -> int:
-    """Number of tasks to the closest use in a schedule; _NEVER if a use overlaps."""
+    """Number of tasks from a use, *first_task* to *last_task*, to the closest use in *schedule*.
+
+    The result is _NEVER if a use overlaps.
+    """
     place = bisect_left(schedule, (last_task + 1,))
     after = schedule[place][0] - last_task if place < len(schedule) else _NEVER
     before = first_task - schedule[place - 1][1] if place else _NEVER

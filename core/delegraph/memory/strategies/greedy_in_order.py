@@ -55,7 +55,11 @@ def greedy_in_order(
 
 
 def _closest(pool: _Pool, size: int) -> int | None:
-    """Return the place of the object to grow or to waste the fewest bytes; waste if equal."""
+    """Return the place in *pool* of the object whose size is closest to *size*; None if empty.
+
+    *pool* is sorted by size. Of a smaller and a larger object at the same distance, the larger one
+    is taken.
+    """
     larger = bisect_left(pool, (size, 0))
     smaller = larger - 1
     if larger == len(pool):
@@ -85,8 +89,8 @@ def greedy_in_order_by_dimensions(
 ) -> ObjectsAssignment[tuple[int, ...]]:
     """Return objects that are as large as all their tensors in every dimension and never grow.
 
-    Of the objects that cover a tensor the one with the fewest elements to spare is taken, of equal
-    ones that freed first.
+    A tensor of *records* takes over a free object that covers it: the one with the fewest elements
+    to spare. Of equal ones it is the one freed first.
 
     Source:
         GreedyInOrderAssignmentMultidimensional, tflite/delegates/gpu/common/memory_management/

@@ -17,9 +17,9 @@ _NONE = -1
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Return objects: a tensor gets a new object or takes over a finished tensor's object.
 
-    The first costs the tensor's bytes, the second what the tensor is larger by; the sum of the
-    costs is the smallest possible. It estimates the memory: in a chain of tensors that take over
-    from each other only the largest counts, whatever rises and falls there are.
+    A new object costs the tensor's bytes; taking over costs the bytes by which the tensor is
+    larger. The sum of the costs is the smallest possible for *records*. It only estimates the
+    memory: in a chain of tensors that share an object, the largest alone counts.
 
     Source:
         MinCostFlowAssignment, tflite/delegates/gpu/common/memory_management/
@@ -72,7 +72,7 @@ class _Flow:
         self._fed = [_NONE] * count
 
     def with_own_object(self) -> list[int]:
-        """Return the tensors that the source feeds."""
+        """Return the tensors that get a new object: those that the source feeds."""
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:
@@ -98,10 +98,10 @@ class _Flow:
         return True
 
     def _cheapest_paths(self) -> NDArray[np.int64]:
-        """Vertex before each vertex on its cheapest path, ``[2n + 2], int64``, or _NONE.
+        """Return the vertex before each vertex on its cheapest path, ``[2n + 2], int64``, or _NONE.
 
-        Of paths that cost the same the one found first counts, so the order of the search matters:
-        rounds, in each of which the vertices that came closer in the one before are settled.
+        Of paths with equal cost, the one found first counts. So the order of the search matters:
+        each round settles the vertices that came closer in the round before.
         """
         distances = np.full(2 * self._count + 2, _UNREACHED)
         before = np.full(2 * self._count + 2, _NONE)
@@ -122,9 +122,9 @@ class _Flow:
         return before
 
     def _residual_edges(self, vertex: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ends and the costs of a vertex's edges that can carry a unit more.
+        """Return the ends and the costs of *vertex*'s edges that can carry one more unit.
 
-        Those back to the source are left out: in a flow of the lowest cost they shorten no path.
+        Edges back to the source are left out: in a flow of the lowest cost they shorten no path.
         """
         count = self._count
         if vertex < count:

@@ -20,10 +20,10 @@ class ObjectsInUse:
         self._queue: list[tuple[int, int]] = []
 
     def add(self, object_id: int, last_task: int) -> None:
-        """Put in an object that is in use up to *last_task*."""
+        """Put in object *object_id*, which is in use up to *last_task*."""
         heappush(self._queue, (last_task, object_id))
 
     def freed_before(self, task: int) -> Iterator[int]:
-        """Take out, and yield, the objects whose last use is before *task*."""
+        """Remove and yield the ids of the objects whose last use is before *task*."""
         while self._queue and self._queue[0][0] < task:
             yield heappop(self._queue)[1]

@@ -22,7 +22,9 @@ from delegraph_edgetpu.partition import executable_of, obstacle_to, token_of
 
 
 def compile_partition(model: PartitionModel, options: EdgeTpuOptions) -> bytes:
-    """Return the bytes of a partition's executable: the partition in the form that devices run.
+    """Return the bytes of the executable of *model*, a partition, in the form that devices run.
+
+    The *options* have no effect on it.
 
     Raises:
         PartitionRejected: the partition cannot run.

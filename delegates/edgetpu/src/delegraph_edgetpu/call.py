@@ -47,11 +47,14 @@ class Call:
                 yield position, self.tensors[index]
 
     def option(self, name: str, default: Any) -> Any:
-        """Return an option of the operator."""
+        """Return option *name* of the operator, or *default* if the operator does not have it."""
         return getattr(self.operator.options, name, default)
 
     def values(self, position: int) -> NDArray[Any] | None:
-        """Return the values of a constant input, in its shape; None for other inputs."""
+        """Return the values of the constant input at *position*, in its shape, or None.
+
+        The result is None for an input that is no constant.
+        """
         tensor = self.input(position)
         return None if tensor is None else values_of(tensor)
 

@@ -146,7 +146,7 @@ def compile_command(
 
 
 def _write(compiled: Sequence[Compilation], folder: str) -> None:
-    """Write all compiled files; raise an error if two of them have the same name."""
+    """Write all compiled files to *folder*; raise an error if two of them have the same name."""
     names = Counter(compilation.name for compilation in compiled)
     twice = sorted(name for name, count in names.items() if count > 1)
     if twice:

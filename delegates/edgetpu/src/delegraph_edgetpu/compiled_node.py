@@ -118,7 +118,11 @@ class CompiledNode:
         outputs: Sequence[Tensor],
         state: Sequence[Loan],
     ) -> Eval:
-        """Return the function that runs the executable on the memory of the graph's tensors."""
+        """Return the function that runs the executable on the memory of the graph's tensors.
+
+        *subgraph* is the executable's; *inputs* and *outputs* are the graph's, and *state* pairs
+        variables.
+        """
         assert self.interpreter is not None
         invoke, running, parameters = (
             self.interpreter.invoke,
@@ -151,7 +155,10 @@ class CompiledNode:
         inputs: Sequence[Tensor],
         outputs: Sequence[Tensor],
     ) -> Interpreter:
-        """Return an allocated interpreter of the executable's model."""
+        """Return an allocated interpreter of the executable's model.
+
+        *inputs* and *outputs* are the node's; *num_threads* is that of :meth:`prepare`.
+        """
         content = self._executable()
         executable = parse(content)
         if isinstance(executable, RealExecutable):
@@ -200,7 +207,10 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Return whether an output needs its own memory: it is an input, a variable or a constant."""
+    """Return whether *output* needs its own memory: it is an input, a variable or a constant.
+
+    It is a tensor of *subgraph*.
+    """
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
 
 
@@ -235,7 +245,9 @@ def _require_same_type(what: str, inner: Tensor, tensor: Tensor) -> None:
 
 
 def _state_loans(subgraph: CallableSubgraph, state: Sequence[Tensor]) -> list[Loan]:
-    """Pair each variable of the graph with a variable of the executable's model.
+    """Pair each of *state*, variables of the graph, with a variable of *subgraph*.
+
+    *subgraph* is the executable's.
 
     Variables of equal names are paired, otherwise the first one of equal type and shape.
 

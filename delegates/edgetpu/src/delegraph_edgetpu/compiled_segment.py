@@ -98,7 +98,10 @@ class CompiledSegment:
         return f"{stem}_segment_{self.segment}_of_{self.segments}_edgetpu.tflite"
 
     def _with_custom_op(self, executable: Executable) -> tables.Model:
-        """Return the part's model with the custom operator in place of the mapped nodes."""
+        """Return the part's model with a custom operator that holds *executable*.
+
+        It replaces the mapped nodes.
+        """
         options = write_custom_options(executable.pack())
         custom = CustomNode(CUSTOM_OP, options, self.edge.inputs, self.edge.outputs)
         plan: Plan = (*self.part.before, custom, *self.part.after)

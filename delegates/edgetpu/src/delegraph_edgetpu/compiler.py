@@ -75,7 +75,10 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, without caching tokens and cache shares."""
+    """Return the compiled parts of one model, without caching tokens and cache shares.
+
+    *settings* are those of the compiler.
+    """
     name = "model" if isinstance(model, bytes) else os.fspath(model)
     content = model if isinstance(model, bytes) else self_contained(load_model(name)).tobytes()
     try:

@@ -56,7 +56,7 @@ _INT, _STRING, _MAP, _VECTOR = 1 << 2 | 2, 5 << 2 | 2, 9 << 2 | 2, 10 << 2
 
 
 def read_custom_options(content: bytes) -> bytes:
-    """Return the executable in the options of an ``edgetpu-custom-op``.
+    """Return the executable in *content*, the custom options of an ``edgetpu-custom-op``.
 
     Raises:
         ExecutableError: the options are not a FlexBuffer map, or have no executable.
@@ -78,7 +78,10 @@ def read_custom_options(content: bytes) -> bytes:
 
 
 def _entries(root: Any) -> dict[str, Any]:
-    """Return the map's entries with undecoded values; an invalid number of entries is an error."""
+    """Return the entries of the map *root*, by key, with undecoded values.
+
+    An invalid number of entries is an error.
+    """
     entries = root.AsMap
     count, end = len(entries), 64
     if count > end:

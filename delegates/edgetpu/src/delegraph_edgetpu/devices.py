@@ -109,7 +109,7 @@ class Device:
             self._statistics = DeviceStatistics(self.name, self.kind)
 
     def _fetch(self, parameters: Parameters) -> None:
-        """Load *parameters* into the cache if they are missing, and update the counters."""
+        """Load *parameters* into the cache if they are missing there, and update the counters."""
         done = self._statistics
         if parameters.caching_token != done.caching_token:
             done = replace(done, evictions=done.evictions + len(self._cached))

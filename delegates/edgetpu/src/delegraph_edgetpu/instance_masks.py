@@ -41,7 +41,10 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
 
 
 def _guesses(long_offsets: Floats) -> Floats:
-    """Return the keypoints' places that each grid point predicts, ``[2, 17, H * W], float32``."""
+    """Return the keypoints' places that each grid point predicts, ``[2, 17, H * W], float32``.
+
+    *long_offsets* is that of :func:`instance_masks`.
+    """
     height, width, _ = long_offsets.shape
     count = len(KEYPOINTS)
     points = np.indices((height, width)).reshape(2, 1, -1).astype(np.float32)

@@ -40,14 +40,14 @@ def log_text(source: str, name: str, operators: Sequence[OperatorMapping]) -> st
 
 
 def operator_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return the real compiler's table: operator, count, status."""
+    """Return the lines of the real compiler's table of *operators*: name, count, status."""
     counts = Counter((o.name, o.status.value) for o in operators)
     rows = (f"{name:<30} {count:<10} {status}" for (name, status), count in sorted(counts.items()))
     return [f"{'Operator':<30} {'Count':<10} Status", "", *rows]
 
 
 def reason_lines(operators: Sequence[OperatorMapping]) -> list[str]:
-    """Return a line for each reason why an operator is on the CPU: node, reason and remedy."""
+    """Return a line for each reason why one of *operators* is on the CPU, with the remedy."""
     return [
         f"Node {operator.index} ({operator.name}): {reason}. To map it: {reason.remedy}."
         for operator in operators

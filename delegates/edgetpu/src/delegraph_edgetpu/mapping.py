@@ -123,7 +123,10 @@ def _behind_ends(ends: Collection[str]) -> Reason:
 
 
 def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | None:
-    """Return the nodes on which the tensors named *ends* depend; None if *ends* is empty."""
+    """Return the nodes on which the tensors named *ends* depend; None if *ends* is empty.
+
+    Nodes and tensors are those of *subgraph*.
+    """
     if not ends:
         return None
     producer = _producers(subgraph)
@@ -144,7 +147,7 @@ def _needed_for(subgraph: SubgraphSpec, ends: Collection[str]) -> set[int] | Non
 
 
 def _producers(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return a mapping from each computed tensor's index to the index of its node."""
+    """Return, by tensor index, the index of the node of *subgraph* that computes the tensor."""
     return {t: o.index for o in subgraph.operators for t in o.outputs if t >= 0}
 
 
@@ -152,7 +155,10 @@ _Nodes = tuple[int, ...]
 
 
 def _divided(subgraph: SubgraphSpec, able: Sequence[int]) -> tuple[_Nodes, _Nodes, _Nodes]:
-    """Return the nodes before the mapped part, in it, and after it."""
+    """Return the nodes of *subgraph* before the mapped part, in it, and after it.
+
+    *able* are the nodes that break no rule.
+    """
     graph = GraphInfo(
         nodes=[NodeInfo(o.inputs, o.outputs) for o in subgraph.operators],
         execution_plan=range(len(subgraph.operators)),
@@ -177,6 +183,8 @@ def _explain_rest(
     before: set[int],
 ) -> None:
     """Add to *reasons* why nodes that break no rule are still not in the mapped part.
+
+    Nodes are given by their indices in *subgraph*.
 
     A reason names the first obstacle: a node that breaks a rule, and before which no node does.
     """

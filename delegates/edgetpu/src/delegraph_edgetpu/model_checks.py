@@ -52,7 +52,7 @@ def _require_fixed_inputs(subgraph: SubgraphSpec) -> None:
 
 
 def _require_quantised(subgraph: SubgraphSpec) -> None:
-    """Raise an error if no input or computed tensor of a model is 8-bit quantized."""
+    """Raise an error if no input or computed tensor of *subgraph* is 8-bit quantized."""
     computed = [t for o in subgraph.operators for t in o.outputs if t >= 0]
     if any(_is_quantised(subgraph.tensors[i]) for i in (*subgraph.inputs, *computed)):
         return

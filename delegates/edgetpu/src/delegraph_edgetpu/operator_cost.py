@@ -47,7 +47,9 @@ def cycles(call: Call) -> int:
 
 
 def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
-    """Return the number of bytes of each parameter buffer, in order of first use.
+    """Return the number of bytes of each parameter buffer of *calls*, by buffer index.
+
+    Buffers are in order of first use.
 
     Parameters are the constants with a scale: weights, biases, quantised operands. Shapes and axes
     are a part of the instructions instead.
@@ -115,7 +117,7 @@ def _batch_matmul(call: Call) -> Iterator[Product]:
 
 
 def _pixels(shape: tuple[int, ...]) -> int:
-    """Return the number of positions of a tensor: all dimensions except the last."""
+    """Return the number of positions in *shape*: the product of all dimensions except the last."""
     return prod(shape[:-1])
 
 

@@ -94,7 +94,7 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 
 
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
-    """Return *reason* with the status that the real compiler logs for this operator."""
+    """Return *reason* with the status that the real compiler logs for an operator with *rule*."""
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason
 
@@ -215,7 +215,7 @@ def _depth_in_fours(call: Call) -> Reason | None:
 
 
 def _axes(call: Call) -> set[int]:
-    """Return the axes in input 1, each counted from 0."""
+    """Return the axes that input 1 of *call* lists, each counted from 0."""
     tensor, values = call.input(0), call.values(1)
     if tensor is None or values is None or not tensor.shape:
         return set()

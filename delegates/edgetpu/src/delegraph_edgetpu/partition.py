@@ -35,7 +35,9 @@ def executable_of(
 
 
 def fitting(sizes: Iterable[int], free: int) -> int:
-    """Return the number of parameter bytes that fit on the chip, as whole tensors in order of use.
+    """Return the number of parameter bytes that fit on the chip, of which *free* bytes are free.
+
+    Tensors, whose bytes are *sizes*, are cached as a whole, in order of use.
 
     >>> fitting([3, 5, 2], 6)
     5
@@ -48,7 +50,7 @@ def fitting(sizes: Iterable[int], free: int) -> int:
 
 
 def token_of(models: Iterable[bytes]) -> int:
-    """Return a caching token for parts that are compiled together, computed from the parts."""
+    """Return a caching token computed from *models*, parts that are compiled together."""
     digest = hashlib.blake2b(digest_size=8)
     for model in models:
         digest.update(hashlib.sha256(model).digest())

@@ -48,7 +48,7 @@ class PipelineSimulation:
         self.finished_at = 0.0
 
     def put(self, item: Any) -> bool:
-        """Append an item, after waiting for room in the queue; return False after the end.
+        """Append *item*, after waiting for room in the first queue; return False after the end.
 
         Raises:
             PipelineError: a station failed.
@@ -100,7 +100,7 @@ class PipelineSimulation:
             return queue.popleft()
 
     def resize(self, queue: int, size: int) -> None:
-        """Change the size limit of a queue; the items in the queue are kept."""
+        """Change the size limit of queue number *queue*; its items are kept."""
         with self._changed:
             self._sizes[queue] = size
             self._changed.notify_all()
@@ -114,7 +114,10 @@ class PipelineSimulation:
             self._changed.notify_all()
 
     def work(self, position: int) -> None:
-        """Run the thread of a station until the end, a failure, or a stop."""
+        """Run the station at *position* until the end, a failure, or a stop.
+
+        It is the function of the station's thread.
+        """
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._queues[position] or self._is_idle(position))
@@ -139,7 +142,10 @@ class PipelineSimulation:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put an item into the next station's queue; return False if it is no longer needed."""
+        """Put *item* into the queue after the station at *position*.
+
+        Return False if the station is no longer needed.
+        """
         with self._changed:
             if isinstance(item, PipelineError):
                 self._error = self._error or item
@@ -166,7 +172,10 @@ class PipelineSimulation:
         return size <= 0 or len(self._queues[queue]) < size
 
     def _is_idle(self, position: int) -> bool:
-        """Return whether a station must stop, because any further item comes after a failure."""
+        """Return whether the station at *position* must stop.
+
+        It must after a stop, and if any further item comes after a failure.
+        """
         return self._is_stopped or position <= self._idle_to
 
     @property

@@ -188,12 +188,18 @@ class _Roots:
     logits: Floats
 
     def near(self, pose: Floats, squared_radius: np.float32) -> NDArray[np.bool_]:
-        """Return whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``."""
+        """Return whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``.
+
+        Near means a squared distance of at most *squared_radius*, in grid steps.
+        """
         return _squared_distances(self.places, pose[self.kinds]) <= squared_radius
 
 
 def _roots(heatmaps: Floats, short_offsets: Floats, least: np.float32) -> _Roots:
-    """Return the keypoints above *least* whose score no neighbour on the grid exceeds."""
+    """Return the keypoints whose logit is at least *least* and exceeded by no grid neighbour's.
+
+    *heatmaps* and *short_offsets* are those of :func:`decode_poses`.
+    """
     y, x, kinds = np.nonzero(heatmaps >= least)
     logits = heatmaps[y, x, kinds]
     padded = np.pad(heatmaps, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
@@ -227,6 +233,8 @@ Maps = tuple[Grid, Grid, Grid]
 def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tuple[Floats, Floats]]:
     """Yield the keypoints' places and probabilities of each pose, from the likeliest root on.
 
+    *maps* are the grids of heatmaps, short-range and mid-range offsets.
+
     A root that belongs to an earlier pose is skipped. This is known only after the earlier poses
     are built. But many poses are built together, so some are built and then dropped.
     """
@@ -243,7 +251,10 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
 
 def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
-    """Return the places of all keypoints of the poses with the given roots, ``[N, 17, 2]``."""
+    """Return the places of all keypoints of the poses with the given roots, ``[N, 17, 2]``.
+
+    *kinds* are the roots' keypoint numbers, *places* their places, and *maps* the grids.
+    """
     _, short, mid = maps
     count = len(KEYPOINTS)
     poses = np.empty((2, len(kinds) * count), np.float32)
@@ -306,7 +317,7 @@ def _filled_up(bones: list[list[tuple[int, int, int]]]) -> Integers:
 
 
 def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
-    """Return the probability of each keypoint of the given poses, ``[N, 17], float32``."""
+    """Return the probability in *heatmaps* of each keypoint of *poses*, ``[N, 17], float32``."""
     places = poses.reshape(-1, 2).T
     channels = np.tile(np.arange(len(KEYPOINTS)), len(poses))
     logits = heatmaps.at(places, channels[None]).reshape(poses.shape[:2])
@@ -319,7 +330,10 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
 
 
 def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float32) -> Floats:
-    """Return the score of each pose, ``[N]``; keypoints that a better pose also has count 0."""
+    """Return the score of each pose, ``[N]``; keypoints that a better pose also has count 0.
+
+    *poses* has the keypoints' places, and *shares* their probabilities.
+    """
     scores = _means(_descending_values(shares))
     order = descending(scores)
     for position, pose in enumerate(order):
@@ -331,7 +345,7 @@ def _without_duplicates(poses: Floats, shares: Floats, squared_radius: np.float3
 
 
 def _means(shares: Floats) -> Floats:
-    """Return the means over the last axis, summed in order, because rounding depends on it."""
+    """Return the means of *shares* over the last axis, summed in order for equal rounding."""
     sums = np.cumsum(shares, axis=-1, dtype=np.float32)[..., -1]
     means: Floats = sums / np.float32(shares.shape[-1])
     return means
@@ -342,7 +356,7 @@ def _descending_values(shares: Floats) -> Floats:
 
 
 def _squared_distances(a: Floats, b: Floats) -> Floats:
-    """Return the squared distances of places whose last axis is y and x."""
+    """Return the squared distances between *a* and *b*, places whose last axis is y and x."""
     dy, dx = np.moveaxis(b - a, -1, 0)
     squared: Floats = dy * dy + dx * dx
     return squared

@@ -45,7 +45,7 @@ _MASK = 33
 
 
 def parse_options(content: bytes) -> DecodingOptions:
-    """Return the options in a FlexBuffer map; missing options are 0, as in the official operator.
+    """Return the options in *content*, a FlexBuffer map; missing ones are 0, as in the original.
 
     Raises:
         OperatorError: the options are no FlexBuffer map, or a value is invalid.

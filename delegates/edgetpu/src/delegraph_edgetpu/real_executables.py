@@ -236,7 +236,7 @@ def _name(kind: type[IntEnum], value: int) -> str:
 
 
 def _slot(id: int) -> int:
-    """Return the position of a field's entry in a vtable."""
+    """Return the position in a vtable of the entry of the field *id*."""
     return 4 + 2 * id
 
 
@@ -250,7 +250,7 @@ def _number(table: Table, id: int, flags: Any) -> Any:
 
 
 def _vector(table: Table, id: int) -> tuple[int, int]:
-    """Return start and length of a vector; (0, 0) if it is absent."""
+    """Return start and length of the vector in field *id* of *table*; (0, 0) if it is absent."""
     at = table.Offset(_slot(id))
     return (table.Vector(at), table.VectorLen(at)) if at else (0, 0)
 
@@ -267,7 +267,7 @@ def _text(table: Table, id: int) -> str:
 
 
 def _items(table: Table, id: int) -> Iterator[int]:
-    """Yield the positions of the references in a vector."""
+    """Yield the positions of the references in the vector that is field *id* of *table*."""
     start, length = _vector(table, id)
     if length > _MOST:
         raise ValueError(f"a list of {length}, expected at most {_MOST}")

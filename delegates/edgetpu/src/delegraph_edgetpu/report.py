@@ -19,7 +19,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
-    """Return the lines that the real compiler prints about a model."""
+    """Return the lines that the real compiler prints about a model compiled to *folder*."""
     memory, out = compilation.memory, Path(folder)
     return [
         f"Input model: {compilation.source}",
@@ -38,7 +38,7 @@ def summary_lines(compilation: Compilation, folder: str = ".") -> list[str]:
 
 
 def count_lines(compilation: Compilation) -> list[str]:
-    """Return lines with the number of operators on the Edge TPU and on the CPU."""
+    """Return lines with the numbers of *compilation*'s operators on the Edge TPU and on the CPU."""
     return [
         f"Number of operations that will run on Edge TPU: {len(compilation.mapped)}",
         f"Number of operations that will run on CPU: {len(compilation.unmapped)}",
@@ -46,7 +46,7 @@ def count_lines(compilation: Compilation) -> list[str]:
 
 
 def work_lines(compilation: Compilation) -> list[str]:
-    """Return lines with multiply-adds, parameter memory and the time estimate."""
+    """Return lines with the multiply-adds, parameter memory and time estimate of *compilation*."""
     work, memory, estimate = compilation.work, compilation.memory, compilation.estimate
     total = work.mapped + work.unmapped
     share = f", {work.mapped / total:.1%}" if total else ""
@@ -97,7 +97,7 @@ def _row(operators: Sequence[OperatorMapping]) -> tuple[str, str, str, str]:
 
 
 def binary_size(count: int) -> str:
-    """Return a number of bytes in the real compiler's format.
+    """Return *count*, a number of bytes, in the real compiler's format.
 
     >>> binary_size(0), binary_size(4_700_000)
     ('0.00B', '4.48MiB')

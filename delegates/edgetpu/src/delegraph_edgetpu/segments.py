@@ -49,7 +49,7 @@ class Boundary:
 
 
 def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
-    """Return the sorted tensors that *nodes* read from other nodes, and that they pass to them."""
+    """Return the sorted tensors that *nodes* of *subgraph* share with other nodes or the graph."""
     inside = set(nodes)
     made = {t for i in inside for t in subgraph.operators[i].outputs if t >= 0}
     read = {t for i in inside for t in subgraph.operators[i].inputs if t >= 0} - made
@@ -62,7 +62,7 @@ def boundary(subgraph: SubgraphSpec, nodes: Collection[int]) -> Boundary:
 
 
 def cut_out(record: tables.Model, inputs: Sequence[int], outputs: Sequence[int]) -> tables.Model:
-    """Return a model with these inputs and outputs, without unused operators.
+    """Return *record* with only these inputs and outputs, without unused operators.
 
     Metadata and signatures, which describe the interface of the whole model, are left out.
     """
@@ -117,7 +117,10 @@ def _segment(
     position: int,
     count: int,
 ) -> Part:
-    """Return the part at *position* of *count* parts."""
+    """Return the part at *position* of *count* parts, which has the nodes *mapped*.
+
+    The first part also has the nodes before the mapped ones, the last part those after them.
+    """
     first, last = position == 0, position == count - 1
     before = mapping.before if first else ()
     after = mapping.after if last else ()

@@ -39,7 +39,7 @@ class SourceModel:
 
     @classmethod
     def of(cls, name: str, content: bytes) -> SourceModel:
-        """Return the source model for the file in *content*.
+        """Return the source model for the file in *content*; *name* is its path or ``model``.
 
         Raises:
             CannotCompile: the model cannot be compiled.
@@ -54,7 +54,9 @@ class SourceModel:
 
 
 def compiled_parts(source: SourceModel, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of a model, without caching tokens and cache shares.
+    """Return the compiled parts of *source*, without caching tokens and cache shares.
+
+    *settings* are those of the compiler.
 
     If a search is requested, the mapped part is shortened until it can run.
 

@@ -111,7 +111,10 @@ def _stem(source: str) -> str:
 def _converted(
     source: str, operators: Sequence[str], signatures: Sequence[str], allow_all: bool
 ) -> bytes:
-    """Return the converted model; errors of the converter or the file become a ModelError."""
+    """Return the model converted from *source*; errors of the converter become a ModelError.
+
+    The other arguments are those of :func:`convert`.
+    """
     try:
         is_code = ".py:" in source and not Path(source).exists()
         model = _defined(source) if is_code else source
@@ -123,7 +126,7 @@ def _converted(
 
 
 def _defined(source: str) -> Any:
-    """Return the Python object that ``FILE.py:NAME`` names.
+    """Return the Python object that *source*, ``FILE.py:NAME``, names.
 
     The file is executed, and may import modules from its directory.
     """
@@ -142,7 +145,7 @@ def _defined(source: str) -> Any:
 
 
 def _essence(error: Exception) -> str:
-    """Return the short reason of a failed conversion; the whole message quotes source code."""
+    """Return the short reason in *error*, of a failed conversion; its text quotes source code."""
     message = str(error)
     lines = [line.partition("error: ")[2].strip() for line in message.splitlines()]
     found = dict.fromkeys(line for line in lines if line and not line.endswith(":"))
@@ -219,7 +222,10 @@ def flexify_command(model: str, output: str | None, nodes: tuple[str, ...], as_j
 
 
 def _reasons(flexified: Flexified) -> str:
-    """Return the reasons why no operator was rewritten, one per kind, as the end of a message."""
+    """Return why no operator of *flexified* was rewritten, one reason per kind.
+
+    The text is the end of a message.
+    """
     reasons: dict[str, str] = {}
     for name, why in flexified.left.values():
         reasons.setdefault(name, f"{name}: {why}")
@@ -276,10 +282,7 @@ def _print_changes(flexified: Flexified) -> None:
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows as a table with bold headings; print nothing if there are no rows.
-
-    A pipe gets 160 columns.
-    """
+    """Print *rows* as a table with *title* and bold headings; print nothing without rows."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", justify="right" if column == "count" else "left")

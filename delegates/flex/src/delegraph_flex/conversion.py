@@ -63,7 +63,10 @@ def convert(
 
 
 def _converter(tf: Any, source: Any, signatures: list[str]) -> Any:
-    """Return TensorFlow's converter for *source*: a SavedModel, a Keras file or a Python object."""
+    """Return TensorFlow's converter for *source*: a SavedModel, a Keras file or a Python object.
+
+    *tf* is the module ``tensorflow``; *signatures* are keys of the SavedModel's signatures.
+    """
     make = tf.lite.TFLiteConverter
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         return _of_saved_model(make, Path(source), signatures)

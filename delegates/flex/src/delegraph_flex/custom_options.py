@@ -17,7 +17,7 @@ PREFIX = "Flex"
 
 
 def read_custom_options(data: bytes) -> NodeDef:
-    """Return the NodeDef that is stored in the custom options of a Flex operator.
+    """Return the NodeDef in *data*, the custom options of a Flex operator.
 
     Raises:
         NodeDefError: the options are not in the form that the converter writes.

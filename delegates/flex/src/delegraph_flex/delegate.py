@@ -99,7 +99,10 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexNode(node.index, node_def, inputs, outputs, node_environment(context))
 
     def _elsewhere(self, error: Unsupported, node: FlexNode) -> str:
-        """Return a hint that the other executor may run the node, or "", for a rejection."""
+        """Return a hint that the other executor may run the node that failed by *error*.
+
+        The hint, or "", is a part of a rejection.
+        """
         if self._executor.name == "numpy":
             if has_tensorflow():
                 return "; executor=tensorflow may run it"

@@ -43,7 +43,7 @@ class Executor(ABC):
 
     @abstractmethod
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        """Return *array* as a value of the executor, without a copy where possible.
+        """Return *array*, of *type*, as a value of the executor, without a copy where possible.
 
         Strings are ``bytes`` objects in an array of dtype object; a resource or variant is an array
         without dimensions whose only element is a result of :meth:`leave`.
@@ -51,7 +51,7 @@ class Executor(ABC):
 
     @abstractmethod
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        """Return a value of the executor as an array in the form that :meth:`enter` takes."""
+        """Return a value of the executor as an array of *type*, in the form :meth:`enter` takes."""
 
     def describe(self) -> str:
         """Return the name of the executor for messages, with a version if useful."""

@@ -195,7 +195,10 @@ class FlexNode:
         return value
 
     def _check(self, name: str, value: Any, kind: str, prefix: str = "") -> None:
-        """Check the kind of an attribute's value; a bool does not count as an int."""
+        """Check that *value*, of the attribute *name*, is of *kind*; a bool is no int.
+
+        *prefix* stands before the kind in the error.
+        """
         is_right = type(value) in _KINDS[kind]
         if not is_right:
             raise Unsupported(f"attribute {name!r} is {value!r}, expected {prefix}{kind}")

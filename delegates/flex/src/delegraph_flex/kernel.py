@@ -144,7 +144,10 @@ class FlexKernel(SimpleDelegateKernelInterface):
 
 
 def _last_uses(nodes: list[Node], kept: set[int]) -> dict[int, list[int]]:
-    """Return, for each node index, the partition's tensors that this node is the last to read."""
+    """Return, for each node index, the tensors computed in *nodes* that this node reads last.
+
+    Tensors in *kept* are left out.
+    """
     made = {i for node in nodes for i in node.outputs} - kept
     last = {i: node.index for node in nodes for i in (*node.outputs, *node.inputs) if i in made}
     done: dict[int, list[int]] = {}

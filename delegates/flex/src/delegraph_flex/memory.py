@@ -42,7 +42,9 @@ def require(shape: Sequence[int], dtype: DTypeLike) -> None:
 
 
 def requested_shape(dims: NDArray[Any], dtype: DTypeLike) -> tuple[int, ...]:
-    """Return the shape stored in the integer vector *dims*, after a check against the memory limit.
+    """Return the shape in the integer vector *dims*, after a check against the memory limit.
+
+    *dtype* is that of the array to be allocated.
 
     Raises:
         ValueError: *dims* is no vector, or a dimension is negative.

@@ -98,7 +98,10 @@ def _add_field(message: Any, name: str, number: int, type: str, one_of: bool) ->
 
 
 def _add_map(message: Any, name: str, number: int, type: str) -> None:
-    """Add a field of type map<string, *type*>, which protobuf encodes as repeated entries."""
+    """Add a field *name* with *number* to *message*, of type map<string, *type*>.
+
+    protobuf encodes it as repeated entries.
+    """
     entry = message.nested_type.add(name=f"{name.capitalize()}Entry")
     entry.options.map_entry = True
     _add_field(entry, "key", 1, "string", False)

@@ -61,7 +61,7 @@ class NodeDef:
 
     @classmethod
     def parse(cls, data: bytes) -> NodeDef:
-        """Return the NodeDef in serialised bytes; unknown fields are skipped.
+        """Return the NodeDef in *data*, serialised bytes; unknown fields are skipped.
 
         Raises:
             NodeDefError: the bytes are not a NodeDef.
@@ -140,7 +140,10 @@ _LISTS = {
 
 
 def _tensor(message: Any) -> NDArray[Any]:
-    """Return a constant's value from raw bytes, or from a list whose last value is repeated."""
+    """Return the value of *message*, a constant, from raw bytes or from a list of values.
+
+    The last value of a list is repeated.
+    """
     type = DataType(message.dtype)
     shape = _shape(message.tensor_shape)
     if shape is None or min(shape, default=0) < 0:

@@ -48,7 +48,7 @@ class OperatorReport:
 
 
 def operator_report(content: bytes) -> OperatorReport:
-    """Return the report on the operators of a ``.tflite`` file.
+    """Return the report on the operators of a ``.tflite`` file, whose bytes are *content*.
 
     Attributes may also cause a rejection, which this report ignores: ``delegraph explain`` checks
     node by node.

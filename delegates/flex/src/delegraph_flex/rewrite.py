@@ -67,7 +67,7 @@ class Rewrite:
         return DataType.of(tensor.type)
 
     def option(self, name: str, default: Any = None) -> Any:
-        """Return an option of the builtin operator."""
+        """Return option *name* of the builtin operator, or *default* if it has no such option."""
         return getattr(self.operator.options, name, default)
 
     def require(self, condition: bool, reason: str) -> None:
@@ -76,19 +76,22 @@ class Rewrite:
             raise CannotFlexify(f"node {self.operator.index} ({self.operator.name})", reason)
 
     def constant(self, values: NDArray[Any]) -> int:
-        """Add a constant; return the index of its tensor."""
+        """Add a constant with *values*; return the index of its tensor."""
         values = np.asarray(values)
         type = next(type for type, dtype in NUMPY_DTYPES.items() if dtype == values.dtype)
         return self._add(tables.Tensor(shape=values.shape, type=type, has_rank=True), values)
 
     def value(self, tensor: TensorSpec, what: str) -> NDArray[Any]:
-        """Return a constant's values; raise CannotFlexify for a computed tensor."""
+        """Return a constant's values; raise CannotFlexify for a computed tensor.
+
+        *what* names the tensor in the error.
+        """
         self.require(tensor.data is not None, f"its {what} are no constant")
         data: Any = tensor.data
         return np.asarray(data.view(NUMPY_DTYPES[tensor.type])).reshape(tensor.shape)
 
     def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
-        """Return the index of a new tensor between two Flex operators.
+        """Return the index of a new tensor of *shape* and *type* between two Flex operators.
 
         If *shape* is that of *like*, dimensions that are unknown in *like* are also unknown in the
         new tensor.
@@ -107,7 +110,10 @@ class Rewrite:
     def emit(
         self, op: str, inputs: Sequence[int], outputs: Sequence[int], **attrs: AttrValue
     ) -> None:
-        """Add a call of a Flex operator, by tensor indices and attributes."""
+        """Add a call of the Flex operator *op*, with attributes *attrs*.
+
+        *inputs* and *outputs* are indices of tensors.
+        """
         self.calls.append((NodeDef(op, attrs, len(inputs)), tuple(inputs), tuple(outputs)))
 
     def _add(self, record: tables.Tensor, values: NDArray[Any] | None) -> int:

@@ -84,7 +84,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def before_activation(rewrite: Rewrite) -> int:
-    """Return the tensor for results: the output, or the input of the fused activation.
+    """Return the tensor for *rewrite*'s results: its output, or the fused activation's input.
 
     It must be called once, before any operator is added; :func:`activation` must be called last.
     """
@@ -96,7 +96,7 @@ def before_activation(rewrite: Rewrite) -> int:
 
 
 def activation(rewrite: Rewrite, before: int) -> None:
-    """Add the fused activation with input tensor *before*, if the operator has one."""
+    """Add the fused activation of *rewrite* with input tensor *before*, if there is one."""
     if before != rewrite.operator.outputs[0]:
         op = _ACTIVATIONS[rewrite.option("fused_activation_function")]
         type = rewrite.type_of(rewrite.output)
@@ -325,7 +325,10 @@ def _convolution(rewrite: Rewrite, op: str, kernel: int, has_bias: bool) -> None
 
 
 def _bias(rewrite: Rewrite, product: int, bias: list[int], result: int) -> None:
-    """Add the addition of a bias to tensor *product*, if the operator has a bias."""
+    """Add the addition of a bias to tensor *product*, if the operator has a bias.
+
+    The sum is the tensor *result*; *bias* has the index of the bias, or is empty.
+    """
     if bias:
         rewrite.emit("BiasAdd", [product, *bias], [result], T=rewrite.type, data_format=b"NHWC")
 

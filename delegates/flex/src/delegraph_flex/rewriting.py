@@ -62,7 +62,10 @@ class Flexified:
 def rewritten(
     model: str | os.PathLike[str] | bytes, nodes: Iterable[int | str] | None = None
 ) -> Flexified:
-    """Rewrite a model as :func:`flexify` does, and also return the record of the rewrite."""
+    """Rewrite a model as :func:`flexify` does, and also return the record of the rewrite.
+
+    *nodes* are the operators to rewrite.
+    """
     loaded = parse_model(model) if isinstance(model, bytes) else load_model(model)
     subgraph = loaded.subgraphs[0]
     record = read_model(self_contained(loaded))
@@ -72,7 +75,7 @@ def rewritten(
 
 
 def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
-    """Return the indices of the nodes that *nodes* lists by index or operator name."""
+    """Return the indices of the nodes of *subgraph* that *nodes* lists by index or name."""
     by_name: dict[str, list[int]] = {}
     for operator in subgraph.operators:
         by_name.setdefault(operator.name, []).append(operator.index)

@@ -56,7 +56,7 @@ def side_effects() -> Mapping[str, SideEffect]:
 
 
 def _read(heading: str) -> SideEffect:
-    """Return the side effect in a line such as ``refused files: reads or writes files``."""
+    """Return the side effect in *heading*, such as ``refused files: reads or writes files``."""
     verdict, does = heading.split(": ", 1)
     verdict, name, *when = verdict.replace("=", " ").split()
     return SideEffect(name, does, verdict == "refused", (when[1], when[2]) if when else None)

@@ -11,14 +11,14 @@ from delegraph_jax.options import JaxOptions
 
 
 def compile_partition(model: PartitionModel, options: JaxOptions) -> bytes:
-    """Return the bytes of a partition compiled for its shapes, with builtin rounding."""
+    """Return the bytes of the partition *model*, compiled for its shapes, with builtin rounding."""
     return compiled(model, device_named(options.device), "builtin")
 
 
 def load_compiled(
     blob: bytes, context: DelegateContext, params: DelegateParams
 ) -> ExecutableKernel:
-    """Return a delegate kernel for the executable that :func:`compile_partition` returned.
+    """Return a delegate kernel for *blob*, an executable from :func:`compile_partition`.
 
     Raises:
         PartitionRejected: its device does not exist here, or its rounding is not the host's.

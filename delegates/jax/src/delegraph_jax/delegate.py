@@ -65,7 +65,10 @@ class JaxDelegate(SimpleDelegateInterface):
     def _supports(
         self, numerics: Numerics, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether a node is supported, or why not; subgraphs it calls are not checked."""
+        """Return whether *node* is supported with the rounding *numerics*, or why not.
+
+        Subgraphs that the node calls are not checked.
+        """
         answer = CAPABILITIES.check(registration, node, context)
         if not answer:
             return answer

@@ -38,9 +38,10 @@ class Contents:
 
 
 def compiled(model: PartitionModel, device: jax.Device, numerics: Numerics) -> bytes:
-    """Return a partition compiled for a device: a line with :class:`Contents`, then the executable.
+    """Return the partition *model*, compiled for a device with the rounding *numerics*.
 
-    Its arguments are the inputs, and memory for the outputs, whose ownership it gets.
+    The bytes are a line with :class:`Contents`, then the executable. Its arguments are the inputs,
+    and memory for the outputs, whose ownership it gets.
 
     Raises:
         OperatorError: a node cannot be computed.

@@ -62,7 +62,7 @@ class Graph:
 
 
 def graphs_of(model: PartitionModel) -> list[Graph]:
-    """Return the subgraphs of a partition; indices of called subgraphs are those of its file.
+    """Return the subgraphs of the partition *model*, with the numbers that they have in its file.
 
     Raises:
         OperatorError: a shape is known only during invoke.
@@ -108,7 +108,7 @@ class _Looks(Delegate):
 
 @contextmanager
 def prepared(model: PartitionModel) -> Iterator[list[DelegateContext]]:
-    """Context with the subgraphs of a partition, prepared by Delegraph's kernels."""
+    """Context with the subgraphs of the partition *model*, prepared by Delegraph's kernels."""
     looks = _Looks()
     with Interpreter(model_content=model.content, delegates=[]) as interpreter:
         interpreter.modify_graph_with_delegate(looks)

@@ -150,7 +150,7 @@ class JaxKernel(ExecutableKernel):
             self._compile(model, context)
 
     def _compile(self, model: PartitionModel, context: DelegateContext) -> None:
-        """Load the executable for the current shapes, from the cache if the cache has it."""
+        """Load the executable of *model* for the current shapes, from the cache if it is there."""
         device, numerics = self._device, context.numerics
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
@@ -161,7 +161,10 @@ class JaxKernel(ExecutableKernel):
 
 
 def shared(data: NDArray[Any], device: jax.Device) -> Any:
-    """Return *data* as a JAX array in the same memory, or *data* itself if that is impossible."""
+    """Return *data* as a JAX array of *device* in the same memory, or *data* itself.
+
+    The result is *data* itself if sharing is impossible.
+    """
     if device.platform != "cpu":
         return data
     try:

@@ -14,7 +14,7 @@ from delegraph_jax.graphs import prepared
 
 
 def has_open_shapes(model: PartitionModel) -> bool:
-    """Return whether the shape of some tensor is known only during invoke.
+    """Return whether the shape of some tensor of *model* is known only during invoke.
 
     A loop may have fixed shapes for some input shapes and open shapes for others. For example, a
     state of one row may grow to the length of the batch in the first iteration.
@@ -44,7 +44,7 @@ class OpenPartition:
         self._interpreter.allocate_tensors()
 
     def run(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Run the partition and return its outputs."""
+        """Run the partition on *inputs* and return its outputs."""
         opened = self._interpreter
         for detail, values in zip(opened.get_input_details(), inputs, strict=True):
             opened.set_tensor(detail["index"], values)

@@ -55,7 +55,10 @@ class TracedGraphs:
         return [jnp.asarray(values[i]) for i in graph.outputs], doubts
 
     def _compute(self, step: Step, graph: Graph, values: dict[int, Any]) -> list[Doubt]:
-        """Add a node's outputs to *values*; return doubts about the outputs."""
+        """Compute the node of *step* and add its outputs to *values*; return doubts about them.
+
+        *values* has the value of each tensor of *graph* by index.
+        """
         node, tensors = step.node, graph.tensors
         call = Call(node, step.registration, tensors, values, self._numerics, self._run)
         try:

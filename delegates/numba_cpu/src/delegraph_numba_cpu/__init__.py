@@ -28,7 +28,7 @@ __all__ = ["warmup"]
 
 
 def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
-    """Fill the cache with all kernels that no library has, so that no process has to compile any.
+    """Compile all kernels that no library has, into the cache, so that later processes need not.
 
     Takes some seconds where something is to be compiled, and milliseconds where nothing is.
 

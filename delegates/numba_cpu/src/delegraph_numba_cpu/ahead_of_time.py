@@ -31,7 +31,7 @@ class ProgramCompiler(NumbaCpuDelegate):
         return IS_USABLE
 
     def open_library(self) -> Library:
-        """Return kernels that are only named."""
+        """Return kernels that only have names: this process runs no program."""
         return NamedKernels(self.level)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -45,11 +45,11 @@ class NamedKernels(Library):
         self.level = level
 
     def address(self, family: str, kernel: str) -> int:
-        """Return 0."""
+        """Return 0 for any *kernel* of any *family*, as none has an address."""
         return 0
 
     def load(self, families: Iterable[str], *_: Any, **__: Any) -> None:
-        """Do nothing."""
+        """Do nothing, as no kernels of *families* are needed."""
 
 
 class _Unrunnable(NumbaCpuKernel):

@@ -43,7 +43,7 @@ class OpenvinoProgram:
         self._request: Any = model.create_infer_request()
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-        """Make the program read and write these arrays, without copies."""
+        """Make the program read from *inputs* and write to *outputs*, without copies."""
         for position, array in enumerate(inputs):
             self._request.set_input_tensor(position, ov.Tensor(array, shared_memory=True))
         for position, array in enumerate(outputs):
@@ -59,7 +59,7 @@ class OpenvinoProgram:
 
 
 def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledModel:
-    """Return a partition compiled by OpenVINO for the shapes of its tensors.
+    """Return the partition *model*, compiled by OpenVINO for the shapes of its tensors.
 
     Raises:
         PartitionRejected: OpenVINO cannot compile the partition, or changes its inputs or outputs.
@@ -83,7 +83,10 @@ def _settings(options: OpenvinoOptions) -> dict[str, Any]:
 
 
 def read_network(content: bytes) -> ov.Model:
-    """Return a ``.tflite`` file as an OpenVINO network, read from a temporary file."""
+    """Return a ``.tflite`` file, whose bytes are *content*, as an OpenVINO network.
+
+    It is read from a temporary file.
+    """
     with tempfile.NamedTemporaryFile(suffix=".tflite", delete=False) as file:
         file.write(content)
     try:
@@ -93,7 +96,10 @@ def read_network(content: bytes) -> ov.Model:
 
 
 def _require(what: str, tensors: Sequence[Any], ports: Sequence[Any]) -> None:
-    """Check that types and shapes of OpenVINO's inputs or outputs are those of the partition."""
+    """Check that OpenVINO's *ports* have the types and shapes of *tensors*.
+
+    *what* is ``inputs`` or ``outputs``.
+    """
     wanted = [f"{tensor.type.name.lower()}{[*tensor.shape]}" for tensor in tensors]
     found = [f"{port.get_element_type().to_dtype()}{[*port.shape]}" for port in ports]
     if found != wanted:

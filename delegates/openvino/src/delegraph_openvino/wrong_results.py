@@ -97,5 +97,8 @@ def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
 
 
 def _has_twice(axes: ArrayLike, rank: int) -> bool:
-    """Return whether an axis is listed twice, counted from the front or the end."""
+    """Return whether one of *axes* is listed twice, counted from the front or from the end.
+
+    The tensor has *rank* axes.
+    """
     return len({int(axis) % max(rank, 1) for axis in np.ravel(axes)}) < np.size(axes)

@@ -71,7 +71,7 @@ def fits(shape: tuple[int, ...], declared: Shape) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return a copy of an array, which stays valid when the original's memory is reused."""
+    """Return *value*, or a copy if it is an array, valid when the original's memory is reused."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -12,7 +12,7 @@ from delegraph_flex.flex_node import FlexNode
 
 
 def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None:
-    """Check that all *indices* are in [0, size).
+    """Check that all *indices* are in [0, size); *name* names them in the error.
 
     Raises:
         ValueError: an index is out of range.
@@ -27,7 +27,7 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
 
 
 def scalar(value: Any, name: str) -> int:
-    """Return an array with a single element as an integer.
+    """Return *value*, an array with a single element, as an integer; *name* is for the error.
 
     Raises:
         ValueError: the array has not exactly one element.
@@ -38,7 +38,7 @@ def scalar(value: Any, name: str) -> int:
 
 
 def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
-    """Check that an array has *rank* dimensions.
+    """Check that an array has *rank* dimensions; *name* names it in the error.
 
     Raises:
         ValueError: the array has another rank.
@@ -48,7 +48,9 @@ def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
 
 
 def axis_of(value: Any, rank: int, name: str = "axis") -> int:
-    """Return an axis from a tensor as an integer in [0, rank); negative values count from the end.
+    """Return the axis in *value* as an integer in [0, rank); negative values count from the end.
+
+    *name* names the axis in the error.
 
     Raises:
         ValueError: the value is no scalar, or no axis of an array with this rank.
@@ -87,6 +89,8 @@ def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | No
 
 def inside(indices: NDArray[Any], shape: Sequence[int], ignores: bool) -> NDArray[np.bool_]:
     """Return which rows of *indices* [..., n] address an element or slice of *shape*.
+
+    Indices out of range are an error unless *ignores* is true.
 
     Raises:
         ValueError: an index is out of range, and is not ignored.

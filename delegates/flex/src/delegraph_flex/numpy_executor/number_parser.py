@@ -75,7 +75,7 @@ def _float32(text: bytes) -> np.float32 | None:
 
 
 def _finite(value: np.float32) -> float:
-    """Return a float as Python number, with infinity as the next number after the largest float."""
+    """Return *value* as Python float; infinity becomes the number after the largest float32."""
     return float(value) if np.isfinite(value) else math.copysign(2.0**128, value)
 
 

@@ -47,7 +47,7 @@ class Philox:
 
     @classmethod
     def of_seeds(cls, seed: int, seed2: int) -> Philox:
-        """Return the stream of a stateful operator's seeds."""
+        """Return the stream for a stateful operator's attributes *seed* and *seed2*."""
         return cls(seed & _MASK, (seed2 & _MASK) << 64)
 
     @classmethod
@@ -94,7 +94,10 @@ class Philox:
 
 
 def _group(key: int, counter: int) -> tuple[int, int, int, int]:
-    """Return the four words of one group; ``philox4x32`` computes many groups."""
+    """Return the four words of the group with number *counter*, for *key*.
+
+    ``philox4x32`` computes many groups.
+    """
     c0, c1, c2, c3 = (counter >> shift & _WORD for shift in (0, 32, 64, 96))
     k0, k1 = key & _WORD, key >> 32
     for _ in range(10):
@@ -120,7 +123,7 @@ class Stream:
         return place
 
     def reserve_outputs(self, count: int) -> Philox:
-        """Return the current position; advance the stream by TensorFlow's reserve for outputs.
+        """Return the current position; advance the stream by the reserve for *count* outputs.
 
         TensorFlow reserves a fixed number of groups for each output.
         """
@@ -128,19 +131,19 @@ class Stream:
 
 
 def flat_words(random: Philox, count: int) -> Words:
-    """Return the next *count* words: ``[count], uint32``."""
+    """Return the next *count* words of *random*: ``[count], uint32``."""
     return random.words(-(-count // 4)).reshape(-1)[:count]
 
 
 def flat_long_words(random: Philox, count: int) -> NDArray[np.uint64]:
-    """Return *count* 64-bit words, each from two words, low half first: ``[count], uint64``."""
+    """Return *count* 64-bit words, each from two words of *random*, low half first: ``[count]``."""
     pairs = flat_words(random, 2 * count).reshape(-1, 2).astype(np.uint64)
     longs: NDArray[np.uint64] = pairs[:, 1] << np.uint64(32) | pairs[:, 0]
     return longs
 
 
 def uniform(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return *count* floats in [0, 1), each with the mantissa's number of random bits."""
+    """Return *count* floats of *dtype* in [0, 1), with the mantissa's number of random bits."""
     if dtype == np.float64:
         return doubles(flat_words(random, 2 * count))
     words = flat_words(random, count)
@@ -152,7 +155,7 @@ def uniform(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def floats(words: Words) -> NDArray[np.float32]:
-    """Return floats in [0, 1) made from 23 bits of each word."""
+    """Return floats in [0, 1) made from 23 bits of each of *words*."""
     between_1_and_2 = (words & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)
     return between_1_and_2.view(np.float32) - np.float32(1)
 
@@ -165,7 +168,7 @@ def doubles(words: Words) -> NDArray[np.float64]:
 
 
 def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return *count* standard normal floats, ``[count]``."""
+    """Return *count* standard normal floats of *dtype*, from the words of *random*."""
     pairs = -(-count // 2)
     if dtype == np.float64:
         values = _box_muller(doubles(flat_words(random, 4 * pairs)))
@@ -175,7 +178,7 @@ def normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
-    """Return two normal numbers for each pair of uniform ones, ``[N]``, in their precision."""
+    """Return two normal numbers for each pair of *uniforms*, ``[N]``, in their precision."""
     type = uniforms.dtype.type
     logarithms = _logarithms(np.maximum(uniforms[0::2], type(SMALLEST_UNIFORM)))
     angles = (2 * np.pi * uniforms[1::2].astype(np.float64)).astype(type)
@@ -212,7 +215,9 @@ def _logf() -> Callable[[float], float]:
 
 
 def truncated_normal(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return standard normal floats within [-2, 2], by repeated drawing: ``[count]``.
+    """Return *count* standard normal floats of *dtype* within [-2, 2], drawn from *random*.
+
+    Numbers outside of the range are drawn again.
 
     Every four floats, or two doubles, use a separate part of the stream.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def half_away(x: Any) -> Any:
-    """Return the nearest whole numbers; halves are rounded away from zero, as by C's ``round``.
+    """Return the whole numbers nearest to *x*, halves rounded away from zero as by C's ``round``.
 
     >>> half_away(np.float32([0.5, -1.5, 0.49999997])).tolist()
     [1.0, -2.0, 0.0]

@@ -25,7 +25,9 @@ def check(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> N
 
 
 def check_parts(indices: NDArray[Any], values: NDArray[Any], shape: NDArray[Any]) -> None:
-    """Check that the shapes of the parts match; indices may be out of range, as in TensorFlow.
+    """Check that the shapes of a sparse tensor's *indices*, *values* and *shape* match.
+
+    Indices may be out of range, as in TensorFlow.
 
     Raises:
         ValueError: the shapes do not match.

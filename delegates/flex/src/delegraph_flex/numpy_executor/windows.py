@@ -79,7 +79,9 @@ class Sliding:
 
 
 def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Return the spatial values of an attribute that has a value for each axis of the input.
+    """Return the spatial part of *values*, of the attribute *name*, with a value for each axis.
+
+    The input has *rank* axes.
 
     Raises:
         Unsupported: the number of values is wrong, a value is below 1, or a value for images or
@@ -93,7 +95,9 @@ def spatial(node: FlexNode, name: str, values: Sequence[int], rank: int) -> tupl
 def window(
     padding: str, size: int, kernel: int, stride: int, dilation: int, edges: tuple[int, int]
 ) -> Window:
-    """Return the geometry of windows along one axis.
+    """Return the geometry of windows along one axis of *size*.
+
+    *padding* is SAME, VALID or EXPLICIT, which has *edges* zeros before and after.
 
     >>> window("SAME", 4, 3, 2, 1, (0, 0))
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)
@@ -153,7 +157,7 @@ def surrounded(x: NDArray[Any], windows: Sequence[Window], fill: complex = 0) ->
 
 
 def inside(windows: Sequence[Window]) -> tuple[slice, ...]:
-    """Return the index of the unpadded image in the result of :func:`surrounded`."""
+    """Return the index of the unpadded image in :func:`surrounded`'s result for *windows*."""
     return (
         slice(None),
         *(slice(window.before, window.before + window.input) for window in windows),

@@ -28,7 +28,7 @@ _NAMES = {type: kind for kind, types in _KINDS.items() for type in types}
 
 
 def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
-    """Return the attributes that the OpDef knows, after a check; others are dropped.
+    """Return the attributes of *node* that *op_def* knows, after a check; others are dropped.
 
     Raises:
         Unsupported: an attribute has another kind, has a value that TensorFlow does not allow, or
@@ -54,7 +54,9 @@ def checked_attributes(node: FlexNode, op_def: Any) -> dict[str, AttrValue]:
 
 
 def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> None:
-    """Check that the number and types of the node's tensors match the attributes.
+    """Check that the number and types of the node's tensors match its attributes *attrs*.
+
+    *op_def* is the operator's definition.
 
     Raises:
         Unsupported: a number or a type does not match.
@@ -83,7 +85,9 @@ def check_types(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue]) -> 
 def argument_types(
     op_def: Any, args: Sequence[Any], attrs: Mapping[str, AttrValue]
 ) -> list[DataType | None] | None:
-    """Return the types of inputs or outputs; None for a type that TensorFlow infers.
+    """Return the types of inputs or outputs, *args*; None for a type that TensorFlow infers.
+
+    *op_def* is the operator's definition, and *attrs* its attributes.
 
     The result is None if TensorFlow also infers their number.
     """
@@ -123,7 +127,7 @@ def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
 
 
 def function_names(attrs: Mapping[str, AttrValue]) -> list[str]:
-    """Return the sorted names of the model's functions that occur in attributes."""
+    """Return the sorted names of the model's functions that occur in the attributes *attrs*."""
     values = [
         item for value in attrs.values() for item in (value if isinstance(value, list) else [value])
     ]
@@ -131,7 +135,7 @@ def function_names(attrs: Mapping[str, AttrValue]) -> list[str]:
 
 
 def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
-    """Return whether an attribute is, or lists, a tensor."""
+    """Return whether one of the attributes *attrs* is, or lists, a tensor."""
     return any(
         isinstance(item, np.ndarray)
         for value in attrs.values()
@@ -140,7 +144,7 @@ def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _holds(stored: TensorType, type: DataType) -> bool:
-    """Return whether a tensor of the file holds values of a type.
+    """Return whether a tensor that is *stored* in the file holds values of *type*.
 
     INT8 also holds QINT8; older files store handles as INT32.
     """

@@ -36,7 +36,10 @@ def eager_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> St
 
 
 def named_call(name: str, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the function that computes the operator or TensorFlow function *name*."""
+    """Return the function that computes the operator or TensorFlow function *name*.
+
+    The other arguments are those of :func:`eager_call`.
+    """
     context = eager_context.context()
     context.ensure_initialized()
     handle, execute, flat = context._handle, pywrap_tfe.TFE_Py_Execute, tuple(attrs)
@@ -57,7 +60,10 @@ def message_of(error: BaseException) -> str:
 
 
 def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> Step:
-    """Return the call by ``tf.raw_ops``, whose parameter names may differ from the OpDef's."""
+    """Return the call by ``tf.raw_ops``, whose parameter names may differ from the OpDef's.
+
+    The arguments are those of :func:`eager_call`.
+    """
     function = getattr(tf.raw_ops, op_def.name)
     names = [name for name in inspect.signature(function).parameters if name != "name"]
     inputs = [
@@ -83,7 +89,10 @@ def _public_call(op_def: Any, count: int, attrs: Sequence[Any], device: str) -> 
 
 
 def _group(arg: Any, attrs: dict[str, Any]) -> int | None:
-    """Return the number of tensors in a list input; None for a single tensor."""
+    """Return the number of tensors in *arg*, a list input; None for a single tensor.
+
+    *arg* is from the OpDef; *attrs* are the operator's attributes.
+    """
     if arg.number_attr:
         return int(attrs[arg.number_attr])
     return len(attrs[arg.type_list_attr]) if arg.type_list_attr else None

@@ -123,7 +123,10 @@ class TensorFlowExecutor(Executor):
     def _callback(
         self, name: str, signature: FunctionSignature, state: InterpreterState
     ) -> Callable[..., Any]:
-        """Return the function of eager tensors that runs the model's function *name*."""
+        """Return the function of eager tensors that runs the model's function *name*.
+
+        *signature* gives the types of its inputs and outputs; *state* is the interpreter's.
+        """
         # TensorFlow keeps this function forever; it must not keep the interpreter too.
         reference = weakref.ref(state)
         # Datasets may call from several threads, but a subgraph runs once at a time. Another
@@ -186,7 +189,7 @@ class Handle:
 
 
 def _op_def(op: str) -> Any:
-    """Return TensorFlow's definition of an operator; TensorFlow Text is imported if needed.
+    """Return TensorFlow's definition of the operator *op*; TensorFlow Text is imported if needed.
 
     Raises:
         Unsupported: TensorFlow lacks the operator.
@@ -208,7 +211,10 @@ def _op_def(op: str) -> Any:
 
 
 def _memory(value: Any) -> Any:
-    """Return a tensor's values as an array, without a copy if this version allows it."""
+    """Return the values of *value*, an eager tensor, as an array.
+
+    They are not copied if this version of TensorFlow allows it.
+    """
     read = getattr(value, "_numpy", value.numpy)
     return read()
 
@@ -232,6 +238,8 @@ def _with_names(
 ) -> Mapping[str, AttrValue]:
     """Return *attrs* with the interpreter's container, and with names for unnamed resources.
 
+    *op_def* is the operator's definition; *state* is the interpreter's.
+
     All variables without a name are the same one; any other unnamed resource belongs to its node
     only.
     """
@@ -251,7 +259,7 @@ def _is_seeded(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _owned(call: Step, state: InterpreterState) -> Step:
-    """Return *call*, with its resources removed at the end of the interpreter."""
+    """Return *call*, with its resources removed when the interpreter of *state* ends."""
     owner = state.unique_name()
 
     def run(*values: Any) -> Any:
@@ -265,7 +273,10 @@ def _owned(call: Step, state: InterpreterState) -> Step:
 
 
 def _stored(node: FlexNode, op_def: Any, attrs: Mapping[str, AttrValue], call: Step) -> Step:
-    """Return *call*, adapted for quantized types: the file stores them as plain integers."""
+    """Return *call*, adapted for quantized types: the file stores them as plain integers.
+
+    *op_def* is the operator's definition, and *attrs* its attributes.
+    """
     sides = [
         attributes.argument_types(op_def, args, attrs) or []
         for args in (op_def.input_arg, op_def.output_arg)
@@ -295,7 +306,10 @@ def _as(value: Any, type: Any) -> Any:
 
 
 def _reporting(call: Step, state: InterpreterState) -> Step:
-    """Return *call* with short errors: the error of a model's function, or TensorFlow's message."""
+    """Return *call* with short errors: the error of a model's function, or TensorFlow's message.
+
+    *state* holds the error of a function.
+    """
 
     def run(*values: Any) -> Any:
         try:

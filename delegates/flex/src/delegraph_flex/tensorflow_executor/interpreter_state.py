@@ -53,7 +53,7 @@ class InterpreterState:
 
     @classmethod
     def of(cls, around: NodeEnvironment) -> InterpreterState:
-        """Return the state of an interpreter, which is created at the first call."""
+        """Return the state of the interpreter of *around*, which is created at the first call."""
         state = around.resources.get(KEY)
         if state is None:
             state = around.resources[KEY] = cls()
@@ -65,16 +65,22 @@ class InterpreterState:
         return f"{self.container}.node{next(self._nodes)}"
 
     def keep_handle(self, owner: str, handle: Any) -> None:
-        """Store the handle of a node's resource, which is destroyed with the interpreter."""
+        """Store the *handle* of a node's resource under *owner*, a unique name.
+
+        The resource is destroyed with the interpreter.
+        """
         self._handles[owner] = handle
 
     def add_definition(self, definition: Any) -> None:
-        """Register a FunctionDef until the end of the interpreter."""
+        """Register *definition*, a FunctionDef, until the end of the interpreter."""
         _context().add_function_def(definition)
         self.function_names.append(definition.signature.name)
 
     def function(self, name: str, around: NodeEnvironment, callback: Callback) -> str:
-        """Return TensorFlow's name of a function of the model, which is registered if necessary.
+        """Return TensorFlow's name of the function *name* of the model, registered if necessary.
+
+        *around* is the environment of the nodes. *callback* makes the function that TensorFlow
+        calls.
 
         Raises:
             Unsupported: the model lacks the function.
@@ -98,12 +104,12 @@ class InterpreterState:
         return self._functions[name][0]
 
     def run(self, name: str, arrays: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
-        """Run a function of the model."""
+        """Run the function *name* of the model on *arrays*, and return its results."""
         return self._calls[name](name, arrays)
 
 
 def _concrete(signature: FunctionSignature, callback: Callable[..., Any]) -> Any:
-    """Return the TensorFlow function that calls a Python function."""
+    """Return the TensorFlow function of *signature* that calls *callback*, a Python function."""
     types = [_tensorflow_type(type) for type in signature.output_types]
 
     def body(*values: Any) -> list[Any]:

@@ -56,7 +56,10 @@ def own_function(
 
 
 def _outputs(op_def: Any, attrs: Mapping[str, AttrValue]) -> list[str]:
-    """Return the names of an operator's outputs in the syntax of function bodies."""
+    """Return the names of an operator's outputs in the syntax of function bodies.
+
+    *op_def* is the operator's definition, and *attrs* its attributes.
+    """
     return [
         f"{arg.name}:{i}"
         for arg in op_def.output_arg

@@ -20,7 +20,7 @@ XLA's own depthwise convolution is slow on processors.
 
 
 def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
-    """Return the number of zeros before and after each axis; negative numbers crop."""
+    """Return the zeros before and after each axis that *windows* need; negative numbers crop."""
     found = []
     for each in windows:
         reach = (each.output - 1) * each.stride + each.span if each.output else 0
@@ -31,7 +31,16 @@ def pads(windows: tuple[Window, ...]) -> list[tuple[int, int]]:
 def _convolve(
     call: Call, x: Any, weight: Any, windows: tuple[Window, ...], layout: str, groups: int
 ) -> Any:
-    """Return the convolution with bias and activation applied."""
+    """Return the convolution of *x* with *weight*, with bias and activation applied.
+
+    Args:
+        call: the node, for bias and options.
+        x: ``[N, ..., C]``.
+        weight: filters, laid out as *layout* says.
+        windows: windows along each spatial axis.
+        layout: letters of the weight's axes, such as ``HWIO``.
+        groups: number of groups into which channels are divided.
+    """
     axes = "DHW"[-len(windows) :]
     y = lax.conv_general_dilated(
         x,
@@ -47,7 +56,7 @@ def _convolve(
 
 
 def finish(call: Call, y: Any, bias: Any) -> Any:
-    """Return *y* plus the bias, if any, with the fused activation applied."""
+    """Return *y* plus *bias*, if it is not None, with the fused activation applied."""
     return clamp(call.options, y if bias is None else y + bias.reshape(-1))
 
 
@@ -71,7 +80,10 @@ def depthwise_conv_2d(call: Call) -> Any:
 
 
 def sum_of_taps(x: Any, weight: Any, windows: tuple[Window, Window]) -> Any:
-    """Return the depthwise convolution as a sum of shifted inputs times a row of weights."""
+    """Return the depthwise convolution as a sum over taps: shifted *x* times a row of *weight*.
+
+    *weight* is ``[KH, KW, O]``.
+    """
     n, _, _, channels = x.shape
     multiplier = weight.shape[2] // channels
     edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]

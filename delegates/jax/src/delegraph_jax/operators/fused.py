@@ -16,7 +16,7 @@ CLAMPS = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.
 
 
 def check_clamp(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
-    """Return a rejection if the fused activation is no clamp, otherwise None."""
+    """Return a rejection if the fused activation in *options* is no clamp, otherwise None."""
     activation = options.fused_activation_function
     if activation in CLAMPS:
         return None
@@ -33,7 +33,10 @@ def clamp(options: Any, x: Any) -> Any:
 
 
 def clamp_to_finite(options: Any, x: Any) -> Any:
-    """Return *x* after the fused activation; infinities become the largest finite floats."""
+    """Return *x* after the fused activation in *options*.
+
+    Infinities become the largest finite floats.
+    """
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return clamp(options, x)
     low, high = finite_activation_range(options.fused_activation_function, np.dtype(x.dtype))

@@ -32,7 +32,9 @@ _ROLES: dict[str, Any] = {
 
 
 def quantized_rows(rows: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
-    """Return ``[R, I], float32`` as int8, with the scale and the zero point of each row.
+    """Return *rows*, ``[R, I], float32``, as int8, with the scale and the zero point of each row.
+
+    Zero points are 0 unless *asymmetric*.
 
     Source:
         As :func:`delegraph.arithmetic.quantize_rows.quantize_rows`.
@@ -67,7 +69,7 @@ def _asymmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _scales(call: Call, channels: int) -> Any:
-    """Return the scales of the weights, one for each output channel: ``[O], float32``."""
+    """Return the scales of the weights, one for each of *channels*: ``[O], float32``."""
     quantization = call.tensor(1).quantization
     assert quantization is not None  # the check has made sure of it
     return np.broadcast_to(quantization.scales.astype(np.float32), (channels,))
@@ -107,7 +109,10 @@ def fully_connected(call: Call) -> Any:
 
 
 def _quantized_images(x: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
-    """Return images as int8, with scales and zero points, ``[N, 1, 1, 1]``."""
+    """Return the images *x* as int8, with scales and zero points, ``[N, 1, 1, 1]``.
+
+    Zero points are 0 unless *asymmetric*.
+    """
     q, scales, zero_points = quantized_rows(x.reshape(len(x), -1), asymmetric)
     each = (len(x), 1, 1, 1)
     return q.reshape(x.shape), scales.reshape(each), zero_points.reshape(each)

@@ -40,7 +40,10 @@ def gather_nd(call: Call) -> Any:
 
 
 def _places(call: Call, indices: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return an array of positions for each leading axis; the host checks their range."""
+    """Return an array of positions for each leading axis of *shape*, from *indices*.
+
+    The last axis of *indices* has one position per leading axis. The host checks their range.
+    """
     places = tuple(jnp.moveaxis(indices, -1, 0))
     for positions, size in zip(places, shape, strict=False):
         call.require_positions(positions, size)

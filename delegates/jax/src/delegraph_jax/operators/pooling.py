@@ -25,7 +25,7 @@ def windows_of(call: Call) -> tuple[Window, Window]:
 def reduced(
     x: Any, windows: tuple[Window, Window], initial: float, function: Callable[[Any, Any], Any]
 ) -> Any:
-    """Return *function* reduced over all elements of each window."""
+    """Return *function* reduced over each of *windows* of *x*, starting from *initial*."""
     down, across = windows
     return lax.reduce_window(
         x,
@@ -38,12 +38,12 @@ def reduced(
 
 
 def _mean(x: Any, windows: tuple[Window, Window]) -> Any:
-    """Return the mean of each window, without the padding."""
+    """Return the mean of each of *windows* of *x*, without the padding."""
     return reduced(x, windows, 0, lax.add) / counts(windows)[..., None].astype(x.dtype)
 
 
 def counts(windows: tuple[Window, Window]) -> NDArray[np.float64]:
-    """Return the number of elements in each window without padding: ``[OH, OW]``."""
+    """Return the number of elements in each of *windows* without padding: ``[OH, OW]``."""
     found = np.ones(())
     for each in windows:
         inside = np.zeros(each.output)

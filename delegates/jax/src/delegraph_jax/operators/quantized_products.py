@@ -67,7 +67,7 @@ def exact_sums(
 
 
 def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
-    """Return *values* as int8, and the matching zero point."""
+    """Return *values* as int8, and *zero_point* shifted to match."""
     if values.dtype != np.uint8:
         return values, zero_point
     if isinstance(values, np.ndarray):
@@ -76,7 +76,7 @@ def _signed(values: Any, zero_point: int) -> tuple[Any, int]:
 
 
 def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
-    """Return *sums* plus the bias, requantised and clamped by the fused activation."""
+    """Return *sums* plus *bias*, requantised by *scaling* and clamped by the fused activation."""
     y = call.outputs[0]
     low, high = quantized_activation_range(call.options.fused_activation_function, y)
     wide = sums.astype(np.int64)
@@ -87,13 +87,16 @@ def finish(call: Call, sums: Any, scaling: Scaling, bias: Any) -> Any:
 
 
 def _padded(x: Any, windows: tuple[Window, ...], filler: int) -> Any:
-    """Return an image padded with *filler*, or cropped, so that the windows fit."""
+    """Return the image *x* padded with *filler*, or cropped, so that the windows fit."""
     edges = [(0, 0, 0), *((low, high, 0) for low, high in pads(windows)), (0, 0, 0)]
     return lax.pad(x, np.asarray(filler, x.dtype), edges)
 
 
 def convolution(windows: tuple[Window, ...], groups: int) -> Multiply:
-    """Return the function for a convolution with ``[KH, KW, C / groups, O]``, without padding."""
+    """Return the function for a convolution with ``[KH, KW, C / groups, O]``, without padding.
+
+    *windows* give its strides and dilations.
+    """
 
     def multiply(x: Any, weight: Any) -> Any:
         return lax.conv_general_dilated(
@@ -170,7 +173,7 @@ def fully_connected(call: Call) -> Any:
 
 
 def product(x: Any, weight: Any) -> Any:
-    """Return the products of int8 rows and an int8 matrix as int32; see :data:`Multiply`."""
+    """Return *x* @ *weight* as int32: int8 rows times an int8 matrix; see :data:`Multiply`."""
     return jnp.matmul(x, weight, preferred_element_type=np.int32)
 
 

@@ -88,7 +88,7 @@ def wide_softmax(call: Call) -> Any:
 
 
 def sums_in_order(x: Any) -> Any:
-    """Return the sums of rows, ``[..., 1]``, added in order, because rounding depends on it."""
+    """Return the sums of the rows of *x*, ``[..., 1]``, added in order for equal rounding."""
     length = x.shape[-1]
     rest = length % _ADDED_AT_ONCE
     total = jnp.zeros(x.shape[:-1], x.dtype)

@@ -60,7 +60,7 @@ def _sums(call: Call) -> Any:
 
 
 def _scaling(call: Call, halves_away: Any) -> Scaling:
-    """Return the scaling from sums to outputs.
+    """Return the scaling from sums to outputs; *halves_away* says which channels round so.
 
     Without a bias, an option gives the width of the sums.
     """

@@ -38,7 +38,10 @@ def quantize(call: Call) -> Any:
 
 
 def _affine(call: Call, x: Any) -> Any:
-    """Return ``round(x / scale) + zero_point``, rounded as the official vector loop and tail do."""
+    """Return ``round(x / scale) + zero_point``, rounded as the official vector loop and tail do.
+
+    Scale and zero point are those of *call*'s output.
+    """
     y = call.outputs[0]
     limits = np.iinfo(y.dtype)
     flat = rounded(x.reshape(-1))  # XLA would otherwise join two factors
@@ -53,12 +56,12 @@ def _affine(call: Call, x: Any) -> Any:
 
 
 def _limited(values: Any, low: Any, high: Any) -> Any:
-    """Return values clamped to limits; NaN becomes the lower limit."""
+    """Return *values* clamped to *low* and *high*; NaN becomes *low*."""
     return jnp.where(jnp.isnan(values), low, jnp.clip(values, low, high))
 
 
 def _requantized(call: Call, x: Any) -> Any:
-    """Return requantised integers; the vector loop and later elements may round differently."""
+    """Return *x* requantised; the vector loop and later elements may round differently."""
     every = every_value(np.dtype(x.dtype))
     vector = look_up(call.evaluated(every), x)
     rest = x.size % _REQUANTIZE_LANES

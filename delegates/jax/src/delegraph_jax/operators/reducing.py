@@ -39,7 +39,7 @@ def _or_worst(function: Callable[..., Any], limit: str) -> Callable[..., Any]:
 
 
 def _integer_mean(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Return means truncated towards zero; 0 for no elements."""
+    """Return the means of *x* along *axis*, truncated towards zero; 0 for no elements."""
     sums = x.sum(axis, np.int64, keepdims=keepdims)
     return lax.div(sums, jnp.full_like(sums, max(math.prod(x.shape[i] for i in axis), 1)))
 

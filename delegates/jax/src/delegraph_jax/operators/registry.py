@@ -42,7 +42,7 @@ class Callee:
         self._index = index
 
     def __call__(self, values: Sequence[Any]) -> tuple[list[Any], jax.Array]:
-        """Return the subgraph's outputs, and the flags of its doubts: ``[D], bool``."""
+        """Return the subgraph's outputs for *values*, and its doubts' flags: ``[D], bool``."""
         outputs, doubts = self._run(self._index, values)
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
@@ -147,7 +147,7 @@ class Call:
         return flat[: count * columns].reshape(count, columns)
 
     def require_positions(self, positions: Any, size: int) -> None:
-        """Add a doubt, so that the host raises an error if a position is outside ``[0, size)``."""
+        """Add a doubt: the host raises an error if one of *positions* is outside ``[0, size)``."""
         is_wrong = ((positions < 0) | (positions >= size)).any()
         self.doubts.append((is_wrong, f"a position is outside [0, {size})"))
 
@@ -156,12 +156,17 @@ class Call:
         return Callee(self._run, index)
 
     def doubt(self, wrong: Sequence[jax.Array], about: Sequence[Sequence[str]]) -> None:
-        """Add doubts: for each true flag in *wrong*, the host raises an error with the text."""
+        """Add doubts: for each true flag in *wrong*, the host raises an error with its text.
+
+        *about* has a text for each flag.
+        """
         for flags, reasons in zip(wrong, about, strict=True):
             self.doubts += [(flags[i], why) for i, why in enumerate(reasons)]
 
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
-        """Return the output of Delegraph's own kernel for other inputs.
+        """Return the output of Delegraph's own kernel for other *inputs*.
+
+        *numerics* is the rounding; None means that of the call.
 
         Raises:
             OperatorError: the kernel rejects the node.
@@ -257,6 +262,6 @@ def operator(
 
 
 def operator_of(name: str, node: Node, tensors: Sequence[Tensor]) -> Operator:
-    """Return the registered operator whose types fit the node's tensors."""
+    """Return the registered operator with *name* whose types fit the node's tensors."""
     form = NodeTraits.of(name, node, tensors)
     return next(entry for entry in OPERATORS[name] if entry.claim.misfit(form) is None)

@@ -27,7 +27,7 @@ def look_up(table: NDArray[Any], x: Any) -> Any:
 
 
 def bits(x: Any) -> Any:
-    """Return the bits of 8- or 16-bit integers as unsigned integers."""
+    """Return the bits of *x*, 8- or 16-bit integers, as unsigned integers."""
     return lax.bitcast_convert_type(x, np.dtype(f"u{x.dtype.itemsize}"))
 
 

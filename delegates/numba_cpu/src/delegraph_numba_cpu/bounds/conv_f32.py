@@ -17,7 +17,10 @@ def conv(row: Touched) -> None:
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
-    """Declare the bytes of input, output and scratch memory that the row reads and writes."""
+    """Declare the bytes of input, output and scratch memory that the row reads and writes.
+
+    A tap reads *tap_bytes* bytes.
+    """
     chunk = min(row["chunk"], row["out_h"])
     row.read("x", input_bytes(row, "", tap_bytes))
     touch_outputs(row, "", chunk)
@@ -25,7 +28,10 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
 
 
 def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of input bytes within reach of the windows."""
+    """Return the number of input bytes of *row* within reach of the windows.
+
+    The words' names begin with *prefix*; a tap reads *tap_bytes* bytes.
+    """
 
     def word(name: str) -> int:
         return row[prefix + name]
@@ -42,7 +48,10 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
-    """Declare the bytes of the output and the residual: chunks of output rows without gaps."""
+    """Declare the bytes of the output and the residual of *row*.
+
+    The words' names begin with *prefix*. Each *chunk* output rows follow one another without gaps.
+    """
     image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
     width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
     rows = max(
@@ -79,7 +88,10 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
 
 
 def matrix_bytes(row: Touched, prefix: str = "") -> int:
-    """Return the size of packed weights, see ``lowering/convolution/conv_f32_packing.py``."""
+    """Return the bytes of *row*'s packed weights; the words' names begin with *prefix*.
+
+    See ``lowering/convolution/conv_f32_packing.py``.
+    """
     taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"]
     row.require(taps > 0, "windows have taps")
     size = 4 + taps * row[f"{prefix}tap_bytes"]
@@ -88,6 +100,8 @@ def matrix_bytes(row: Touched, prefix: str = "") -> int:
 
 def packed_columns(columns: int, lanes: int) -> int:
     """Return the number of columns of all blocks for *columns* columns, padding included.
+
+    *lanes* is the number of float32 values in a register.
 
     >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
     (48, 56, 64)

@@ -33,7 +33,10 @@ def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
 
 
 def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
-    """Number of input bytes that are read for *pixels* pixels of the output."""
+    """Number of input bytes that are read for *pixels* pixels of the output.
+
+    *windows* is the record of windows; *layout* is the word of this name.
+    """
     windows.finish()
     if layout != instructions.WINDOWED:
         return pixels * windows["row_bytes"]
@@ -41,7 +44,10 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
 
 
 def image_bytes(windows: Touched, pixels: int) -> int:
-    """Number of bytes of the input images from which *pixels* output pixels are computed."""
+    """Number of bytes of the input images from which *pixels* output pixels are computed.
+
+    *windows* is the record of windows.
+    """
     each = windows["out_height"] * windows["out_width"]
     windows.require(each > 0 or not pixels, "images have pixels")
     taps = windows["kernel_h"] * windows["kernel_w"] * windows["channels"]
@@ -51,7 +57,10 @@ def image_bytes(windows: Touched, pixels: int) -> int:
 
 
 def touch_weights(matrix: Touched, images: int) -> None:
-    """Declare the bytes of weights and their headers that are read."""
+    """Declare the bytes that are read of weights and their headers, for *images* matrices.
+
+    *matrix* is the record of the first matrix.
+    """
     count = images * -(-matrix["outputs"] // 16)
     matrix.require(matrix["block_bytes"] == 64 * matrix["steps"], "blocks hold all steps")
     matrix.read("weights", count * matrix["block_bytes"])
@@ -60,14 +69,14 @@ def touch_weights(matrix: Touched, images: int) -> None:
 
 
 def product_scratch(windows: Touched, step: int) -> int:
-    """Bytes of scratch memory for a product: accumulators, sums, windows."""
+    """Return the scratch bytes of a product, *step* rows at a time: accumulators, sums, windows."""
     rows = max(step, LEAST_ROWS)
     laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
     return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
 
 
 def accumulator_bytes(steps: int) -> int:
-    """Bytes of accumulators and split rows."""
+    """Return the bytes of accumulators and split rows; a row has *steps* groups of 4 bytes."""
     return instructions.ACC_BYTES + instructions.SPLIT_BYTES * steps
 
 

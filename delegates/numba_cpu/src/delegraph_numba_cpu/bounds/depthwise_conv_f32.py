@@ -17,7 +17,7 @@ def depthwise(row: Touched) -> None:
 
 
 def channel_bytes(row: Touched) -> int:
-    """Return the size of packed depthwise weights."""
+    """Return the number of bytes of *row*'s packed depthwise weights."""
     lanes = row.vector_bytes // 4
     row.require(row["tap_rows"] * row["tap_columns"] > 0, "windows have taps")
     return -(-row["columns"] // lanes) * 4 * lanes * (1 + row["tap_rows"] * row["tap_columns"])

@@ -21,7 +21,10 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Declare the bytes of depthwise weights; return the scratch bytes of a row."""
+    """Declare the bytes of depthwise weights; return the scratch bytes of an output row.
+
+    *windows* and *taps* are the records of the windows and of the weights.
+    """
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")
     columns, groups = _line_columns(windows), -(-windows["kernel_h"] // 4)

@@ -73,7 +73,10 @@ def _records(row: Touched) -> list[Words]:
 
 
 def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[int, int]:
-    """Return each slot's element size in bytes; all operands have the types of their operation."""
+    """Return each slot's element size in bytes; all operands have the types of their operation.
+
+    *records* describe the sources of *row*, and *steps* its operations.
+    """
     sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
     for step in steps:
         operation = Operation(int(step[Step.OPERATION]))
@@ -90,7 +93,7 @@ def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[
 
 
 def _source_bytes(row: Touched, record: Words) -> int:
-    """Return the number of bytes of a source that are read."""
+    """Return the number of bytes that *row* reads of the source that *record* describes."""
     layout, itemsize = Layout(int(record[Record.LAYOUT])), int(record[Record.ITEMSIZE])
     if layout is Layout.DIRECT:
         return row["elements"] * itemsize

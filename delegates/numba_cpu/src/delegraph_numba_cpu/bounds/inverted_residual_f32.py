@@ -30,7 +30,10 @@ def inverted_residual(row: Touched) -> None:
 
 
 def _ring(row: Touched, chunk: int) -> None:
-    """Declare the bytes of the ring buffer: padded rows of pixels, and a row of zeros."""
+    """Declare the bytes of the ring buffer: padded rows of pixels, and a row of zeros.
+
+    The row computes *chunk* output rows at a time.
+    """
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
     row.within("a padded row", row["left"] + row["copied"], size)

@@ -38,7 +38,10 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Declare the bytes of the first convolution; return its scratch bytes."""
+    """Declare the bytes of *row*'s first convolution; return its scratch bytes.
+
+    *windows* is the record of the depthwise convolution's windows.
+    """
     first, matrix = row.record("first_windows"), row.record("first_matrix")
     check_depth(row, first, matrix)
     width, channels = windows["width"], windows["channels"]

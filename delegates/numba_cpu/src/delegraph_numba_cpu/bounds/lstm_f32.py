@@ -28,7 +28,10 @@ def lstm_of_floats(row: Touched) -> None:
 
 
 def _strips(row: Touched, weights: str, headers: str, columns: int, depth: int) -> None:
-    """Declare the bytes of a matrix of strips that are read."""
+    """Declare the bytes that are read of a matrix of strips, ``[columns, depth]``.
+
+    *weights* and *headers* are the names of the words with its addresses.
+    """
     if row["is_hybrid"]:
         row.read(weights, columns * padded(depth, DEPTH))
         row.read(headers, columns // STRIP * lstm_f32.HEADER_BYTES)

@@ -31,7 +31,10 @@ def project(row: Touched) -> None:
 
 
 def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
-    """Declare the bytes of gates, outputs and states, with the given bytes per value."""
+    """Declare the bytes of gates, outputs and states of *row*.
+
+    A gate's value has *gate_bytes* bytes, an output value *output_bytes*.
+    """
     steps, batch, width = row["steps"], row["batch"], row["width"]
     row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")
     row.require(row["count"] in (3, 4) and row["count"] * row["row"] <= width, "gates fit")

@@ -19,7 +19,10 @@ def copy(row: Touched) -> None:
 
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
-    """Return the first byte and the end of a walk through memory."""
+    """Return the first byte and the end of a walk through memory by *row*'s loops.
+
+    *side* is the position in a loop of the stride to follow.
+    """
     table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
     row.require(len(loops) == row["depth"] >= 2, "a nest has two loops or more, all in the table")
@@ -31,7 +34,7 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 
 
 def _span(limits: list[int]) -> int:
-    """Return the number of bytes from first to last position, from pairs of count and stride."""
+    """Return the bytes from first to last position; *limits* has counts and strides in turn."""
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 

@@ -46,7 +46,7 @@ NUMBERS = {
 
 @cache
 def addresses_of(block: Instruction) -> frozenset[str]:
-    """Return the words of an instruction that are addresses."""
+    """Return the names of the words of *block*, an instruction, that are addresses."""
     numbers = NUMBERS.get(block.family, set())
     return frozenset(n for n in block.names if n not in numbers and _plain(n) in ADDRESSES)
 
@@ -56,7 +56,7 @@ def _plain(name: str) -> str:
 
 
 def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that exactly the words that the kernel uses as addresses are addresses, or 0.
+    """Check that exactly the *words* that *block*'s kernel uses as addresses are addresses, or 0.
 
     Raises:
         Overrun: an address stands for a number, or a number other than 0 for an address.

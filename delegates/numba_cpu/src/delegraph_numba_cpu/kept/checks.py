@@ -1,8 +1,8 @@
 """Which numbers the words of a kept program may be.
 
 Rules of ``bounds`` were written for rows as lowering writes them. A file may hold any number, so
-these checks come first: counts and lengths are not negative and not huge, and what kernels divide
-by or go on by is not 0.
+these checks come first: counts and lengths are not negative and not huge, and divisors and steps of
+kernels are not 0.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ SIGNED = frozenset((
 
 
 def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:
-    """Check the numbers of a row or of a record.
+    """Check that the numbers of a row or of a record are such as lowering writes.
 
     Args:
         block: the instruction.
         words: its words.
-        tiles: into how many parts the row is split.
+        tiles: number of parts into which the row is split.
 
     Raises:
-        Overrun: one is none that lowering writes.
+        Overrun: a number is out of range.
     """
     if not 0 < tiles <= MOST_TILES or words.get("tiles", tiles) != tiles:
         raise Overrun(f"{block.kernel!r}: {tiles} tiles")
@@ -97,16 +97,16 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
 
 
 def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
-    """Check that nothing else that a row accesses lies in its scratch memory.
+    """Check that nothing else that *row* accesses lies in its scratch memory.
 
-    Kernels keep addresses there, which they believe.
+    Kernels keep addresses there, and use them without checks.
 
     Args:
         row: the row.
         offsets: place of each block of working memory, by its ``id``.
 
     Raises:
-        Overrun: something does.
+        Overrun: another word of the row points into it.
     """
     words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]

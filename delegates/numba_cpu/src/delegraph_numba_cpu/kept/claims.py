@@ -20,7 +20,9 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
-    """Return answers as the content of a file; None if a reason has no plain form.
+    """Return *answers*, the claims and rejections of nodes, as the content of a file.
+
+    The result is None if a reason has no plain form.
 
     Args:
         answers: those that were given.
@@ -41,7 +43,7 @@ def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
 
 
 def read(content: bytes, plan: Sequence[int]) -> Answers | None:
-    """Return the answers in a file; None if the file is damaged or foreign."""
+    """Return the answers in *content*, a file; None if the file is damaged or of another *plan*."""
     states, text = content[: len(plan)], content[len(plan) :]
     if len(states) != len(plan) or not set(states) <= {REJECTED, CLAIMED, NOT_ASKED}:
         return None
@@ -64,7 +66,7 @@ def read(content: bytes, plan: Sequence[int]) -> Answers | None:
 
 
 def _reason(found: Rejection) -> list[object] | None:
-    """Return the fields of a rejection; None if they are more than JSON can say."""
+    """Return the fields of the rejection *found*; None if JSON cannot hold them."""
     fields = [found.constraint, found.message, found.actual, found.expected, found.tensor]
     if not all(map(_is_plain, fields)):
         return None

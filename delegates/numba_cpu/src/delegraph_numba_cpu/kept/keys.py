@@ -76,7 +76,7 @@ def _digest(
     nodes: Iterable[int],
     tensors: Iterable[Tensor],
 ) -> bytes:
-    """Return a digest of texts, of nodes, and of the state of tensors."""
+    """Return a digest of *parts* (texts and numbers), of *nodes*, and of the state of *tensors*."""
     texts = [str(part) for part in parts]
     numbers: list[int] = []
     for index in nodes:
@@ -96,7 +96,7 @@ def _digest(
 
 
 def _content(data: Any) -> Any:
-    """Return the bytes of an array, in an order that its values and types decide."""
+    """Return the bytes of the array *data*, in an order that its values and types decide."""
     if data.dtype.hasobject:
         return repr(data.tolist()).encode()
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8)

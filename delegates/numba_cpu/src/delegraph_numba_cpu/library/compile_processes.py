@@ -45,7 +45,7 @@ class CompileError(RuntimeError):
 
 
 def run_linker(command: Sequence[str], folder: Path) -> None:
-    """Run a linker in a folder.
+    """Run the linker *command* in *folder*.
 
     Raises:
         CompileError: the linker fails; its message is in the text.
@@ -196,7 +196,7 @@ class Compiler:
         raise CompileError(self._failure(process, family))
 
     def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Text of a compiler failure with advice, on one line."""
+        """Return the text of *process*'s failure to compile *family*, with advice, on one line."""
         code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]

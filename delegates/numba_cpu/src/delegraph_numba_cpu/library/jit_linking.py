@@ -38,7 +38,7 @@ class LinkedObjects:
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Link the kernels of families into the process; see ``Library.load``."""
+        """Link the kernels of *families* into the process; see ``Library.load``."""
         for family, packed in self._packed(families, open_cache, progress).items():
             try:
                 objects = unpack(packed)
@@ -75,7 +75,7 @@ class LinkedObjects:
 
 
 def _linker(level: CpuLevel) -> llvm.ExecutionEngine:
-    """Return an LLVM engine that links object code into this process.
+    """Return an LLVM engine that links object code of *level* into this process.
 
     Raises:
         DelegateError: llvmlite is not installed.

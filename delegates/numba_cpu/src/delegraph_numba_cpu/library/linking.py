@@ -138,7 +138,10 @@ def find_linker(machine: str | None = None) -> list[str] | None:
 def _library(
     level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
 ) -> bytes:
-    """Return the library of a level, or its packed kernels if there is no linker."""
+    """Return the library of a level, or its packed kernels if there is no linker.
+
+    *sources* is the digest of the sources; *machine* is the target's type of processor.
+    """
     names = families()
     count = 0
 
@@ -164,7 +167,9 @@ def _usable_processors() -> int:
 
 
 def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
-    """Return a library of the kernels of all families.
+    """Return a library of the kernels of all families in *packed*, made by *linker*.
+
+    *sources* is the digest of the sources; *machine* is the target's type of processor.
 
     Raises:
         CompileError: the linker fails.
@@ -182,7 +187,10 @@ def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list
 
 
 def _surroundings(machine: str, sources: str) -> bytes:
-    """Return object code for symbols that kernels never use, and the sources' digest."""
+    """Return object code for symbols that kernels never use, and for the digest *sources*.
+
+    *machine* is the target's type of processor.
+    """
     import llvmlite.binding as llvm
 
     from delegraph_numba_cpu.codegen.targets import initialize, triple_of

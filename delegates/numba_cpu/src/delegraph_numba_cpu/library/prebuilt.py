@@ -66,7 +66,7 @@ class PrebuiltLibrary:
         getattr(self._library, sources_symbol(sources))
 
     def address(self, family: str, kernel: str) -> int:
-        """Return the address of a kernel."""
+        """Return the address of *kernel*, of *family*."""
         symbol = getattr(self._library, symbol_of(family, kernel))
         address = ctypes.cast(symbol, ctypes.c_void_p).value
         assert address is not None
@@ -75,7 +75,7 @@ class PrebuiltLibrary:
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Do nothing, as a prebuilt library has all families."""
+        """Do nothing, as a prebuilt library has the kernels of all families."""
 
 
 def sources_symbol(sources: str) -> str:
@@ -181,7 +181,7 @@ def _warn(text: str, *values: object) -> None:
 
 
 def read_manifest(folder: str | Path) -> Manifest:
-    """Manifest of a folder of libraries.
+    """Return the manifest of *folder*, a folder of libraries.
 
     Raises:
         FileNotFoundError: the folder has no manifest.

@@ -64,11 +64,13 @@ class GuardedProgram(Program):
             program.heed(word)
 
     def block(self, number: int) -> NDArray[np.int64]:
-        """Return the words of a row, including changes by its kernel."""
+        """Return the words of row *number*, including changes by its kernel."""
         return self._single[number].block(0)
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows; return whether all have run.
+        """Run the rows by the kernels of *library*; return whether all have run.
+
+        *pool* runs one row at a time; memory is checked after each row.
 
         Raises:
             DelegateError: a row has written outside of its memory, or a tensor's memory has another

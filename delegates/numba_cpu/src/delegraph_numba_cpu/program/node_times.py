@@ -37,6 +37,8 @@ class TimedProgram:
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
         """Run the rows; return whether all have run, without a cancellation.
 
+        *record* is called with the time of each node.
+
         Raises:
             DelegateError: see ``Program.bind``.
         """

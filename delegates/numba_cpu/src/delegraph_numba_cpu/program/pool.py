@@ -77,7 +77,7 @@ class Pool:
         return self._crews.get("here") or self._crews.setdefault("here", Crew())
 
     def run(self, program: Runnable, library: Library) -> None:
-        """Run a bound program until it is finished or cancelled."""
+        """Run a bound program until it is finished or cancelled; *library* has its kernels."""
         run_time = program.run_time
         if run_time.is_brief:
             library.run_briefly(program.table)

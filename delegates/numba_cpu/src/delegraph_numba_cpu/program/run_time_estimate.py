@@ -33,7 +33,7 @@ class RunTimeEstimate:
         self._alone, self._together, self._runs = inf, inf, 0
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
-        """Record the duration of a run, in one thread or with workers."""
+        """Record that a run took *seconds*, in one thread or, if *has_workers*, with workers."""
         if has_workers != self.takes_workers:
             return  # somebody else had the workers
         self._runs += 1

@@ -33,6 +33,8 @@ class SharedConstants:
     def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of a constant tensor; tensors that share a buffer are compared once.
 
+        *keep* stores an array and returns its memory.
+
         Raises:
             OperatorError: see :meth:`memory`.
         """
@@ -44,7 +46,7 @@ class SharedConstants:
         return self._found[key]
 
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
-        """Return the memory of an equal stored constant, or store this one by *keep*.
+        """Return the memory of a stored constant that equals *array*, or store it by *keep*.
 
         Raises:
             OperatorError: the constants together exceed the limit.

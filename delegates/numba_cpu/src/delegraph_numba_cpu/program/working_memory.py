@@ -43,7 +43,7 @@ class WorkingMemory:
 
 
 def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
-    """Return the size of the working memory, and the offset of each block by its ``id``.
+    """Return the size of *rows*' working memory, and the offset of each block by its ``id``.
 
     Blocks that are not used at the same time may overlap.
     """
@@ -59,7 +59,7 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
 
 
 def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the blocks of working memory in groups; a group shares one place."""
+    """Return the blocks of working memory of *rows* in groups; a group shares one place."""
     groups: dict[int, list[Memory]] = {}
     for i, row in enumerate(rows):
         for memory in row.memories:
@@ -72,7 +72,10 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of a source that *memory* may take over, as the row reads it last."""
+    """Return the group of a source that *memory* may take over, as the row reads it last.
+
+    *number* is the position of *row*; *groups* has the group of each block by its ``id``.
+    """
     target = row.words.get("target")
     if isinstance(target, Address) and target.memory is memory and not target.offset:
         for name in row.replaceable:

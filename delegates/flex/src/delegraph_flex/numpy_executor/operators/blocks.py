@@ -98,7 +98,7 @@ def _four(x: Array) -> tuple[int, int, int, int]:
 
 
 def _check_block(x: Array, block: list[int], borders: Array) -> None:
-    """Check that a block's sizes and its paddings or crops fit the input."""
+    """Check that a *block*'s sizes and its paddings or crops, *borders*, fit the input *x*."""
     if x.ndim <= len(block):
         raise ValueError(f"input has shape {list(x.shape)}, expected over {len(block)} dimensions")
     if min(block, default=1) < 1:

@@ -125,7 +125,7 @@ def _check(boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any)
 
 
 def _check_scores(boxes: int, scores: Floats, most: Any) -> int:
-    """Check the scores, and return the largest number of selected boxes."""
+    """Check that *scores* has one number per box; return *most*, the number to select, as int."""
     if scores.shape != (boxes,):
         raise ValueError(f"scores have shape {list(scores.shape)}, expected [{boxes}]")
     if np.ndim(most) or most < 0:
@@ -166,7 +166,9 @@ def _suppressed(
 def _softened(
     similarity: Similarity, scores: Floats, limit: int, least: Any, sigma: Any
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Return the boxes whose lowered scores stay above *least*, and these scores.
+    """Return at most *limit* boxes whose lowered scores stay above *least*, and these scores.
+
+    *similarity* returns the overlaps of a box with others; *sigma* says how fast they lower scores.
 
     When a box has the highest score, the score is first lowered for the boxes selected since the
     last time.
@@ -257,7 +259,10 @@ def _require_scalars(*values: Any) -> None:
 def _best_of_classes(
     boxes: Floats, scores: Floats, limit: int, threshold: Any, least: Any
 ) -> list[tuple[float, int, int]]:
-    """Return (score, class, box index) of the boxes selected in each class, best first."""
+    """Return (score, class, box index) of the boxes selected in each class, best first.
+
+    At most *limit* boxes per class are selected, by the overlap *threshold*.
+    """
     found = []
     for label in range(scores.shape[1]):
         column = scores[:, label]

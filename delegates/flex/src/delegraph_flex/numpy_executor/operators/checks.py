@@ -85,7 +85,7 @@ def print_text(node: FlexNode) -> Step:
 
 
 def _summary(data: tuple[Array, ...], count: int) -> str:
-    """Return the first *count* elements of arrays as text; all for a negative *count*."""
+    """Return the first *count* elements of the arrays *data* as text; all for a negative one."""
     parts = []
     for array in data:
         values = array.ravel().tolist()

@@ -69,7 +69,10 @@ def _hsv(x: Floats) -> Floats:
 
 
 def _hue(x: Floats, value: Floats, unit: Floats, third: Any) -> Floats:
-    """Return the hue as an angle from red, -1/2 to 5/2 times *third*, a third of the circle."""
+    """Return the hue of *x* as an angle from red, -1/2 to 5/2 times *third*, a third of a circle.
+
+    *value* is the largest channel, and *unit* the angle per difference of channels.
+    """
     red, green, blue = np.moveaxis(x, -1, 0)
     after_green = unit * (blue - red) + third
     after_blue = unit * (red - green) + (third + third)
@@ -85,7 +88,10 @@ def _rgb(x: Floats) -> Floats:
 
 
 def _shares(sextant: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the shares of red, green and blue in a hue, in [0, 1]; the circle has six units."""
+    """Return the shares of red, green and blue in the hue *sextant*, in [0, 1].
+
+    The circle has six units.
+    """
     return (
         np.clip(np.abs(sextant - 3) - 1, 0, 1),
         np.clip(2 - np.abs(sextant - 2), 0, 1),

@@ -119,7 +119,7 @@ def where(node: FlexNode) -> Step:
 
 
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:
-    """Return the step of ``Equal`` or ``NotEqual``.
+    """Return the step of ``Equal`` or ``NotEqual``, which *compare* computes.
 
     Shapes that do not broadcast may count as unequal.
     """

@@ -55,7 +55,7 @@ def constant(node: FlexNode) -> Step:
 
 
 def _without_low_bits(x: Array, bits: int) -> Array:
-    """Return floats with the lowest *bits* mantissa bits cleared, so that rounding is towards 0."""
+    """Return *x* with the lowest *bits* mantissa bits cleared, so that rounding is towards 0."""
     integers = np.dtype(f"u{x.dtype.itemsize}")
     ones = integers.type(np.iinfo(integers).max)
     kept = (np.ascontiguousarray(x).view(integers) & (ones << integers.type(bits))).view(x.dtype)

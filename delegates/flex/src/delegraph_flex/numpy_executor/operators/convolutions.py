@@ -60,7 +60,7 @@ def fused_pad_conv2d(node: FlexNode) -> Step:
 
 
 def require_no_dilations(sliding: Sliding) -> None:
-    """Check that there are no dilations; TensorFlow's CPU kernels do not support them.
+    """Check that *sliding* has no dilations; TensorFlow's CPU kernels do not support them.
 
     Raises:
         Unsupported: a dilation is not 1.
@@ -70,7 +70,10 @@ def require_no_dilations(sliding: Sliding) -> None:
 
 
 def convolution(node: FlexNode, sliding: Sliding) -> Convolve:
-    """Return the function that computes a convolution with any number of spatial axes."""
+    """Return the function that computes a convolution with any number of spatial axes.
+
+    *sliding* is the geometry of the windows.
+    """
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     rank = len(sliding.strides) + 2
@@ -106,7 +109,7 @@ def _groups(x: NDArray[Any], weight: NDArray[Any], rank: int) -> int:
 
 
 def _convolved(x: NDArray[Any], weight: NDArray[Any], windows: Sequence[Window]) -> NDArray[Any]:
-    """Return the convolution without groups: ``[N, *outputs, O]``."""
+    """Return the convolution of *x* with *weight*, without groups: ``[N, *outputs, O]``."""
     sizes, outputs = tuple(window.output for window in windows), weight.shape[-1]
     matrix = weight.reshape(math.prod(weight.shape[:-1]), outputs)
     if all(window.is_pointwise for window in windows):
@@ -164,7 +167,7 @@ def depthwise_sliding(node: FlexNode) -> Sliding:
 
 
 def require_depthwise(shape: Sequence[int], weight: NDArray[Any]) -> None:
-    """Check that the shape of depthwise filters fits the shape of an image.
+    """Check that *weight*, depthwise filters, fits an image of *shape*.
 
     Raises:
         ValueError: the filters do not fit the image.

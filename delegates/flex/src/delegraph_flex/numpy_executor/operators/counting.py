@@ -102,7 +102,11 @@ def _bins(
     dtype: np.dtype[Any],
     is_binary: bool,
 ) -> NDArray[Any]:
-    """Return the counts of each value in each row, [count, size]; larger values are ignored."""
+    """Return the counts of each value in each row, ``[count, size]``; larger values are ignored.
+
+    *rows* has the row of each value. With *weights*, these are summed; if *is_binary*, a count is
+    at most 1.
+    """
     require((count, size), np.int64)
     flat = values.reshape(-1)
     if flat.size and flat.min() < 0:

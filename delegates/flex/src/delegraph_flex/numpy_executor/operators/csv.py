@@ -129,7 +129,7 @@ class _Layout:
         return found
 
     def _plain(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """Return the unquoted field that begins at *at*, and the position of the next field."""
+        """Return the unquoted field of *record* from *at* on, and where the next field begins."""
         end = record.find(self.delimiter, at)
         end = len(record) if end < 0 else end
         field = record[at:end]
@@ -138,7 +138,7 @@ class _Layout:
         return field, end + 1
 
     def _quoted(self, record: bytes, at: int) -> tuple[bytes, int]:
-        """Return the quoted field whose text begins at *at*, and the position of the next field."""
+        """Return the quoted field of *record* with its text from *at* on, and the next start."""
         parts = []
         while (end := record.find(b'"', at)) >= 0:
             parts.append(record[at:end])
@@ -153,6 +153,6 @@ class _Layout:
 
 
 def _field_start(record: bytes, at: int) -> int:
-    """Return the first position from *at* on that has no line end."""
+    """Return the first position in *record*, from *at* on, that has no line end."""
     found = _NO_LINE_END.search(record, at)
     return found.start() if found else len(record)

@@ -38,7 +38,7 @@ def _number(value: Array, name: str) -> int:
 
 
 def _read(node: FlexNode, handle: Any) -> Iterator[Element]:
-    """Yield the elements of a dataset; check between elements whether the call is cancelled."""
+    """Yield the elements of the dataset *handle*; check in between for a cancelled call."""
     stop = node.around.raise_if_requested
     for element in dataset_of(handle).read():
         stop()

@@ -91,7 +91,10 @@ def svd(node: FlexNode) -> Step:
 
 
 def _finite(x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return matrices with non-finite ones replaced by zeros, and the mask of replaced ones."""
+    """Return *x* with non-finite matrices replaced by zeros, and the mask of replaced ones.
+
+    The mask is None if all are finite.
+    """
     if x.ndim < 2:
         raise ValueError(f"input has shape {list(x.shape)}, expected matrices")
     good = np.isfinite(x)

@@ -176,6 +176,8 @@ def matrix_diag(node: FlexNode) -> Step:
 def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> tuple[int, int]:
     """Return the size of matrices with a longest diagonal of length *longest*.
 
+    *low* and *high* are the lowest and highest diagonal.
+
     A *rows* or *columns* of -1 is computed.
 
     Raises:

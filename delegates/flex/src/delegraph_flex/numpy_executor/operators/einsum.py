@@ -92,7 +92,11 @@ def _result_labels(result: str, operands: list[Labels], equation: str) -> Labels
 def _plan(
     operands: list[Labels], result: Labels, multiply: Product, is_half: bool
 ) -> Callable[..., NDArray[Any]]:
-    """Return the function that computes an einsum for operands with these labels."""
+    """Return the function that computes an einsum for operands with these labels.
+
+    *result* has the labels of the result, *multiply* computes matrix products, and *is_half* says
+    whether elements have 16 bits.
+    """
     wanted = tuple(dict.fromkeys(result))
     has_diagonal = len(wanted) != len(result)
     contract = _single(operands[0], wanted, is_half)
@@ -127,7 +131,7 @@ def _single(labels: Labels, wanted: Labels, is_half: bool) -> Callable[..., NDAr
 
 
 def _numbers(terms: Sequence[Labels]) -> list[list[int]]:
-    """Return labels as small integers, the form that ``np.einsum`` takes."""
+    """Return each of *terms*, the labels of an operand, as small integers for ``np.einsum``."""
     known = {
         label: i for i, label in enumerate(sorted({label for term in terms for label in term}))
     }
@@ -138,6 +142,8 @@ def _double(
     operands: list[Labels], wanted: Labels, multiply: Product, is_half: bool
 ) -> Callable[..., NDArray[Any]]:
     """Return the function that computes two operands' product by a batch of matrix products.
+
+    *wanted* has the labels of the result; the other arguments are those of :func:`_plan`.
 
     A label is a batch label (in both operands and the result), free in one of the operands, or
     summed over. A label that only one operand has, and not the result, is summed first. Diagonals
@@ -179,7 +185,10 @@ def _double(
 def _arranged(
     labels: Labels, kept: Labels, order: Labels, is_half: bool
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return the function that sums an operand over labels not *kept*, and orders the others."""
+    """Return the function that sums an operand over the labels that are not *kept*.
+
+    The other axes are brought into *order*; *is_half* says whether elements have 16 bits.
+    """
     axes = [kept.index(label) for label in order]
     if kept == labels:
         return lambda x: x.transpose(axes)
@@ -188,7 +197,10 @@ def _arranged(
 
 
 def _on_diagonals(x: NDArray[Any], labels: Labels, result: Labels) -> NDArray[Any]:
-    """Return zeros with *x* where all indices of an equal label are equal."""
+    """Return zeros of the labels *result*, with *x* where all indices of an equal label are equal.
+
+    *labels* are those of *x*.
+    """
     sizes = dict(zip(labels, x.shape, strict=True))
     require([sizes[label] for label in result], x.dtype)
     out = np.zeros([sizes[label] for label in result], x.dtype)

@@ -27,7 +27,7 @@ HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
 
 
 def through_float32(function: Step, type: DataType) -> Step:
-    """Return *function*, with 16-bit floats computed in float32 and rounded at the end."""
+    """Return *function*; for a 16-bit float *type*, one that computes in float32 and rounds."""
     if type not in HALVES:
         return function
     dtype = type.dtype

@@ -81,7 +81,9 @@ def _steps(node: FlexNode) -> tuple[np.float32, np.float32]:
 def _rounded(
     x: Floats, low: Floats | np.float32, high: Floats | np.float32, steps: tuple[Any, Any]
 ) -> Floats:
-    """Return *x* rounded to quantization steps; the range is first shifted so that 0 is a step.
+    """Return *x* rounded to quantization steps between *low* and *high*.
+
+    The range is first shifted so that 0 is a step.
 
     An empty range gives 0.
     """
@@ -151,7 +153,10 @@ def _quantize(node: FlexNode, rounded: Callable[[Array], Array]) -> Quantize:
 
 
 def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
-    """Return the bounds *low* and *high* in shapes that broadcast with *x*."""
+    """Return the bounds *low* and *high* in shapes that broadcast with *x*.
+
+    There is one range for each channel along *axis*, or one range if *axis* is negative.
+    """
     if axis >= 0:
         if low.shape != x.shape[axis : axis + 1] or high.shape != low.shape:
             shapes = f"{list(low.shape)} and {list(high.shape)}"
@@ -167,14 +172,17 @@ def _given(x: Array, low: Array, high: Array, axis: int) -> tuple[Array, Array]:
 
 
 def _found(x: Array, axis: int) -> tuple[Array, Array]:
-    """Return the minimum and maximum of an array, or of each channel, ignoring NaN."""
+    """Return the minimum and maximum of *x*, or of each channel along *axis*, ignoring NaN."""
     axes = tuple(i for i in range(x.ndim) if i != axis)
     least = np.fmin.reduce(x, axes, keepdims=True, initial=np.inf)
     return least, np.fmax.reduce(x, axes, keepdims=True, initial=-np.inf)
 
 
 def _scales(low: Array, high: Array, first: Any, last: Any) -> tuple[Array, Array, Array, Array]:
-    """Return the range that the steps cover (low, high), steps per unit, and units per step."""
+    """Return the range that the steps cover (low, high), steps per unit, and units per step.
+
+    *first* and *last* are the numbers of the first and the last step.
+    """
     huge = np.finfo(low.dtype).max
     from_low = np.where(first * low > 0, first / low, huge)
     from_high = np.where(last * high > 0, last / high, huge)

@@ -87,7 +87,10 @@ def _lengths(x: NDArray[Any], lengths: NDArray[Any], rank: int) -> list[int]:
 
 
 def _cut(x: NDArray[Any], lengths: list[int]) -> NDArray[Any]:
-    """Return the beginning of the last dimensions, which must be long enough, or empty."""
+    """Return the first *lengths* elements of *x*'s last dimensions.
+
+    A dimension must be long enough, or empty.
+    """
     shape = x.shape[-len(lengths) :]
     if any(0 < have < need for have, need in zip(shape, lengths, strict=True)):
         raise ValueError(f"input has {list(shape)} values, expected at least {lengths}")

@@ -104,7 +104,10 @@ def stateless_random_poisson(node: FlexNode) -> Step:
 def _drawn(
     random: Philox, dims: tuple[int, ...], parameters: Array, draw: Draw, dtype: np.dtype[Any]
 ) -> Array:
-    """Return random numbers of shape *dims*, which must end with the shape of *parameters*."""
+    """Return random numbers of shape *dims*, which must end with the shape of *parameters*.
+
+    *draw* computes a number from pairs of uniform numbers and a parameter.
+    """
     if dims[len(dims) - parameters.ndim :] != parameters.shape or len(dims) < parameters.ndim:
         shapes = f"{list(dims)} and {list(parameters.shape)}"
         raise ValueError(f"shapes of output and parameter are {shapes}, expected an equal end")
@@ -124,7 +127,7 @@ def _drawn(
 
 
 def _endless(first: list[list[float]], random: Philox) -> Pairs:
-    """Yield the pairs of uniform numbers in *first*, then the stream's next pairs, endlessly."""
+    """Yield the pairs of uniform numbers in *first*, then the next pairs of *random*, endlessly."""
     yield from first
     while True:
         yield from doubles(random.words(_PAIRS).reshape(-1)).reshape(_PAIRS, 2).tolist()
@@ -132,7 +135,10 @@ def _endless(first: list[list[float]], random: Philox) -> Pairs:
 
 
 def _gamma(pairs: Pairs, alpha: float) -> float:
-    """Return a gamma random number by Marsaglia and Tsang's method."""
+    """Return a random number of the gamma distribution *alpha* (Marsaglia and Tsang's method).
+
+    *pairs* has pairs of uniform numbers.
+    """
     if alpha == 0:
         return 0.0
     if alpha == 1:
@@ -162,7 +168,10 @@ def _gamma(pairs: Pairs, alpha: float) -> float:
 
 
 def _normals(first: float, second: float) -> tuple[float, float]:
-    """Return two normally distributed numbers from two uniform ones (Box and Muller)."""
+    """Return two normally distributed numbers from two uniform ones, *first* and *second*.
+
+    The method is Box and Muller's.
+    """
     radius = math.sqrt(-2 * math.log(max(first, SMALLEST_UNIFORM)))
     angle = 2 * math.pi * second
     return math.sin(angle) * radius, math.cos(angle) * radius
@@ -173,7 +182,10 @@ def _log(x: float) -> float:
 
 
 def _poisson(pairs: Pairs, rate: float) -> float:
-    """Return a Poisson random number: Knuth's method for rates below 10, otherwise Hörmann's."""
+    """Return a random number of the Poisson distribution with *rate*, from uniform *pairs*.
+
+    The method is Knuth's for rates below 10, otherwise Hörmann's.
+    """
     uniforms = (value for pair in pairs for value in reversed(pair))
     return _knuth(uniforms, rate) if rate < 10 else _hoermann(uniforms, rate)
 

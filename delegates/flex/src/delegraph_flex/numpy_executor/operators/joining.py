@@ -232,7 +232,10 @@ def _padded(x: Array, paddings: Array, value: Any) -> Array:
 def _checked_paddings(
     x: Array, paddings: Array, inner: tuple[int, ...], edge: int
 ) -> list[list[int]]:
-    """Return the paddings as lists; raise an error if one is larger than its mirrored dimension."""
+    """Return *paddings* of *x* as lists; raise an error if one is too large to be mirrored.
+
+    A padding may have as many elements as its dimension in *inner*, less *edge*.
+    """
     if paddings.shape != (x.ndim, 2):
         raise ValueError(f"paddings have shape {list(paddings.shape)}, expected [{x.ndim}, 2]")
     pairs: list[list[int]] = paddings.tolist()

@@ -85,7 +85,7 @@ def log_matrix_determinant(node: FlexNode) -> Step:
 
 
 def _unknown(x: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return the mask of matrices with a NaN, which LAPACK may wrongly call singular."""
+    """Return the mask of matrices in *x* with a NaN, which LAPACK may wrongly call singular."""
     unknown: NDArray[np.bool_] = np.isnan(x).any((-2, -1))
     return unknown
 

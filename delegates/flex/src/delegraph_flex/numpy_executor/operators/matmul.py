@@ -86,7 +86,7 @@ def _batch_matmul(node: FlexNode, multiply: Product, broadcasts: bool) -> Step:
 
 
 def _require_product(x: NDArray[Any], y: NDArray[Any]) -> None:
-    """Check that the product of matrices fits in memory; shapes that do not match are ignored."""
+    """Check that the product of *x* and *y* fits in memory; ignore shapes that do not match."""
     if x.shape[-1] != y.shape[-2]:
         return
     try:
@@ -97,6 +97,6 @@ def _require_product(x: NDArray[Any], y: NDArray[Any]) -> None:
 
 
 def adjoint(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the conjugate transpose of matrices."""
+    """Return the conjugate transpose of each matrix in *x*."""
     flipped = x.swapaxes(-1, -2)
     return flipped.conj() if x.dtype.kind == "c" else flipped

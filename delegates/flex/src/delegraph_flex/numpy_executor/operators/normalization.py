@@ -40,11 +40,10 @@ def fused_batch_norm_v3(node: FlexNode) -> Step:
 
 
 def _batch_norm(node: FlexNode, formats: tuple[str, ...], has_third_reserve: bool) -> Step:
-    """Return the step of a batch normalization.
+    """Return the step of a batch normalization in one of the data *formats*.
 
-    Without training, the reserved outputs are computed as in version 1.
-
-    The reserved outputs are outputs 3 and 4: mean and variance.
+    The reserved outputs 3 and 4 are mean and variance. Without training, they are computed as in
+    version 1. *has_third_reserve* says whether the node has another reserved output.
     """
     data_format = node.choice("data_format", formats, "NHWC")
     axis, rank = data_format.index("C"), len(data_format)
@@ -82,7 +81,10 @@ def _require_channels(channels: int, *parameters: Array) -> None:
 def _statistics(
     values: Array, factor: np.float32, mean: Array, variance: Array
 ) -> tuple[list[Array], list[Array]]:
-    """Return mean and variance of the batch, and the running averages of both for the outputs."""
+    """Return mean and variance of the batch *values*, and the running averages of both.
+
+    The averages, which are outputs, mix *mean* and *variance* with the batch's by *factor*.
+    """
     rows = values.reshape(-1, values.shape[-1])
     batch_mean = rows.mean(axis=0)
     batch_variance = np.square(rows - batch_mean).mean(axis=0)

@@ -135,7 +135,10 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _reduced(
     x: NDArray[Any], windows: Sequence[Window], function: Callable[..., Any], identity: Any
 ) -> NDArray[Any]:
-    """Return the windows of *x* reduced by *function*, axis by axis: ``[N, *outputs, C]``."""
+    """Return the windows of *x* reduced by *function*, axis by axis: ``[N, *outputs, C]``.
+
+    *identity* is the value of padding.
+    """
     for axis, window in enumerate(windows, 1):
         shape = (*x.shape[:axis], window.output, *x.shape[axis + 1 :])
         require(shape, x.dtype)
@@ -151,13 +154,13 @@ def _reduced(
 
 
 def _positions(window: Window, tap: int, first: int, end: int) -> slice:
-    """Return the slice of input positions that *tap* reads for windows *first* to *end* - 1."""
+    """Return the slice of inputs that *tap* of *window* reads for windows *first* to *end* - 1."""
     start = first * window.stride + tap * window.dilation - window.before
     return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
 
 
 def inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return the number of taps of each window that lie inside the input: ``[output]``."""
+    """Return, for each position of *window*, the number of taps inside the input: ``[output]``."""
     counts = np.zeros(window.output, np.int64)
     for tap in window.taps:
         counts[slice(*window.valid_outputs(tap))] += 1
@@ -191,7 +194,10 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
 
 
 def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Return, for each tap in order, the outputs whose tap is inside the image, and its inputs."""
+    """Return, for each tap of *windows* in order, indices of outputs and of the inputs it reads.
+
+    The outputs are those whose tap is inside the image.
+    """
     pairs = []
     for tap in product(*(window.taps for window in windows)):
         outputs, inputs = [slice(None)], [slice(None)]

@@ -76,7 +76,10 @@ def _check(images: NDArray[Any], transforms: Floats, size: NDArray[Any]) -> None
 
 
 def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return the source position of each pixel, ``[H, W]``, and whether the position is finite."""
+    """Return the source position of each pixel, ``[H, W]``, and whether the position is finite.
+
+    *t* has the 8 numbers of the transformation; *result* is the array of the new pixels.
+    """
     row, column = np.ogrid[: result.shape[0], : result.shape[1]]
     row, column = row.astype(np.float32), column.astype(np.float32)
     depth = t[6] * column + t[7] * row + _ONE
@@ -88,7 +91,7 @@ def _places(t: Floats, result: NDArray[Any]) -> tuple[Floats, Floats, NDArray[np
 
 
 def _reflected(at: Floats, size: int) -> Floats:
-    """Return positions mapped into an image that is continued by its mirror image."""
+    """Return *at*, positions, mapped into an image of *size* that its mirror image continues."""
     if size <= 1:
         return np.zeros_like(at)
     period = np.float32(2 * size)
@@ -101,7 +104,7 @@ def _reflected(at: Floats, size: int) -> Floats:
 
 
 def _wrapped(at: Floats, size: int) -> Floats:
-    """Return positions mapped into the image, for an image that is repeated."""
+    """Return *at*, positions, mapped into an image of *size* that is repeated."""
     if size <= 1:
         return np.zeros_like(at)
     span = np.float32(size - 1)
@@ -142,7 +145,10 @@ def _share(pair: list[Floats], first: Floats, second: Floats) -> Floats:
 
 
 def _read(image: NDArray[Any], y: Floats, x: Floats, value: Any) -> NDArray[Any]:
-    """Return pixels of an image ``[H, W, C]`` at positions; *value* for positions outside of it."""
+    """Return pixels of an image ``[H, W, C]`` at rows *y* and columns *x*.
+
+    Positions outside of the image give *value*.
+    """
     height, width = image.shape[:2]
     inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
     rows, columns = (np.where(inside, places, 0).astype(np.int64) for places in (y, x))

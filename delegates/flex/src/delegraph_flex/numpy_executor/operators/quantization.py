@@ -93,7 +93,10 @@ def _require_one_range(mode: str, axis: int) -> None:
 def _ranges(
     x: NDArray[Any], low: Floats, high: Floats, axis: int
 ) -> tuple[Floats, Floats, tuple[int, ...]]:
-    """Return the bounds of the range in broadcasting shapes, and the shape of the output bounds."""
+    """Return *low* and *high* in shapes that broadcast with *x*, and the shape of output bounds.
+
+    There is a range for each index along *axis*, or one range if *axis* is -1.
+    """
     if axis < -1 or axis >= x.ndim:
         raise ValueError(f"axis is {axis}, expected below {x.ndim}")
     count = 1 if axis == -1 else x.shape[axis]
@@ -155,7 +158,7 @@ def _scaled(is_even: bool, is_narrow: bool) -> Callable[[np.dtype[Any]], Quantiz
 
 
 def _integers(x: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return whole floats as integers; overflow gives the lowest integer, as on x86."""
+    """Return *x*, whole floats, as *dtype*; overflow gives the lowest integer, as on x86."""
     limits = np.iinfo(dtype)
     if dtype.itemsize < 4:
         return np.asarray(x).astype(dtype)

@@ -43,7 +43,7 @@ def check_nested(nested: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
 
 
 def _within(lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers 0 to length - 1 for each length, concatenated."""
+    """Return the numbers 0 to length - 1 for each of *lengths*, concatenated."""
     if lengths.size == 1:
         return np.arange(int(lengths[0]))
     ends = lengths.cumsum()
@@ -77,12 +77,15 @@ def ragged_range(node: FlexNode) -> Step:
 
 
 def _for_each(bound: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return *bound* repeated for each number of its range; a single bound stays a scalar array."""
+    """Return *bound* repeated for each number of its range; a single bound stays a scalar array.
+
+    *lengths* are the numbers of elements of the ranges.
+    """
     return bound if bound.size == 1 else bound.repeat(lengths)
 
 
 def _lengths(starts: NDArray[Any], limits: NDArray[Any], deltas: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of elements in each range."""
+    """Return the number of elements in each range from *starts* to before *limits* by *deltas*."""
     if (deltas == 0).any():
         raise ValueError("a delta is zero")
     wide: Any = np.int64 if starts.dtype.kind in "iu" else np.float64
@@ -122,7 +125,7 @@ def ragged_gather(node: FlexNode) -> Step:
 
 
 def _even_splits(shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return row splits for the last of several dense dimensions."""
+    """Return row splits, of *dtype*, for the last of the dense dimensions *shape*."""
     return np.arange(math.prod(shape[:-1]) + 1, dtype=dtype) * shape[-1]
 
 
@@ -194,7 +197,7 @@ def ragged_tensor_to_tensor(node: FlexNode) -> Step:
 
 
 def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the row of each value."""
+    """Return the row of each value, by the row *splits*."""
     check_rank(splits, 1, "row splits")
     check_splits(splits, int(splits[-1]) if splits.size else 0)
     require((int(splits[-1]),), np.intp)
@@ -202,7 +205,7 @@ def _row_of_each(splits: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the position of each element in its run of equal elements, from 0."""
+    """Return the position of each element of *rows* in its run of equal elements, from 0."""
     starts = np.flatnonzero(np.diff(rows, prepend=-1)) if rows.size else np.zeros(0, np.intp)
     return _within(np.diff(starts, append=rows.size))
 
@@ -210,7 +213,11 @@ def _places_in_runs(rows: NDArray[Any]) -> NDArray[Any]:
 def _dense_shape(
     shape: NDArray[Any], first: int, columns: list[NDArray[Any]], values: NDArray[Any]
 ) -> tuple[int, ...]:
-    """Return the requested shape, with -1 replaced by the length of the longest row."""
+    """Return *shape*, with -1 replaced by the length of the longest row.
+
+    *first* is the number of outer rows; *columns* has the position of each value in its row, per
+    ragged dimension.
+    """
     rank = len(columns) + values.ndim
     wanted = shape.tolist() if shape.ndim else [-1] * rank
     widths = [int(column.max(initial=-1)) + 1 for column in columns]

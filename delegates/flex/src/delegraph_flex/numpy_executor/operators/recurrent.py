@@ -59,7 +59,10 @@ def block_lstm_v2(node: FlexNode) -> Step:
 
 
 def _block_lstm(cell: Cell) -> Step:
-    """Return the step of an LSTM over a sequence; times after ``seq_len_max`` give zeros."""
+    """Return the step of an LSTM over a sequence, by *cell*, the function of one time step.
+
+    Times after ``seq_len_max`` give zeros.
+    """
 
     def run(count: Array, x: Array, cs: Array, h: Array, *weights: Any) -> list[Array]:
         _check_lstm(x, 3, cs, h, weights)
@@ -114,7 +117,10 @@ def _lstm_cell(node: FlexNode, order: str, forget_bias: float, clip: float) -> C
 
 
 def _check_lstm(x: Array, rank: int, cs: Array, h: Array, weights: tuple[Array, ...]) -> None:
-    """Check that the shapes of an LSTM's inputs fit each other, as TensorFlow does."""
+    """Check that the shapes of an LSTM's inputs fit each other, as TensorFlow does.
+
+    *x* is the input of *rank* axes, *cs* the cell state, and *h* the output before.
+    """
     w = weights[0]
     if x.ndim != rank or w.ndim != 2 or w.shape[1] % 4:
         shapes = f"{list(x.shape)} and {list(w.shape)}"

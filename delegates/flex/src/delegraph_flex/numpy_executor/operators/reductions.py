@@ -148,7 +148,7 @@ def _reduction(reduce: Reduce, node: FlexNode, dtype: np.dtype[Any] | None = Non
 
 
 def _count(x: Array, axes: Axes) -> int:
-    """Return the number of values from which each result is computed."""
+    """Return the number of elements of *x* along *axes*, from which each result is computed."""
     count = 1
     for axis in axes:
         count *= x.shape[axis]

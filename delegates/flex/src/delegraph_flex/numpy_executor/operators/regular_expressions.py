@@ -40,7 +40,9 @@ def _constant(node: FlexNode) -> Any:
 
 
 def _replacement(rewrite: bytes, groups: int) -> Callable[[Any], Any]:
-    """Return the function that computes RE2's replacement of a match; group 0 is the whole match.
+    """Return the function that computes RE2's replacement *rewrite* of a match.
+
+    Group 0 is the whole match; the pattern has *groups* others.
 
     Raises:
         ValueError: the rewrite names a group that the pattern does not have.
@@ -78,7 +80,10 @@ def _encoded(text: str | bytes) -> bytes:
 
 
 def _replaced(x: Strings, pattern: Any, rewrite: bytes, globally: bool) -> NDArray[Any]:
-    """Return strings with matches replaced; valid UTF-8 is matched by characters, not bytes."""
+    """Return *x* with matches of *pattern* replaced by *rewrite*: the first, or all if *globally*.
+
+    Valid UTF-8 is matched by characters, not bytes.
+    """
     replacement, count = _replacement(rewrite, pattern.groups), 0 if globally else 1
     try:
         of_text = _compiled(pattern.pattern.decode())

@@ -102,7 +102,9 @@ def resize_area(node: FlexNode) -> Step:
 
 
 def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
-    """Return weighted sums of the old pixels under each new pixel along *axis*.
+    """Return weighted sums of the pixels of *x* under each of *new* pixels along *axis*.
+
+    *scale* is the number of old pixels per new one.
 
     The order of the sums, in float32, is TensorFlow's.
     """
@@ -120,7 +122,10 @@ def _covered(x: NDArray[Any], axis: int, new: int, scale: np.float32) -> Floats:
 
 
 def _share(pixel: NDArray[np.int64], first: Floats, last: Floats, scale: np.float32) -> Floats:
-    """Return the share of each old pixel that lies between *first* and *last*."""
+    """Return the share of each old *pixel* that lies between *first* and *last*.
+
+    *scale* is the number of old pixels per new one.
+    """
     low, high = pixel.astype(np.float32), (pixel + 1).astype(np.float32)
     begun = np.where(high > last, scale, high - first)
     whole = np.where(high > last, last - low, np.float32(1))
@@ -136,7 +141,7 @@ def _corners(node: FlexNode) -> tuple[bool, bool]:
 
 
 def _sizes(x: NDArray[Any], size: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return the old and the new height, and the old and the new width."""
+    """Return the old and new height, and the old and new width, of images *x* resized to *size*."""
     new = size.tolist()
     if x.ndim != 4 or size.shape != (2,) or min(new) < 1 or 0 in x.shape[1:]:
         raise ValueError(
@@ -155,7 +160,10 @@ def _scale(old: int, new: int, align: bool) -> np.float32:
 
 
 def _places(old: int, new: int, align: bool, half: bool) -> Floats:
-    """Return the positions of the new pixels in the old image, along one axis."""
+    """Return the positions of the new pixels in the old image, along one axis.
+
+    *align* and *half* are the attributes ``align_corners`` and ``half_pixel_centers``.
+    """
     place = np.arange(new, dtype=np.float32)
     if half:
         return (place + np.float32(0.5)) * _scale(old, new, align) - np.float32(0.5)
@@ -163,7 +171,7 @@ def _places(old: int, new: int, align: bool, half: bool) -> Floats:
 
 
 def bilinear_taps(places: Floats, old: int) -> Taps:
-    """Return, for each position, the two old pixels to mix and the weight of the second."""
+    """Return, for each of *places*, the two old pixels to mix and the weight of the second."""
     floor = np.floor(places)
     low = np.maximum(floor.astype(np.int64), 0)
     high = np.minimum(np.ceil(places).astype(np.int64), old - 1)
@@ -188,7 +196,10 @@ def _between(first: Floats, second: Floats, share: Floats) -> Floats:
 
 @cache
 def _cubic_table(a: float) -> tuple[Floats, Floats]:
-    """Return tables of pixel weights by distance: for distances in [0, 1], and in [1, 2]."""
+    """Return tables of pixel weights by distance, with Keys' parameter *a*.
+
+    They are for distances in [0, 1], and in [1, 2].
+    """
     x = np.arange(_TABLE_STEPS + 1) / _TABLE_STEPS
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     x = x + 1
@@ -199,7 +210,7 @@ def _cubic_table(a: float) -> tuple[Floats, Floats]:
 def _cubic_taps(
     places: Floats, old: int, is_keys: bool
 ) -> tuple[list[NDArray[np.int64]], list[Floats]]:
-    """Return four pixels for each position, and their weights.
+    """Return four of *old* pixels for each of *places*, and their weights.
 
     With Keys' weights (-0.5), pixels outside of the image have weight 0; otherwise the pixels at
     the edges are repeated.

@@ -40,7 +40,10 @@ def cumulative_logsumexp(node: FlexNode) -> Step:
 
 
 def _scan(node: FlexNode, scan: Scan, start: float) -> Step:
-    """Return the step of a cumulative function, with attributes ``exclusive`` and ``reverse``."""
+    """Return the step of a cumulative function, with attributes ``exclusive`` and ``reverse``.
+
+    *scan* computes it along an axis; *start* is the value before the first element.
+    """
     is_exclusive, is_reverse = node.bool("exclusive", False), node.bool("reverse", False)
 
     def run(x: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:

@@ -67,7 +67,7 @@ def tensor_scatter_update(node: FlexNode) -> Step:
 
 
 def _comparable(updates: NDArray[Any], combine: np.ufunc) -> NDArray[Any]:
-    """Return *updates* for a maximum or minimum, with NaN replaced by a value without effect."""
+    """Return *updates* for *combine*, maximum or minimum, with NaN replaced by a neutral value."""
     if combine not in (np.maximum, np.minimum) or updates.dtype.kind in "iub":
         return updates
     worst = -np.inf if combine is np.maximum else np.inf
@@ -81,7 +81,11 @@ def _scatter(
     updates: NDArray[Any],
     ignores: bool,
 ) -> NDArray[Any]:
-    """Return a copy of *start* with *updates* [..., slice] applied at *indices* [..., n]."""
+    """Return a copy of *start* with *updates* [..., slice] applied at *indices* [..., n].
+
+    *combine* joins old and new values; None replaces the old ones. *ignores* says whether indices
+    out of range are ignored.
+    """
     check_depth(indices, start.ndim)
     depth, result = indices.shape[-1], start.copy()
     expected = indices.shape[:-1] + start.shape[depth:]

@@ -70,7 +70,10 @@ def _starts(ids: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _reduced(reduce: np.ufunc, data: NDArray[Any], starts: NDArray[np.intp]) -> NDArray[Any]:
-    """Return each segment reduced to a row, without ``reduceat``, which is slow on long rows."""
+    """Return each segment of *data* reduced to a row by *reduce*; *starts* has the first rows.
+
+    ``reduceat`` is not used, as it is slow on long rows.
+    """
     if data.ndim == 1 or data.size < 128 * starts.size:
         made: NDArray[Any] = reduce.reduceat(data, starts, axis=0, dtype=data.dtype)
         return made
@@ -82,7 +85,7 @@ def _reduced(reduce: np.ufunc, data: NDArray[Any], starts: NDArray[np.intp]) -> 
 
 
 def _counts(starts: NDArray[np.intp], end: int) -> NDArray[np.intp]:
-    """Return the number of rows in each segment."""
+    """Return the number of rows in each segment, given the first rows *starts* and the *end*."""
     counts = np.empty_like(starts)
     counts[:-1], counts[-1] = starts[1:] - starts[:-1], end - starts[-1]
     return counts
@@ -172,7 +175,7 @@ def unsorted_segment_join(node: FlexNode) -> Step:
 
 
 def _extreme(dtype: np.dtype[Any], which: str) -> Any:
-    """Return the smallest or largest finite number of a real type."""
+    """Return the least or greatest finite number of *dtype*; *which* is ``"min"`` or ``"max"``."""
     if dtype.kind in "iu":
         return getattr(np.iinfo(dtype), which)
     if dtype.kind == "c":
@@ -215,7 +218,7 @@ def sparse_segment(node: FlexNode) -> Step:
 
 
 def _precise(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return 16-bit floats as float32, in which they are summed."""
+    """Return *rows* for a sum: 16-bit floats become float32, in which they are summed."""
     return rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
 
 

@@ -57,7 +57,10 @@ def set_size(node: FlexNode) -> Step:
 
 
 def _rows(parts: Sequence[NDArray[Any]], validates: bool) -> tuple[Rows, tuple[int, ...]]:
-    """Return the sets of a dense or sparse tensor, and the shape of its batch."""
+    """Return the sets of a dense or sparse tensor, given by its *parts*, and its batch's shape.
+
+    *validates* says whether the indices of a sparse tensor are checked.
+    """
     if len(parts) == 1:
         x = parts[0]
         if x.ndim < 2:
@@ -91,7 +94,10 @@ def _require_sets(batch: tuple[int, ...]) -> None:
 def _sparse(
     rows: list[list[Any]], batch: tuple[int, ...], dtype: np.dtype[Any]
 ) -> list[NDArray[Any]]:
-    """Return indices, values and shape of the sparse tensor with *rows*."""
+    """Return indices, values of *dtype* and shape of the sparse tensor with *rows*.
+
+    *batch* is the shape of the dimensions before the last.
+    """
     lengths = np.array([len(row) for row in rows], np.int64)
     flat = np.arange(lengths.size).repeat(lengths)
     starts = np.cumsum(lengths) - lengths

@@ -218,7 +218,7 @@ class StridedIndex:
             raise Unsupported(f"'ellipsis_mask' is {self._ellipsis:#b}, expected a single bit")
 
     def __call__(self, shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> Index:
-        """Return the index into an array of *shape*.
+        """Return the index into an array of *shape*, from the slice's begin, end and strides.
 
         Raises:
             ValueError: a stride is 0, an element is outside, or there are more positions than axes.

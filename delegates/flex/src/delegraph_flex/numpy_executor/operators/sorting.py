@@ -63,7 +63,7 @@ def _falling(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _first_of_many(x: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Return the positions of the *k* smallest numbers in long rows, in stable order."""
+    """Return the positions of the *k* smallest numbers in each long row of *x*, in stable order."""
     rows = x.reshape(-1, x.shape[-1])
     result = np.empty((len(rows), k), np.intp)
     for row, places in zip(rows, result, strict=True):
@@ -102,7 +102,10 @@ def in_top_k_v2(node: FlexNode) -> Step:
 
 
 def _is_among(predictions: NDArray[Any], targets: NDArray[Any], k: int) -> NDArray[np.bool_]:
-    """Return, for each row, whether the target is among the top k; False for invalid values."""
+    """Return, for each row of *predictions*, whether the class in *targets* is among the top k.
+
+    The result is False for invalid values.
+    """
     if predictions.ndim != 2 or targets.shape != predictions.shape[:1]:
         raise ValueError(
             f"predictions {list(predictions.shape)} and targets {list(targets.shape)}, expected"
@@ -159,7 +162,7 @@ def isotonic_regression(node: FlexNode) -> Step:
 
 
 def _falling_stretches(row: list[float]) -> tuple[list[float], list[int]]:
-    """Return sums and counts of runs of neighbours, merged until the runs' means decrease.
+    """Return sums and counts of runs of neighbours in *row*, merged until their means decrease.
 
     >>> _falling_stretches([3, 1, 2])
     ([3, 3], [1, 2])

@@ -93,6 +93,8 @@ def mfcc(node: FlexNode) -> Step:
 def _mel_shares(size: int, rate: int, lower: float, upper: float, bands: int) -> Doubles | None:
     """Return the share of each of *size* frequencies in each band: ``[size, bands]``.
 
+    *rate* is the sample rate; *lower* and *upper* are limits in Hz.
+
     Bands are triangles of equal width on the mel scale, each of which ends under the peaks of its
     neighbours. The result is None if the upper limit is above the last frequency; TensorFlow then
     computes zeros.
@@ -180,7 +182,7 @@ def _read_wav(data: bytes) -> tuple[NDArray[np.int16], int]:
 
 
 def _chunks(data: bytes) -> Any:
-    """Yield name, start and size of each chunk of a WAV file."""
+    """Yield name, start and size of each chunk of a WAV file, *data*."""
     at = 12
     while at < len(data):
         if at + 8 > len(data):

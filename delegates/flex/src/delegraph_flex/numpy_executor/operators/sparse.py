@@ -190,7 +190,7 @@ def sparse_concat(node: FlexNode) -> Step:
 
 
 def _joined_ends(shapes: list[list[int]], axis: int) -> list[int]:
-    """Return the end of each tensor along the concatenated axis.
+    """Return the end of each tensor, given by its shape in *shapes*, along the joined *axis*.
 
     Raises:
         ValueError: other dimensions differ, or the last end exceeds 64 bits.

@@ -149,7 +149,10 @@ def _of_type(function: Callable[..., Any], type: DataType) -> Step:
 
 
 def _polygamma(order: NDArray[Any], x: NDArray[Any]) -> Any:
-    """Return a derivative of digamma; NaN at poles, and for orders that are no whole numbers."""
+    """Return the derivative of digamma at *x* given by *order*; NaN at poles.
+
+    It is also NaN for orders that are no whole numbers.
+    """
     n = np.asarray(order, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         sign = np.where(n % 2 == 0, -1.0, 1.0)

@@ -56,7 +56,10 @@ def result_type(node: FlexNode, name: str, default: DataType, types: Any) -> np.
 
 
 def place(key: NDArray[Any], counter: NDArray[Any], alg: NDArray[Any]) -> Philox:
-    """Return the Philox generator at the position given by key and counter."""
+    """Return the Philox generator at the position given by key and counter.
+
+    *alg* is the number of the algorithm, which is checked.
+    """
     if np.ndim(alg) or int(alg) not in (_PHILOX, _AUTOMATIC):
         raise ValueError(f"algorithm is {alg}, expected {_PHILOX} (Philox) or {_AUTOMATIC}")
     if key.shape != (1,) or counter.ndim != 1 or len(counter) < 2:
@@ -124,7 +127,7 @@ def stateless_truncated_normal_v2(node: FlexNode) -> Step:
 
 
 def integers(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return integers with all bits random: ``[count]``."""
+    """Return integers of *dtype* with all bits random: ``[count]``."""
     words = flat_long_words(random, count) if dtype.itemsize == 8 else flat_words(random, count)
     numbers: NDArray[Any] = words.view(dtype)
     return numbers

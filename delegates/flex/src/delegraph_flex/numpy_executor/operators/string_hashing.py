@@ -85,7 +85,7 @@ def bucket(node: FlexNode) -> Step:
 
 
 def siphash(data: bytes, k0: int, k1: int) -> int:
-    """Return SipHash-2-4 of *data*, 64 bits."""
+    """Return SipHash-2-4 of *data*, 64 bits; *k0* and *k1* are the halves of the key."""
     v = [
         k0 ^ 0x736F6D6570736575,
         k1 ^ 0x646F72616E646F6D,
@@ -121,7 +121,10 @@ def _turned(x: int, bits: int) -> int:
 
 
 def hash64(data: bytes, seed: int) -> int:
-    """Return TensorFlow's hash of *data*, 64 bits. Source: Hash64, tsl/platform/hash.cc."""
+    """Return TensorFlow's hash of *data*, 64 bits, starting from *seed*.
+
+    Source: Hash64, tsl/platform/hash.cc.
+    """
     m = 0xC6A4A7935BD1E995
     h = seed ^ (len(data) * m & _MASK)
     for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]):

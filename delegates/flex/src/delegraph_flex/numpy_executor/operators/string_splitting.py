@@ -53,7 +53,10 @@ def split(node: FlexNode) -> Step:
 
 
 def _at_blanks(value: bytes, most: int) -> list[bytes]:
-    """Return the parts between runs of blanks; after *most* splits, the remainder is one part."""
+    """Return the parts of *value* between runs of blanks, split at most *most* times.
+
+    The remainder is one part.
+    """
     if most == 0:
         return [value]
     parts = value.split(None, most)

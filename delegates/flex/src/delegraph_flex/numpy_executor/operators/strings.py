@@ -19,7 +19,10 @@ Strings = NDArray[np.object_]
 def each(
     function: Callable[[bytes], Any], dtype: Any = object
 ) -> Callable[[Strings], NDArray[Any]]:
-    """Return the function that applies *function* to every string of an array."""
+    """Return the function that applies *function* to every string of an array.
+
+    Its result is an array of *dtype*.
+    """
 
     def run(x: Strings) -> NDArray[Any]:
         result = np.empty(np.shape(x), dtype)
@@ -62,7 +65,7 @@ def _unit(node: FlexNode) -> str:
 
 
 def character_starts(value: bytes) -> list[int]:
-    """Return the byte positions where UTF-8 characters start."""
+    """Return the byte positions in *value* where UTF-8 characters start."""
     return [i for i, byte in enumerate(value) if byte & 0xC0 != 0x80]
 
 
@@ -75,7 +78,10 @@ def length(node: FlexNode) -> Step:
 
 
 def joiner(separator: bytes) -> Callable[[Collection[bytes]], bytes]:
-    """Return the function that joins strings; it checks the memory of all its results together."""
+    """Return the function that joins strings by *separator*.
+
+    It checks the memory of all its results together.
+    """
     taken = Taken("joined text")
 
     def join(parts: Collection[bytes]) -> bytes:

@@ -41,13 +41,13 @@ class TensorList:
     most: int = -1
 
     def with_items(self, items: tuple[Array | None, ...]) -> TensorList:
-        """Return a list of this type, shape and limit with other elements."""
+        """Return a list with the elements *items*, and this list's type, shape and limit."""
         if 0 <= self.most < len(items):
             raise ValueError(f"list of {len(items)} elements, its limit is {self.most}")
         return replace(self, items=items)
 
     def item(self, index: int, shape: Shape) -> Array:
-        """Return the element at *index*; zeros if it was never set."""
+        """Return the element at *index*; zeros of *shape* if it was never set."""
         if not 0 <= index < len(self.items):
             raise ValueError(f"element {index} of a list of {len(self.items)}")
         found = self.items[index]
@@ -60,7 +60,7 @@ class TensorList:
 
 
 def zeros(type: DataType, shape: Shape) -> Array:
-    """Return zeros of *shape*, the value of a list element that was never set.
+    """Return zeros of *type* and *shape*, the value of a list element that was never set.
 
     Raises:
         ValueError: the shape is not fully known.
@@ -85,7 +85,7 @@ def merged(a: Shape, b: Shape) -> Shape:
 
 
 def _shape(given: Array) -> Shape:
-    """Return a shape from a tensor; the scalar -1 gives None, an unknown shape."""
+    """Return the shape in the tensor *given*; the scalar -1 gives None, an unknown shape."""
     if np.ndim(given) == 0:
         if int(given) != -1:
             raise ValueError(f"shape is the scalar {int(given)}, expected a vector or -1")
@@ -108,7 +108,7 @@ def _list(value: Any, type: DataType) -> TensorList:
 
 
 def _own(tensor: Array, list_shape: Shape) -> Array:
-    """Return a copy of *tensor*, after a check of its shape against the list's shape."""
+    """Return a copy of *tensor*, after a check of its shape against *list_shape*, the list's."""
     merged(list_shape, np.shape(tensor))
     return np.array(tensor)
 
@@ -213,7 +213,10 @@ def resize(node: FlexNode) -> Step:
 
 
 def _items(found: TensorList, places: Iterable[int], shape: Shape) -> list[Array]:
-    """Return the elements at *places*, with a check of their total memory."""
+    """Return the elements of *found* at *places*, with a check of their total memory.
+
+    Elements that were never set are zeros of *shape*.
+    """
     taken, items = Taken("elements of a list"), []
     for place in places:
         items.append(found.item(place, shape))
@@ -273,7 +276,10 @@ def from_tensor(node: FlexNode) -> Step:
 
 
 def _scattered(target: TensorList, tensor: Array, indices: Array, least: int = 0) -> TensorList:
-    """Return *target* with the rows of *tensor* at *indices*, extended where needed."""
+    """Return *target* with the rows of *tensor* at *indices*, extended where needed.
+
+    The result has at least *least* elements.
+    """
     if np.ndim(indices) != 1 or len(indices) != len(tensor):
         raise ValueError(f"{np.size(indices)} indices for {len(tensor)} elements")
     places = indices.tolist()

@@ -83,7 +83,10 @@ def _sized(node: FlexNode, sliding: Sliding) -> Step:
 def _gradient(
     node: FlexNode, sliding: Sliding, spread: Spread
 ) -> Callable[[Sequence[int], NDArray[Any], NDArray[Any]], NDArray[Any]]:
-    """Return the step of the gradient, from the input's shape, filters and output gradient."""
+    """Return the step of the gradient, from the input's shape, filters and output gradient.
+
+    *sliding* is the geometry of the windows; *spread* computes a tap's contribution to the input.
+    """
     dtype = node.type("T").dtype
     compute = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     spatial = len(sliding.strides)

@@ -34,7 +34,7 @@ def _codec(node: FlexNode, name: str) -> str:
 
 
 def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[int, int]]]:
-    """Return the function from bytes to code points, each with its start position."""
+    """Return the function from bytes in *encoding* to code points, each with its start position."""
     errors = node.choice("errors", ("strict", "replace", "ignore"), "replace")
     replacement = node.int("replacement_char", 0xFFFD)
     control = node.bool("replace_control_characters", False)
@@ -53,7 +53,10 @@ def _decoder(node: FlexNode, encoding: str) -> Callable[[bytes], Iterator[tuple[
 
 
 def _decoded(value: bytes, encoding: str) -> Iterator[tuple[int, int]]:
-    """Yield the code points, each with its byte position; -1 for invalid bytes."""
+    """Yield the code points of *value* in *encoding*, each with its byte position.
+
+    The code point is -1 for invalid bytes.
+    """
     start = 0
     while start < len(value):
         try:
@@ -117,7 +120,10 @@ def encode(node: FlexNode) -> Step:
 
 
 def _checked(point: int, errors: str, replacement: int) -> int:
-    """Return *point* if it is a valid code point, otherwise a replacement, or -1 to drop it."""
+    """Return *point* if it is a valid code point, otherwise *replacement*, or -1 to drop it.
+
+    *errors* is the node's attribute that decides this.
+    """
     if 0 <= point <= _MAX_CODE_POINT and not 0xD800 <= point <= 0xDFFF:
         return point
     if errors == "strict":

@@ -50,7 +50,7 @@ def _parts(x: NDArray[Any]) -> Parts:
 
 
 def _parts_of_keys(x: NDArray[Any]) -> Parts:
-    """Return the distinct parts of strings or of slices, compared by Python's equality."""
+    """Return the distinct parts of *x*, strings or slices, compared by Python's equality."""
     keys = (
         x.tolist()
         if x.ndim == 1

@@ -54,6 +54,8 @@ class Variable:
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
     """Return the resource of a node's container and name; call *make* if there is none yet.
 
+    *kind* is the kind of resource, which is a part of its key.
+
     A resource without a name belongs to its node only.
     """
     container = node.bytes("container", b"").decode(errors="replace")

@@ -47,7 +47,7 @@ class Stack(NamedTuple):
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """Return the matrices of an operand.
+    """Return the matrices of the operand *tensor* of a product with the result *y*.
 
     They are copied if several products share one of several matrices.
     """
@@ -87,7 +87,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 def _emit_rows(
     call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit products of single rows and matrices, which are not packed.
+    """Emit products of single rows, *left*, and matrices, *right*, which are not packed.
 
     Attention in a decoder, with its keys and values, is an example. Packing would take longer than
     the products. *sizes* holds the number of products, the depth, and the number of columns.
@@ -142,7 +142,10 @@ def _emit_products(
 
 
 def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
-    """Return the memory of the left matrices; emit their transposition if necessary."""
+    """Return the memory of the matrices *left*; emit their transposition if necessary.
+
+    *depth* is the number of products in a sum.
+    """
     source = left.part.memory
     if not call.options.adj_x:
         return source
@@ -168,7 +171,10 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 
 
 def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
-    """Return the memory of the right matrices in blocks of columns; constants are packed once."""
+    """Return the memory of the matrices *right* in blocks of columns; constants are packed once.
+
+    *depth* is the number of products in a sum.
+    """
     w, lanes = call.input(1), builder.level.vector_bytes // 4
     is_transposed = bool(call.options.adj_y)
     if _is_packed_once(w):
@@ -261,7 +267,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _turned(builder: ProgramBuilder, source: Part) -> Memory:
-    """Emit the transposition of matrices; return the memory of the transposed matrices."""
+    """Emit the transposition of the matrices *source*; return the memory of the result."""
     view = source.array.swapaxes(-1, -2)
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)

@@ -42,7 +42,10 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Return a rejection unless types are float32, weights dense of *rank*, activation a clamp."""
+    """Return a rejection unless types are float32, weights dense of *rank*, activation a clamp.
+
+    With *may_be_computed*, weights need not be constant.
+    """
     found = first_rejection(check_types(call, "FLOAT32"), check_bias(call))
     if found is not None:
         return found
@@ -62,7 +65,10 @@ def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> R
 
 
 def check_constant(call: Call, position: int) -> Rejection | None:
-    """Return a rejection unless an input is a dense constant or computed from constants alone."""
+    """Return a rejection unless input *position* is constant, or computed from constants alone.
+
+    A constant must be dense.
+    """
     tensor = call.input(position)
     if not tensor.is_constant_or_persistent and not is_widened(call, tensor.index):
         return Rejection("computed-weights", expected="constant weights", tensor=tensor.index)
@@ -139,7 +145,10 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights ``[O, K]``; weights that vary are packed at each run."""
+    """Return the memory of packed weights ``[O, K]``; weights that vary are packed at each run.
+
+    Each output's *bias*, if any, is packed with them.
+    """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]
     if all(tensor.is_constant_or_persistent for tensor in given):

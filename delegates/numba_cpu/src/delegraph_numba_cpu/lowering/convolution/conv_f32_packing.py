@@ -20,6 +20,8 @@ VALUES_A_TILE = 20_000
 def block_widths(columns: int, lanes: int) -> list[int]:
     """Return the widths of the blocks of columns: two registers each; the last may be narrower.
 
+    *lanes* is the number of float32 values in a register.
+
     >>> block_widths(40, 16)
     [32, 16]
     >>> block_widths(24, 16)
@@ -74,12 +76,12 @@ def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
 
 
 def bias_values(bias: Tensor | None, outputs: int) -> Array:
-    """Return the bias as float32, one value per output; zeros without a bias."""
+    """Return *bias* as float32, one value for each of *outputs*; zeros without a bias."""
     return np.zeros(outputs, np.float32) if bias is None else bias.data.reshape(-1)
 
 
 def real_values(weight: Tensor) -> Array:
-    """Return float32 weights; integers are multiplied by the scales of their last axis."""
+    """Return *weight* as float32; integers are multiplied by the scales of their last axis."""
     values: Array = weight.data
     if weight.quantization is None or weight.type.name == "FLOAT32":
         return values
@@ -89,7 +91,10 @@ def real_values(weight: Tensor) -> Array:
 def packed_matrix(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
 ) -> Memory:
-    """Return weights ``[O, ...]`` for ``conv_f32_micro_kernels.matrix_product``."""
+    """Return the memory of *weight*, ``[O, ...]``, for ``conv_f32_micro_kernels.matrix_product``.
+
+    *bias* is packed with it; there are *outputs* outputs.
+    """
     lanes = builder.level.vector_bytes // 4
     key = ("matrix_f32", constant_key(weight), constant_key(bias), outputs, lanes)
     return builder.packed(
@@ -101,7 +106,10 @@ def packed_matrix(
 def packed_channels(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
 ) -> Memory:
-    """Return weights ``[1, KH, KW, O]``, float32 or with scales, for ``channel_product``."""
+    """Return the memory of *weight*, ``[1, KH, KW, O]``, for ``channel_product``.
+
+    It is float32 or has scales; *bias* is packed with it, and there are *outputs* outputs.
+    """
     lanes = builder.level.vector_bytes // 4
     key = ("channels_f32", constant_key(weight), constant_key(bias), lanes)
     return builder.packed(
@@ -154,7 +162,7 @@ def emit_packed(
 
 
 def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
-    """Emit a call of the kernel ``PACK``; arguments as of :func:`emit_packed`."""
+    """Emit a call of the kernel ``PACK``, whose *words* follow from :func:`emit_packed`."""
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
     tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))

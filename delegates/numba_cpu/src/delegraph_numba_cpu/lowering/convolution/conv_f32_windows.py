@@ -195,5 +195,5 @@ def window_words(
 
 
 def aligned(size: int) -> int:
-    """Return a size rounded up to whole cache lines."""
+    """Return *size*, in bytes, rounded up to whole cache lines."""
     return (size + 63) & ~63

@@ -49,7 +49,7 @@ class Layer:
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the layer that begins at *position*; None if there is no layer."""
+    """Return the layer of *partition* that begins at *position*; None if there is none."""
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
@@ -112,7 +112,10 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD after a layer, if it alone reads the layer's output and shapes are equal."""
+    """Return the ADD after *layer*, if it alone reads the layer's output and shapes are equal.
+
+    Otherwise the result says that there is no ADD.
+    """
     nothing = Residual((), None, layer.output, UNLIMITED)
     position = partition.only_reader(layer.output)
     if position is None or partition.calls[position].name != "ADD":
@@ -127,7 +130,10 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 
 
 def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Fuse a convolution with the PAD before it and the ADD after it."""
+    """Return the fusion of a convolution with the PAD before it and the ADD after it.
+
+    The layer begins at *position* of *partition*; None if there is no layer, or nothing to fuse.
+    """
     layer = layer_at(partition, position)
     if layer is None:
         return None

@@ -66,7 +66,10 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _packed_groups(weight: Tensor, bias: Tensor | None, groups: int, lanes: int) -> Array:
-    """Return each group's weights packed for micro-kernels, ``[G, ...], float32``."""
+    """Return each group's weights and bias packed for micro-kernels, ``[G, ...], float32``.
+
+    *lanes* is the number of float32 values in a register.
+    """
     outputs = weight.shape[0]
     values = weight.data.reshape(groups, outputs // groups, -1)
     biases = bias_values(bias, outputs).reshape(groups, -1)
@@ -99,6 +102,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 def groups_together(groups: int, outputs: int) -> int:
     """Return the number of groups that share a matrix to nearly fill blocks of 16 columns.
 
+    A group has *outputs* outputs.
+
     >>> groups_together(32, 4), groups_together(3, 16), groups_together(6, 5)
     (4, 1, 3)
     """
@@ -128,7 +133,10 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
 
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
-    """Emit the computation of each image, in memory where each group is contiguous."""
+    """Emit the computation of each image of *x* into *y*, in memory where groups are contiguous.
+
+    *emit* is called for each image to emit the products.
+    """
     if 0 in y.shape:
         return
     source, target = Part.of(builder, x), Part.of(builder, y)
@@ -142,6 +150,6 @@ def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emi
 
 
 def by_groups(array: Array, groups: int) -> Array:
-    """Return a view of images ``[N, H, W, C]`` as ``[N, G, H, W, C / G]``."""
+    """Return a view of *array*, images ``[N, H, W, C]``, as ``[N, G, H, W, C / G]``."""
     n, h, w, c = array.shape
     return array.reshape(n, h, w, groups, c // groups).transpose(0, 3, 1, 2, 4)

@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Return a rejection if a sum of products may exceed 32 bits."""
+    """Return a rejection if a sum of products with *weight* may exceed 32 bits."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -100,13 +100,13 @@ def check_sums(weight: Tensor) -> Rejection | None:
 
 
 def have_short_sums(values: NDArray[np.int8]) -> bool:
-    """Return whether 32 bits hold each sum of activations times weights, ``[O, K]``."""
+    """Return whether 32 bits hold each sum of activations times *values*, weights ``[O, K]``."""
     largest = np.abs(values.astype(np.int64)).sum(axis=1).max()
     return bool(largest * _LARGEST_ACTIVATION <= _LARGEST_SUM)
 
 
 def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
-    """Return weights as ``[O, K]``; like the official kernels, this ignores zero points."""
+    """Return *weight* as ``[O, K]``; like the official kernels, this ignores zero points."""
     values: NDArray[np.int8] = dense_values(weight).reshape(weight.shape[0], -1)
     return values
 
@@ -212,6 +212,8 @@ def emit_quantized(
 ) -> tuple[Memory, Memory]:
     """Emit the quantization of activations; return the memory of the integers and the scales.
 
+    *source* is that of :func:`emit_product`, and *is_asymmetric* says whether rows get zero points.
+
     The memory has more rows of *row_bytes* than the activations, since micro-kernels read several
     rows at a time.
     """
@@ -229,7 +231,7 @@ def emit_quantized(
 def emit_measured(
     call: Call, builder: ProgramBuilder, rows: int, size: int
 ) -> tuple[int, dict[str, Any]]:
-    """Emit the search for the range of activations.
+    """Emit the search for the range of activations in *rows* rows of *size* values.
 
     Returns:
         The number of tiles, and the words for the next kernel.
@@ -245,7 +247,7 @@ def emit_measured(
 
 
 def weight_scales(weight: Tensor) -> NDArray[np.float32]:
-    """Return the scale of each output, ``[O]``."""
+    """Return the scale of each output of *weight*, ``[O]``."""
     assert weight.quantization is not None
     scales = weight.quantization.scales.astype(np.float32)
     return np.broadcast_to(scales, (weight.shape[0],))
@@ -276,7 +278,10 @@ def packed_weights(
     scales: NDArray[np.float32],
     bias: NDArray[np.float32],
 ) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for 8-bit weights; *name* is their key in the builder."""
+    """Return the words of ``MULTIPLY`` for 8-bit weights; *name* is their key in the builder.
+
+    *values* are the weights, ``[O, K]``; *scales* and *bias* have a number for each output.
+    """
     steps = -(-values.shape[1] // 4)
     return {
         "weights": builder.packed(("hybrid-weights", name), lambda: byte_groups(values)),
@@ -315,7 +320,7 @@ def packed_headers(
 
 
 def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """Return the fields of headers, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
+    """Return the headers' fields in *rows*, ``[O]`` each, as ``[blocks, HEADER_BYTES], uint8``."""
     count = len(rows["sum"])
     size = -(-count // GROUP) * GROUP
     headers = np.empty((size // LANES, instructions.HEADER_BYTES), np.uint8)
@@ -328,7 +333,7 @@ def header_bytes(rows: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return weights, ``[O, K]``, in the order of ``BYTES``, with zeros added."""
+    """Return the weights *values*, ``[O, K]``, in the order of ``BYTES``, with zeros added."""
     outputs, depth = values.shape
     groups, steps = -(-outputs // GROUP), -(-depth // 4)
     padded = np.zeros((groups * GROUP, steps * 4), np.int8)

@@ -151,7 +151,7 @@ def scaling_of(call: Call) -> Scaling:
 
 
 def int64_scaling(reals: NDArray[np.float64]) -> Scaling:
-    """Return the scaling by Q15 multipliers, ``[O]``."""
+    """Return the scaling by Q15 multipliers that approximate *reals*, ``[O]``."""
     mantissa, shift = quantize_multipliers(reals)
     zeros = np.zeros_like(shift)
     return Scaling(
@@ -322,7 +322,10 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the words for weights, headers and scaling."""
+    """Return the words for weights, headers and scaling of *product*.
+
+    *name* is their key in the builder; *pack* brings the weights into the kernel's order.
+    """
     return {
         "weights": builder.packed(
             ("weights", name, pack.__name__, product.weight.shape), lambda: pack(product.weight)
@@ -336,7 +339,7 @@ def _constants(
 
 
 def _by_pairs(weight: Weights) -> Array:
-    """Return ``[O, K]`` as ``[O / 16, K / 2, 16, 2]``, filled up with zeros."""
+    """Return *weight*, ``[O, K]``, as ``[O / 16, K / 2, 16, 2]``, filled up with zeros."""
     outputs, depth = weight.shape
     size, pairs = -(-outputs // instructions.LANES), -(-depth // 2)
     padded = np.zeros((size * instructions.LANES, 2 * pairs), np.int16)
@@ -345,7 +348,7 @@ def _by_pairs(weight: Weights) -> Array:
 
 
 def _by_channels(weight: Weights) -> Array:
-    """Return ``[O, taps]`` as ``[O / 16, taps, 16]``, filled up with zeros."""
+    """Return *weight*, ``[O, taps]``, as ``[O / 16, taps, 16]``, filled up with zeros."""
     outputs, taps = weight.shape
     size = -(-outputs // instructions.LANES)
     padded = np.zeros((size * instructions.LANES, taps), np.int16)
@@ -354,7 +357,7 @@ def _by_channels(weight: Weights) -> Array:
 
 
 def _headers(product: Product) -> Array:
-    """Return the headers of blocks of 16 outputs: ``[blocks, 4, 16], int64``."""
+    """Return the headers of blocks of 16 of *product*'s outputs: ``[blocks, 4, 16], int64``."""
     scaling, bias = product.scaling, product.bias
     rows = {
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,

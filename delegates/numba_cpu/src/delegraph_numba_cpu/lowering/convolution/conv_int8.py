@@ -40,13 +40,16 @@ RESULT_PRODUCTS = 50
 
 
 def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
-    """Number of scratch bytes for a row of a depthwise convolution."""
+    """Number of scratch bytes for an output row of a depthwise convolution.
+
+    *down* and *across* are the windows along height and width.
+    """
     lanes = 64 if channels >= 64 else 16
     return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
 
 
 def line_columns(across: Window) -> int:
-    """Return how many columns a packed line has."""
+    """Return how many columns a packed line has, for the windows *across* the width."""
     return (across.output - 1) * across.stride + across.span
 
 
@@ -82,7 +85,10 @@ class Rows:
 
     @classmethod
     def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
-        """Return a plan for *pixels* windows; a pointwise window is a single pixel."""
+        """Return the division for *pixels* windows of *product*.
+
+        *is_pointwise* says whether a window is a single pixel.
+        """
         depth = product.weight.shape[1]
         row_bytes = -(-depth // 4) * 4
         layout = instructions.WINDOWED
@@ -124,7 +130,11 @@ def emit_product(
     is_pointwise: bool,
     stack: Stack = ONE,
 ) -> None:
-    """Emit one or several products of windows and weights; *pixels* are those of one product."""
+    """Emit one or several products of windows and weights; *pixels* are those of one product.
+
+    *x* and *y* are the memory of input and output; *windows* and *matrix* are records. *stack* says
+    how many products there are, and where their inputs and matrices are.
+    """
     outputs, depth = product.weight.shape
     results = stack.images * pixels * outputs
     if not results:
@@ -285,7 +295,10 @@ def pack_taps(
     across: Window,
     shift: int = 0,
 ) -> Memory:
-    """Return the record of a depthwise node's weights; arguments as of :func:`pack_matrix`."""
+    """Return the record of a depthwise node's weights; arguments as of :func:`pack_matrix`.
+
+    *down* and *across* are the windows along height and width.
+    """
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)
     values = product.weight.T.reshape(down.kernel, across.kernel, channels)

@@ -152,7 +152,10 @@ class Product:
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return upper bounds of accumulators and of scaled accumulators, ``[O]``."""
+        """Return upper bounds of accumulators and of scaled accumulators, ``[O]``.
+
+        *largest* bounds the accumulators without bias.
+        """
         bounds = largest + np.abs(self.bias)
         return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
 
@@ -179,7 +182,10 @@ class Product:
         )
 
     def rounding(self, exact: bool) -> int:
-        """Return the rounding mode of the results, as a number of ``instructions``."""
+        """Return the rounding mode of the results, as a number of ``instructions``.
+
+        *exact* is that of :meth:`headers`.
+        """
         if not exact:
             return instructions.NEAREST
         if self._needs_care:
@@ -267,7 +273,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the index of the node's data input, or of its bias."""
+    """Return the index in the node's inputs of its data, or of its bias if *bias* is true."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 
@@ -298,7 +304,10 @@ def product_of(call: Call) -> Product:
 def _scaling(
     call: Call, x: Tensor, weight: Tensor, bias: Tensor | None, y: Tensor, channels: int
 ) -> Scaling:
-    """Return the scaling of accumulators, with the rounding of the operator's official kernel."""
+    """Return the scaling of accumulators, with the rounding of the operator's official kernel.
+
+    *x*, *weight*, *bias* and *y* are the node's tensors; there are *channels* output channels.
+    """
     if call.name == "FULLY_CONNECTED":
         multipliers = per_channel_multipliers(x, weight, y, channels)
         if weight.quantization is not None and len(weight.quantization.scales) == 1:

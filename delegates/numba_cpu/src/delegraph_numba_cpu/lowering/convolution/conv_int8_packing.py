@@ -20,7 +20,7 @@ Integers = NDArray[np.int8] | NDArray[np.int16]
 
 
 def centred(weight: Tensor) -> Integers:
-    """Return weights minus their zero point, in their shape."""
+    """Return the values of *weight* minus its zero point, in its shape."""
     if weight.type.name == "INT8" and not weight.zero_point:
         values: NDArray[np.int8] = dense_values(weight)
         return values
@@ -28,7 +28,7 @@ def centred(weight: Tensor) -> Integers:
 
 
 def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
-    """Return weights shifted to fit signed bytes, and the shift that was subtracted.
+    """Return *weight* shifted to fit signed bytes, and the shift that was subtracted.
 
     >>> signed_bytes(np.array([[-3, 200]], np.int16))
     (array([[-128,   75]], dtype=int8), 125)
@@ -41,7 +41,7 @@ def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
 
 
 def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return ``[O, K]`` as ``[O / 16, K / 4, 16, 4]``, with zeros and some blocks added.
+    """Return *weight*, ``[O, K]``, as ``[O / 16, K / 4, 16, 4]``, with zeros and blocks added.
 
     Outputs get the order of :func:`zipped_channels`.
     """
@@ -59,7 +59,7 @@ def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def summands_of(weight: Integers) -> int:
-    """Return the number of signed bytes whose sum is a weight."""
+    """Return the number of signed bytes whose sum is a value of *weight*."""
     low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
     return max(1, -(-high // 127), -(low // 128))
 

@@ -46,7 +46,7 @@ def has_groups(call: Call) -> bool:
 
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
-    """Return whether each output depends on one pixel, and each pixel is read once."""
+    """Return whether, by *windows*, each output reads one pixel, and each pixel is read once."""
     return all(window.is_pointwise and not window.after for window in windows)
 
 

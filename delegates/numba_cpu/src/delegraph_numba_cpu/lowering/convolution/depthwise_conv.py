@@ -90,7 +90,10 @@ def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split
 
 
 def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
-    """Emit a copy with each value repeated *times* times; return the memory of the copy."""
+    """Emit a copy of *source* with each value repeated *times* times; return the copy's memory.
+
+    *values* is the number of values of *source*.
+    """
     target = builder.scratch(4 * values * times)
     tiles = max(1, min(builder.workers, values * times // 20_000))
     builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)

@@ -69,7 +69,10 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Fuse expand, depthwise, project and the ADD after them."""
+    """Return the fusion of expand, depthwise, project and the ADD after them, or None.
+
+    The first of them is at *position* of *partition*.
+    """
     chain = _chain(partition, position)
     if chain is None or _tiles(chain.depthwise, builder) == 0:
         return None
@@ -90,7 +93,7 @@ def _chain(partition: Partition, position: int) -> Chain | None:
 
 
 def _next(partition: Partition, layer: Layer) -> Layer | None:
-    """Return the layer that is the only reader of a layer's output, or None."""
+    """Return the layer of *partition* that is the only reader of *layer*'s output, or None."""
     position = partition.only_reader(layer.output)
     following = None if position is None else layer_at(partition, position)
     if following is None or following.source.index != layer.output:
@@ -104,7 +107,7 @@ def _keeps_channels(layer: Layer) -> bool:
 
 
 def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
-    """Return the number of strips of the output; 0 if fusing would be slower."""
+    """Return the number of strips of the output of *layer*; 0 if fusing would be slower."""
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
     if rows * layer.windows[1].output == 0:
@@ -185,7 +188,10 @@ def _depthwise_words(
 def _expand_words(
     chain: Chain, over: Windows, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    """Return the words of the convolution, or of the copy, that fills the ring buffer."""
+    """Return the words of the convolution, or of the copy, that fills the ring buffer.
+
+    *over* is its geometry; the buffer has *ring_rows* rows.
+    """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)

@@ -61,7 +61,10 @@ class Chain:
 
 
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Fuse a depthwise convolution, the 1 x 1 one after it, and the one before if it fits."""
+    """Return the fusion of a depthwise convolution and the 1 x 1 one after it, or None.
+
+    The one before them is included if it fits. The first is at *position* of *partition*.
+    """
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]
     if names not in (["CONV_2D", *_TAIL], _TAIL):
@@ -79,7 +82,10 @@ _TAIL = ["DEPTHWISE_CONV_2D", "CONV_2D"]
 
 
 def _chain_from(partition: Partition, position: int) -> list[int]:
-    """Return an 8-bit convolution and up to two nodes after it, as candidates for a strip."""
+    """Return the positions of the 8-bit convolution at *position* and up to two nodes after it.
+
+    These nodes of *partition* are candidates for a strip.
+    """
     calls, members = partition.calls, [position]
     name = calls[position].name
     if name not in _TAIL or calls[position].input(0).type.name not in TYPES:
@@ -149,7 +155,11 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
 def _first_words(
     chain: Chain, builder: ProgramBuilder, shift: int, width: int
 ) -> tuple[dict[str, Any], int, int]:
-    """Return the words of the first convolution, the input's index, and the bytes of memory."""
+    """Return the words of the first convolution, the input's index, and the bytes of memory.
+
+    *shift* is that of ``pack_matrix``; *width* is the number of pixels in a row of the image
+    between.
+    """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")
         return dict.fromkeys(words, 0), chain.depthwise.input(0).index, 0
@@ -165,7 +175,7 @@ def _first_words(
 
 
 def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
-    """Return the number of tiles into which the rows are split."""
+    """Return the number of tiles into which the *rows* output rows of *chain* are split."""
     x, y = chain.depthwise.input(0), chain.depthwise.output()
     products = math.prod(y.shape[:3]) * chain.last.input(1).data.size
     if chain.first is not None:
@@ -176,6 +186,9 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
 
 def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     """Return the number of rows to multiply together, such that micro-kernels are fully used.
+
+    A row has *width* pixels of *channels* channels; *has_tiles* says whether the level has AMX
+    tiles.
 
     >>> _rows_together(17, 512, False), _rows_together(17, 512, True)
     (2, 11)

@@ -83,7 +83,7 @@ class Phase:
 
 
 def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> Iterator[Phase]:
-    """Yield the phases of an axis.
+    """Yield the phases of an axis with *inputs* inputs, *outputs* outputs and *kernel* taps.
 
     Output ``o`` gets ``x[i] * weight[o + before - i * stride]`` from every input ``i`` for which
     the weight exists.

@@ -142,7 +142,10 @@ class Chain:
         self._steps: list[_Step] = []
 
     def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
-        """Return the operand for a tensor; one tensor always has one operand."""
+        """Return the operand for the tensor of *shape* at *place*; a tensor has one operand.
+
+        An element has *itemsize* bytes.
+        """
         source = _Source(place, itemsize, geometry(shape, self.shape))
         if source not in self._sources:
             self._sources.append(source)
@@ -167,7 +170,10 @@ class Chain:
         return len(self._sources) > SOURCES - 3 or len(self._steps) >= SLOTS - SOURCES - 2
 
     def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:
-        """Emit the kernel call of the chain, unless there are no elements."""
+        """Emit the kernel call of the chain, unless there are no elements.
+
+        The result goes to *target*, with *itemsize* bytes an element.
+        """
         elements = math.prod(self.shape)
         if not elements:
             return
@@ -206,7 +212,10 @@ class Chain:
         return max(1, min(wanted, pieces))
 
     def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
-        """Return the sources whose memory the target may take over."""
+        """Return the names of the sources whose memory the target may take over.
+
+        *layouts* are those of the sources; a target's element has *itemsize* bytes.
+        """
         memories = [_memory(source.place) for source in self._sources]
         return tuple(
             f"source{i}"
@@ -217,7 +226,10 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int) -> tuple[int, list[Layout]]:
-        """Return the number of elements in a piece, and each source's layout at this length."""
+        """Return the number of elements in a piece, and each source's layout at this length.
+
+        The length is a multiple of *granule*.
+        """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
         for i, source in enumerate(self._sources):
@@ -311,7 +323,7 @@ def emit_operation(
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
-    """Return the operand for a tensor, with *trailing* more dimensions of 1."""
+    """Return the operand of *chain* for *tensor*, with *trailing* more dimensions of 1."""
     shape = (*tensor.shape, *(1,) * trailing)
     if math.prod(shape) == 1:
         shape = ()  # the output's rank may be lower

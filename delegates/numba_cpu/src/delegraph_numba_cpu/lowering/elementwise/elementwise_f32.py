@@ -118,7 +118,7 @@ def lower_float(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
-    """Emit nodes as one chain; each node reads the one before."""
+    """Emit the nodes *calls* as one chain; each node reads the one before."""
     target = calls[-1].output()
     chain = Chain(target.shape)
     known: dict[int, int] = {}  # tensor index to operand
@@ -134,7 +134,10 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Fuse a node with those after it, while each is the only reader of the one before."""
+    """Return the fusion of the node at *position* with those after it, or None.
+
+    Each must be the only reader of the one before.
+    """
     calls = [partition.calls[position]]
     members = [position]
     if not _is_fusible(calls[0]):

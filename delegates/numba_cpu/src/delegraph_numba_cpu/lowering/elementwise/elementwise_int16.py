@@ -60,7 +60,11 @@ def _has_powers_of_two(call: Call) -> bool:
 
 
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
-    """Emit the computation of a range of elements, or of all if operands have different shapes."""
+    """Emit the computation of elements *start* to before *stop*.
+
+    If operands have different shapes, all elements are computed. *steps* adds the operations to a
+    chain.
+    """
     y = call.output()
     tensors = call.input(0), call.input(1)
     if stop - start == math.prod(y.shape):
@@ -125,7 +129,7 @@ def _sum_of_powers(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
-    """Add the last step: results, as int16."""
+    """Add the last step to *chain*: results as int16, from operand *x* times *factor*."""
     y = call.output()
     multiplier, shift = quantize_multiplier(factor)
     low, high = quantized_activation_range(activation_of(call), y)

@@ -169,7 +169,7 @@ _HARD = 256
 def _sum(
     a: NDArray[np.float32], b: NDArray[np.float32], a_factor: float, b_factor: float, offset: float
 ) -> NDArray[np.float32]:
-    """Return the sum of scaled operands, before rounding."""
+    """Return ``a * a_factor + b * b_factor + offset`` in float32, before rounding."""
     f = np.float32
     return a * f(a_factor) + b * f(b_factor) + f(offset)
 

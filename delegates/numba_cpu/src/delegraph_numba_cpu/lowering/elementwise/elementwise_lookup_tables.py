@@ -36,6 +36,8 @@ def check_lookup(call: Call) -> Rejection | None:
 def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
     """Return the operator's results for every input value, ordered by the value's bits.
 
+    *numerics* is the rounding to follow; None means the host's.
+
     Raises:
         OperatorError: the core's kernel refuses the node.
     """

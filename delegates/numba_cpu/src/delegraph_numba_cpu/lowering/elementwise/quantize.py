@@ -89,7 +89,10 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
 def _lower_channels(
     call: Call, builder: ProgramBuilder, scales: NDArray[np.float32], zero_point: int
 ) -> None:
-    """Emit a division in float32 for each channel, and the rounding."""
+    """Emit a division in float32 for each channel, and the rounding.
+
+    *scales* has a number for each channel; *zero_point* is that of all.
+    """
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)
     chain = Chain(y.shape)

@@ -79,7 +79,10 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the table of each output's two mixed positions, *step* bytes apart in the input."""
+    """Return the table of the two mixed positions in *taps* of each output.
+
+    Positions are *step* bytes apart in the input.
+    """
     table = np.empty((len(taps.low), TAP_WORDS), np.int64)
     share: NDArray[Any] = taps.share
     if share.dtype == np.float32:

@@ -26,7 +26,7 @@ FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", 
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
-    """Return :func:`check_moved` with these arguments bound."""
+    """Return :func:`check_moved` with these arguments bound, as the check of an operator."""
     return partial(check_moved, parameters=parameters, inputs=inputs)
 
 
@@ -66,7 +66,10 @@ def check_moved(
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Return whether the check needs the tensors that are known before the first invoke."""
+    """Return whether the check needs the tensors that are known before the first invoke.
+
+    *parameters* are those of :func:`check_moved`.
+    """
     given = [(i, call.context.tensors[t]) for i, t in enumerate(call.node.inputs) if t >= 0]
     if all(tensor.is_constant for _, tensor in given):
         return call.name in FOLDED

@@ -153,7 +153,10 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_float_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the gates, as a float32 matrix product."""
+    """Emit the input part of the *gates*, as a float32 matrix product.
+
+    *over* is the geometry of the sequences that *layer* reads.
+    """
     one = Window(1, 1, 1, 1, 1, 0)
     pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
     lanes = builder.level.vector_bytes // 4
@@ -174,7 +177,10 @@ def _emit_float_inputs(
 def _emit_byte_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the gates, as a hybrid matrix product."""
+    """Emit the input part of the *gates*, as a hybrid matrix product.
+
+    *over* is the geometry of the sequences that *layer* reads.
+    """
     one = Window(1, 1, 1, 1, 1, 0)
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
     emit_product(
@@ -229,11 +235,14 @@ class FloatLstm(LstmLayer):
         return self._stacked([tensor.data for tensor in self.tensors.biases])
 
     def scales(self, tensors: Sequence[Tensor]) -> Floats:
-        """Return the scale of each row of gates' weights, ``[width]``."""
+        """Return the scale of each row of *tensors*, the gates' weights, ``[width]``."""
         return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
 
     def words(self, packed: Pack) -> dict[str, Memory | int]:
-        """Return the words of constants; 0 for constants that the layer does not have."""
+        """Return the words of constants; 0 for constants that the layer does not have.
+
+        *packed* stores a constant and returns its memory.
+        """
         tensors, is_hybrid = self.tensors, self.is_hybrid
         is_projected = tensors.projection_weights is not None
         is_normalised = bool(tensors.layer_norm)

@@ -94,7 +94,10 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_inputs(
     builder: ProgramBuilder, layer: IntegerLstm, over: Sequences, gates: Memory, packed: Pack
 ) -> None:
-    """Emit the input part of the gates, as an integer matrix product."""
+    """Emit the input part of the *gates*, as an integer matrix product.
+
+    *over* is the geometry of the sequences that *layer* reads; *packed* stores constants.
+    """
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))
     size = _ACC_BYTES + ROWS * padded(over.inputs, DEPTH) + STRIP
@@ -201,7 +204,10 @@ class IntegerLstm(LstmLayer):
         }
 
     def optional_words(self, packed: Pack, over: Sequences) -> dict[str, Any]:
-        """Return the words about peepholes and normalisation."""
+        """Return the words about peepholes and normalisation.
+
+        *packed* stores a constant and returns its memory; *over* is the geometry of the sequences.
+        """
         tensors = self.tensors
         words: dict[str, Any] = {"peephole": 0, "norm": 0, "norm_bias": 0}
         if tensors.peephole:
@@ -214,6 +220,8 @@ class IntegerLstm(LstmLayer):
 
     def _peephole_rows(self, over: Sequences) -> NDArray[np.int16]:
         """Return the peephole weights of each cell, ``[gates - 1, batch, cells]``.
+
+        *over* is the geometry of the sequences.
 
         The official kernel reads as many weights as the output state has values, see
         ``delegraph.kernels.recurrent.lstm_integer_cell``. If the cell state is longer, the last
@@ -232,7 +240,10 @@ class IntegerLstm(LstmLayer):
         return np.stack(rows)
 
     def output_words(self, packed: Pack) -> dict[str, Any]:
-        """Return the words about cell state, hidden vector and projection."""
+        """Return the words about cell state, hidden vector and projection.
+
+        *packed* stores a constant and returns its memory.
+        """
         tensors, hidden = self.tensors, self.intermediates[4]
         clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)
         scale = np.float32(2.0**-15 / hidden.scale * 2.0**-15)
@@ -267,7 +278,10 @@ class IntegerLstm(LstmLayer):
         }
 
     def _zero_point_sums(self, weights: NDArray[np.int8], x: Tensor) -> NDArray[np.int32]:
-        """Correction of products for the zero point of unsigned activations."""
+        """Return the correction of products of *x* and *weights* for unsigned activations.
+
+        It accounts for the zero point of *x*.
+        """
         zero = x.zero_point + self.unsigned
         sums: NDArray[np.int32] = -zero * weights.sum(axis=1, dtype=np.int32)
         return sums
@@ -289,7 +303,11 @@ def _multiplier(weights: Tensor, x: Tensor, scale: float) -> float:
 
 
 def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> NDArray[np.int64]:
-    """Return the record of a gate."""
+    """Return the record of a gate: multipliers of its inputs, of the state and of the peephole.
+
+    *into*, *again* and *peephole* are these multipliers as real numbers. *norm* has the weights of
+    the layer normalization, if any.
+    """
     scale = np.float32(0 if norm is None else norm.scale)
     words = [
         part for real in (into, again, peephole, float(scale)) for part in bounded_multiplier(real)

@@ -24,7 +24,7 @@ def padded(count: int, unit: int) -> int:
 
 
 def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return ``[O, K]`` as ``[O / 64, K / 4, 64, 4]``, zeros added."""
+    """Return *weights*, ``[O, K]``, as ``[O / 64, K / 4, 64, 4]``, zeros added."""
     outputs, depth = weights.shape
     size = padded(outputs, STRIP), padded(depth, DEPTH)
     whole = np.zeros(size, np.int8)
@@ -34,14 +34,14 @@ def byte_strips(weights: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def float_strips(weights: NDArray[np.float32], width: int) -> NDArray[np.float32]:
-    """Return ``[O, K]`` as ``[O / width, K, width]``, with columns of zeros added."""
+    """Return *weights*, ``[O, K]``, as ``[O / width, K, width]``, with columns of zeros added."""
     missing = padded(len(weights), STRIP) - len(weights)
     whole = np.pad(weights, [(0, missing), (0, 0)])
     return np.ascontiguousarray(whole.reshape(-1, width, whole.shape[1]).swapaxes(1, 2))
 
 
 def strip_row(values: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` padded with zeros to whole strips."""
+    """Return *values*, ``[O]``, padded with zeros to whole strips."""
     return np.pad(values, (0, padded(len(values), STRIP) - len(values)))
 
 

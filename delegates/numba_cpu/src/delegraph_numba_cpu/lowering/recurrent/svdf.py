@@ -32,7 +32,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def _check_weights(weight: Tensor) -> Rejection | None:
-    """Return a rejection of empty weights, and of integer weights without a single scale."""
+    """Return a rejection if *weight* is empty, or an integer without a single scale."""
     if 0 in weight.shape:
         return Rejection("weights-shape", actual=list(weight.shape), expected="weights")
     if weight.type.name == "FLOAT32":
@@ -73,7 +73,10 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _products(call: Call, builder: ProgramBuilder, batch: int) -> Memory:
-    """Emit the products of the input and all filters; return the memory of the results."""
+    """Emit the products of the input and all filters; return the memory of the results.
+
+    The input has *batch* rows.
+    """
     features = call.input(SvdfInput.WEIGHTS_FEATURE)
     target = builder.scratch(4 * batch * features.shape[0])
     if features.type.name == "FLOAT32":

@@ -33,7 +33,7 @@ def emit_float_rows(
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit a kernel on rows of float32; arguments as of :func:`emit_rows`."""
+    """Emit the kernel *block* on rows of float32; arguments as of :func:`emit_rows`."""
     scratch_bytes = 8 * builder.level.vector_bytes  # the end of a row, before and after
     scratch = builder.scratch(scratch_bytes * builder.workers)
     emit_rows(

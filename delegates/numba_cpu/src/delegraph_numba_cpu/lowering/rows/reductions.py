@@ -102,7 +102,7 @@ class Axes:
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a kernel call whose tiles divide *tasks* tasks among them."""
+        """Emit a call of the kernel *block* to *target*; tiles divide *tasks* tasks."""
         work = self.count * self.length
         builder.emit(
             block,
@@ -119,13 +119,13 @@ class Axes:
 def reduce(
     builder: ProgramBuilder, axes: Axes, block: Instruction, target: Memory, **words: float
 ) -> None:
-    """Emit a vectorised reduction."""
+    """Emit a vectorised reduction of *axes* to *target* by the kernel *block*."""
     strip = builder.level.vector_bytes  # four vectors
     axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
 
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
-    """Emit a reduction of int32 values."""
+    """Emit a reduction of int32 values along *axes* to *target* by *operation*."""
     axes.emit(builder, instructions.INT32, target, axes.count, operation=operation)
 
 
@@ -189,7 +189,7 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
-    """Emit the int32 sums of 8-bit values, and return their memory."""
+    """Emit the int32 sums of 8-bit values along *axes*, and return their memory."""
     sums = builder.scratch(4 * axes.count)
     mask = _MASKS[axes.x.type.name]
     reduce(builder, axes, instructions.SUM_BYTES, sums, mask=mask, flip=0)

@@ -64,7 +64,10 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Return a rejection of scales for which results overflow, since processors differ then."""
+    """Return a rejection of scales for which results overflow, since processors differ then.
+
+    *scale* is the input's, and *beta* the node's factor.
+    """
     if not np.isfinite(exponentials(scale, float(beta))).all():
         return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
     if not output_scale > LEAST_SCALE:
