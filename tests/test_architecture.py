@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -50,17 +52,47 @@ def folder_of(path: Path) -> str:
     return path.relative_to(CORE).parts[0].removesuffix(".py")
 
 
-def imported_modules(source: str) -> Iterator[str]:
-    """Yield the full name of everything imported, wherever the import stands.
+class Facts(NamedTuple):
+    """What these tests ask of a source.
 
-    ``from a import b`` yields ``a.b``. Imports under ``if TYPE_CHECKING`` count as well: a type
+    Attributes:
+        imported: full name of everything imported, wherever the import stands; see
+            :func:`imported_modules`.
+        bound: names that the module defines or assigns, as attributes of anything too.
+        is_described: whether the module has a docstring.
+    """
+
+    imported: tuple[str, ...]
+    bound: frozenset[str]
+    is_described: bool
+
+
+@cache
+def facts(source: str) -> Facts:
+    """Return the facts of a source; each is parsed and walked once for all tests."""
+    imported: list[str] = []
+    bound: set[str] = set()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imported += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = f"{'.' * node.level}{node.module or ''}"
+            imported += (f"{start}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return Facts(tuple(imported), frozenset(bound), bool(ast.get_docstring(tree)))
+
+
+def imported_modules(source: str) -> tuple[str, ...]:
+    """Return the full name of everything imported, wherever the import stands.
+
+    ``from a import b`` gives ``a.b``. Imports under ``if TYPE_CHECKING`` count as well: a type
     from a higher layer is knowledge of it.
     """
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{'.' * node.level}{node.module or ''}.{a.name}" for a in node.names)
+    return facts(source).imported
 
 
 def misplaced_imports(folder: str, source: str) -> list[str]:
@@ -100,7 +132,7 @@ def test_files_are_at_most_400_lines() -> None:
 
 
 def test_modules_have_docstrings() -> None:
-    bare = [path for path in SOURCES if not ast.get_docstring(ast.parse(path.read_bytes()))]
+    bare = [path for path in SOURCES if not facts(path.read_text("utf-8")).is_described]
     assert [short_name(path) for path in bare] == []
 
 
@@ -211,17 +243,6 @@ NEEDED = {"_subgraph"}
 """Faulty delegates take a context's subgraph, to run the nodes that they replace."""
 
 
-def bound_names(source: str) -> set[str]:
-    """Names that a module defines or assigns, as attributes of anything too."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.add(node.id if isinstance(node, ast.Name) else node.attr)
-    return found
-
-
 def private_members(source: str) -> set[str]:
     """Private names of other modules that *source* imports, reads or patches by ``setattr``."""
     used = set()
@@ -233,12 +254,12 @@ def private_members(source: str) -> set[str]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr"):
             names = [a.value for a in node.args[:2] if isinstance(a, ast.Constant)]
             used |= {str(name).rpartition(".")[2] for name in names}
-    return {name for name in used - bound_names(source) if re.fullmatch(r"_[a-z]\w*(?<!_)", name)}
+    return {name for name in used - facts(source).bound if re.fullmatch(r"_[a-z]\w*(?<!_)", name)}
 
 
 def test_tests_reach_no_private_member_of_the_product() -> None:
     products = [*SOURCES, *ROOT.glob("delegates/*/src/**/*.py")]
-    ours = set().union(*(bound_names(path.read_text(encoding="utf-8")) for path in products))
+    ours = set().union(*(facts(path.read_text(encoding="utf-8")).bound for path in products))
     private = {name for name in ours - OFFICIAL - NEEDED if name.startswith("_")}
     reached = {}
     for path in (*TESTS.rglob("*.py"), *ROOT.glob("delegates/*/tests/**/*.py")):
@@ -290,28 +311,32 @@ def test_a_kernel_that_looks_down_is_allowed() -> None:
 SOURCE_ROOTS = [ROOT / "core", *sorted(ROOT.glob("delegates/*/src")), ROOT / "plugins_example/src"]
 
 
-def module_sources() -> dict[str, str]:
-    """Return the source of every module of the core and of all distributions, by full name.
+def module_imports() -> dict[str, list[str]]:
+    """Return what every module of the core and of all distributions imports, by full name.
 
     What a stub imports counts for its module: it says what a lazy package exports.
     """
-    sources: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for root in SOURCE_ROOTS:
         for path in sorted({*root.rglob("*.py"), *root.rglob("*.pyi")}):
             parts = path.relative_to(root).with_suffix("").parts
             name = ".".join(parts).removesuffix(".__init__")
-            text = path.read_text(encoding="utf-8")
-            source = text.replace("from . ", f"from {name} ").replace("from .", f"from {name}.")
-            sources[name] = sources.get(name, "") + "\n" + source
-    return sources
+            imported = imported_modules(path.read_text(encoding="utf-8"))
+            full = [f"{name}.{n.lstrip('.')}" if n.startswith(".") else n for n in imported]
+            found[name] = found.get(name, []) + full
+    return found
 
 
-def imports_between(sources: Mapping[str, str]) -> dict[str, set[str]]:
-    """Return which of the modules each of them imports, wherever the import stands."""
+def imports_between(imported: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return which of the modules each of them imports.
+
+    Args:
+        imported: what each module imports, other modules or names in them.
+    """
     found: dict[str, set[str]] = {}
-    for module, source in sources.items():
-        names = (n if n in sources else n.rpartition(".")[0] for n in imported_modules(source))
-        found[module] = {name for name in names if name in sources and name != module}
+    for module, names in imported.items():
+        modules = (name if name in imported else name.rpartition(".")[0] for name in names)
+        found[module] = {name for name in modules if name in imported and name != module}
     return found
 
 
@@ -326,7 +351,7 @@ def circle_of(imports: Mapping[str, set[str]]) -> list[str]:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    imports = imports_between(module_sources())
+    imports = imports_between(module_imports())
     assert " imports ".join(circle_of(imports)) == ""
 
 
@@ -341,4 +366,5 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 )
 def test_a_circle_is_named_wherever_its_imports_stand(source: str) -> None:
     sources = {"a": "from p import b", "p": "", "p.b": "import p.c, os", "p.c": source}
-    assert circle_of(imports_between(sources)) == ["a", "p.b", "p.c", "a"]
+    imported = {name: imported_modules(source) for name, source in sources.items()}
+    assert circle_of(imports_between(imported)) == ["a", "p.b", "p.c", "a"]

@@ -19,18 +19,27 @@ def test_what_every_kernel_module_registers_is_declared() -> None:
     modules = [m.name for m in walk_packages(delegraph.kernels.__path__, "delegraph.kernels.")]
     for module in modules:
         import_module(module)
-    declared = {n: f"delegraph.kernels.{m}" for m, names in KERNELS.items() for n in names.split()}
+    declared = {
+        name.partition(":")[0]: f"delegraph.kernels.{module}"
+        for module, names in KERNELS.items()
+        for name in names.split()
+    }
     assert {name: OP_TABLE[name].prepare.__module__ for name in OP_TABLE} == declared
 
 
-def test_looking_up_an_operator_imports_its_module_only() -> None:
+def test_a_kernel_is_imported_once_it_is_needed_and_no_other() -> None:
     code = """
 import sys
 import delegraph.kernels.ops
 from delegraph.operators.lazy_table import LazyTable
 from delegraph.operators.op_table import OP_TABLE
 assert "CONV_2D" in OP_TABLE and len(OP_TABLE) > 150 and "delegraph.kernels.conv" not in sys.modules
-assert OP_TABLE["CONV_2D"].name == "CONV_2D"
+found = OP_TABLE["CONV_2D"]
+assert (found.name, found.builtin_code, found.versions) == ("CONV_2D", 3, (1, 8))
+assert found.init is None and not found.is_unresolved and OP_TABLE["CONV_2D"] is found
+assert "delegraph.kernels.conv" not in sys.modules
+assert found.uses_blas and found.prepare.__module__ == "delegraph.kernels.conv"
+assert OP_TABLE["CONV_2D"] is found and not hasattr(found, "other")
 assert "delegraph.kernels.conv" in sys.modules and "delegraph.kernels.conv3d" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -34,7 +34,7 @@ _SMALL = 1 << 14  # number of elements up to which all are searched
 _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 
-@kernel("ARG_MAX", versions=(1, 3))
+@kernel("ARG_MAX")
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
     """Return the function for ARG_MAX along an axis; of equal elements the first one wins.
 
@@ -47,7 +47,7 @@ def prepare_arg_max(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, _Search(np.argmax, np.greater, np.maximum, np.fmax))
 
 
-@kernel("ARG_MIN", versions=(1, 3))
+@kernel("ARG_MIN")
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
     """Return the function that computes ARG_MIN along an axis, as ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))

@@ -40,7 +40,7 @@ Operand = Callable[[], Array]
 _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the zero point
 
 
-@kernel("BATCH_MATMUL", versions=(1, 4), uses_blas=True)
+@kernel("BATCH_MATMUL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that multiplies two stacks of matrices; stacks of one are broadcast.
 

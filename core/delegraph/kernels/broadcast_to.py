@@ -14,7 +14,7 @@ from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 
-@kernel("BROADCAST_TO", versions=(2, 4))
+@kernel("BROADCAST_TO")
 def prepare_broadcast_to(context: OpContext, node: Node) -> Eval:
     """Return the function for BROADCAST_TO: x repeated to the given shape; any type but strings.
 

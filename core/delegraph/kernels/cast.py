@@ -36,7 +36,7 @@ _TYPES = {
 _PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
 
 
-@kernel("CAST", versions=(1, 9))
+@kernel("CAST")
 def prepare_cast(context: OpContext, node: Node) -> Eval:
     """Return the function that computes CAST between bools, integers, floats and complex64.
 

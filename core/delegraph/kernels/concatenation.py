@@ -32,7 +32,7 @@ _TYPES = {
 }
 
 
-@kernel("CONCATENATION", versions=(1, 7))
+@kernel("CONCATENATION")
 def prepare_concatenation(context: OpContext, node: Node) -> Eval:
     """Return the function that computes CONCATENATION.
 

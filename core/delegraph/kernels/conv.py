@@ -90,7 +90,7 @@ class _Conv:
         return zip(self.x.data, results, strict=True)
 
 
-@kernel("CONV_2D", versions=(1, 8), uses_blas=True)
+@kernel("CONV_2D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes a CONV_2D node.
 

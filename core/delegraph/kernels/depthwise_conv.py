@@ -95,7 +95,7 @@ class _Depthwise:
         return zip(self.x.data, self.y.data.reshape(shape), strict=True)
 
 
-@kernel("DEPTHWISE_CONV_2D", versions=(1, 7), uses_blas=True)
+@kernel("DEPTHWISE_CONV_2D", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes a DEPTHWISE_CONV_2D node.
 

@@ -29,7 +29,7 @@ _TYPES = {
 }
 
 
-@kernel("DEQUANTIZE", versions=(1, 9))
+@kernel("DEQUANTIZE")
 def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     """Return the function that computes DEQUANTIZE.
 

@@ -20,7 +20,7 @@ from delegraph.operators.tensor import Shape, element_count
 from delegraph.schema.enums import TensorType
 
 
-@kernel("DYNAMIC_UPDATE_SLICE", versions=(1, 6), inplace=InPlace.INPUT_0)
+@kernel("DYNAMIC_UPDATE_SLICE", inplace=InPlace.INPUT_0)
 def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     """Return the function for DYNAMIC_UPDATE_SLICE: input 0 with a block replaced by input 1.
 

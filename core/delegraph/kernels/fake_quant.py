@@ -13,7 +13,7 @@ from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.schema.enums import TensorType
 
 
-@kernel("FAKE_QUANT", versions=(1, 2))
+@kernel("FAKE_QUANT")
 def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
     """Return the function for FAKE_QUANT: float32 rounded to the steps of a quantization.
 

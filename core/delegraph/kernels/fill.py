@@ -20,7 +20,7 @@ _DIMENSIONS = {TensorType.INT32, TensorType.INT64}
 _NOT_FILLED = {TensorType.COMPLEX128, TensorType.RESOURCE, TensorType.VARIANT, *BITS}
 
 
-@kernel("FILL", versions=(1, 5))
+@kernel("FILL")
 def prepare_fill(context: OpContext, node: Node) -> Eval:
     """Return the function for FILL: a tensor of given dimensions, filled with one value.
 

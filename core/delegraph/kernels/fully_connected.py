@@ -92,7 +92,7 @@ class _FullyConnected:
         return x.reshape(self.rows, self.depth), self.y.data.reshape(self.rows, self.outputs)
 
 
-@kernel("FULLY_CONNECTED", versions=(1, 14), uses_blas=True, sparse_inputs=(1,))
+@kernel("FULLY_CONNECTED", uses_blas=True, sparse_inputs=(1,))
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes a FULLY_CONNECTED node.
 

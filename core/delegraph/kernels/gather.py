@@ -36,7 +36,7 @@ _TYPES = {
 }
 
 
-@kernel("GATHER", versions=(1, 8))
+@kernel("GATHER")
 def prepare_gather(context: OpContext, node: Node) -> Eval:
     """Return the function for GATHER: slices of input 0 along an axis, chosen by input 1.
 
@@ -106,7 +106,7 @@ def _batched(
     return gather
 
 
-@kernel("GATHER_ND", versions=(1, 6))
+@kernel("GATHER_ND")
 def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     """Return the function for GATHER_ND: the last dimension of input 1 holds index tuples.
 

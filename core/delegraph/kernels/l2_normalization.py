@@ -18,7 +18,7 @@ _ZERO_POINTS = {TensorType.UINT8: 128, TensorType.INT8: 0}
 _EPSILON = np.float32(1e-6)
 
 
-@kernel("L2_NORMALIZATION", versions=(1, 2))
+@kernel("L2_NORMALIZATION")
 def prepare_l2_normalization(context: OpContext, node: Node) -> Eval:
     """Return the function for L2_NORMALIZATION: vectors of the last axis, scaled to length 1.
 

@@ -17,7 +17,7 @@ from delegraph.schema.enums import TensorType
 _ZERO_POINTS = {TensorType.UINT8: 255, TensorType.INT8: 127}
 
 
-@kernel("LOG_SOFTMAX", versions=(1, 2))
+@kernel("LOG_SOFTMAX")
 def prepare_log_softmax(context: OpContext, node: Node) -> Eval:
     """Return the function for LOG_SOFTMAX over the last axis, on float32, uint8 and int8.
 

@@ -29,7 +29,7 @@ _UNPACKED = _PACKED - {TensorType.INT64} | {
 }
 
 
-@kernel("PACK", versions=(1, 5))
+@kernel("PACK")
 def prepare_pack(context: OpContext, node: Node) -> Eval:
     """Return the function that computes PACK: stacks inputs of one shape along a new axis.
 
@@ -70,7 +70,7 @@ def prepare_pack(context: OpContext, node: Node) -> Eval:
     return size_output(context, y, plan)
 
 
-@kernel("UNPACK", versions=(1, 6))
+@kernel("UNPACK")
 def prepare_unpack(context: OpContext, node: Node) -> Eval:
     """Return the function that computes UNPACK: the slices of the input along an axis.
 

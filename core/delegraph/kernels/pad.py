@@ -44,8 +44,8 @@ _TYPES = {
 }
 
 
-@kernel("PADV2", versions=(1, 6))
-@kernel("PAD", versions=(1, 6))
+@kernel("PADV2")
+@kernel("PAD")
 def prepare_pad(context: OpContext, node: Node) -> Eval:
     """Return the function that computes PAD and PADV2.
 
@@ -123,7 +123,7 @@ def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[
     return interior, borders
 
 
-@kernel("MIRROR_PAD", versions=(1, 3))
+@kernel("MIRROR_PAD")
 def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
     """Return the function that computes MIRROR_PAD; only SYMMETRIC repeats the edge element.
 

@@ -65,7 +65,7 @@ class _Pool:
         return np.outer(down, across)[:, :, np.newaxis].astype(np.float32)
 
 
-@kernel("AVERAGE_POOL_2D", versions=(1, 3))
+@kernel("AVERAGE_POOL_2D")
 def prepare_average(context: OpContext, node: Node) -> Eval:
     """Return the function that computes AVERAGE_POOL_2D.
 
@@ -80,7 +80,7 @@ def prepare_average(context: OpContext, node: Node) -> Eval:
     return _rounded_means(context, pool)
 
 
-@kernel("MAX_POOL_2D", versions=(1, 3))
+@kernel("MAX_POOL_2D")
 def prepare_max(context: OpContext, node: Node) -> Eval:
     """Return the function that computes MAX_POOL_2D; NaN is ignored.
 

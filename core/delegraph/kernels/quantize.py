@@ -57,7 +57,7 @@ _REQUANTIZE_LANES = 16
 _BLOCK = 1 << 14  # floats handled at a time
 
 
-@kernel("QUANTIZE", versions=(1, 6))
+@kernel("QUANTIZE")
 def prepare_quantize(context: OpContext, node: Node) -> Eval:
     """Return the function that computes QUANTIZE.
 

@@ -14,7 +14,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.schema.enums import TensorType
 
 
-@kernel("RANGE", versions=(1, 2))
+@kernel("RANGE")
 def prepare_range(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RANGE: start, start + delta, ... before limit.
 

@@ -28,7 +28,7 @@ _BOOL = {TensorType.BOOL}
 Build = Callable[[Reduction], Eval]
 
 
-@kernel("SUM", versions=(1, 2))
+@kernel("SUM")
 def prepare_sum(context: OpContext, node: Node) -> Eval:
     """Return the function for SUM over axes, on float32, int32, int64, uint8, int8 and int16.
 
@@ -46,7 +46,7 @@ def prepare_sum(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, _REDUCED, build)
 
 
-@kernel("MEAN", versions=(1, 3))
+@kernel("MEAN")
 def prepare_mean(context: OpContext, node: Node) -> Eval:
     """Return the function for MEAN over axes, on float32, int32, int64, uint8, int8 and int16.
 
@@ -66,7 +66,7 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, _PLAIN | _QUANTIZED, build)
 
 
-@kernel("REDUCE_PROD", versions=(1, 2))
+@kernel("REDUCE_PROD")
 def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
     """Return the function that computes REDUCE_PROD; constant inputs are reduced during prepare.
 
@@ -90,7 +90,7 @@ def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, _REDUCED, build, fold=True)
 
 
-@kernel("REDUCE_MAX", versions=(1, 3))
+@kernel("REDUCE_MAX")
 def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
     """Return the function for REDUCE_MAX on float32, int32, int64, uint8, int8 and int16.
 
@@ -101,7 +101,7 @@ def prepare_reduce_max(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, _REDUCED, largest.build)
 
 
-@kernel("REDUCE_MIN", versions=(1, 3))
+@kernel("REDUCE_MIN")
 def prepare_reduce_min(context: OpContext, node: Node) -> Eval:
     """Return the function that computes REDUCE_MIN over axes; types as REDUCE_MAX."""
     smallest = _Extreme(np.minimum, np.fmin, "max", context.numerics)

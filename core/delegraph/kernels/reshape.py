@@ -100,7 +100,7 @@ def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
     return result
 
 
-@kernel("SQUEEZE", versions=(1, 2), inplace=SAME_BYTES)
+@kernel("SQUEEZE", inplace=SAME_BYTES)
 def prepare_squeeze(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SQUEEZE, which drops dimensions of size 1.
 

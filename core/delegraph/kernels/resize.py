@@ -36,7 +36,7 @@ LONGEST_SIDE = 1 << 24  # positions are float32, which cannot count further
 Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 
 
-@kernel("RESIZE_BILINEAR", versions=(1, 4))
+@kernel("RESIZE_BILINEAR")
 def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RESIZE_BILINEAR; input 1 is the new height and width.
 
@@ -57,7 +57,7 @@ def prepare_resize_bilinear(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, partial(resizer, numerics=context.numerics))
 
 
-@kernel("RESIZE_NEAREST_NEIGHBOR", versions=(1, 4))
+@kernel("RESIZE_NEAREST_NEIGHBOR")
 def prepare_resize_nearest(context: OpContext, node: Node) -> Eval:
     """Return the function for RESIZE_NEAREST_NEIGHBOR, with inputs as for RESIZE_BILINEAR.
 

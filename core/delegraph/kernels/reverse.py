@@ -42,7 +42,7 @@ _TYPES = _SEQUENCE_TYPES | {
 }
 
 
-@kernel("REVERSE_V2", versions=(1, 4))
+@kernel("REVERSE_V2")
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
     """Return the function for REVERSE_V2: the order along the axes in input 1 is reversed.
 

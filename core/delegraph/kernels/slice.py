@@ -19,7 +19,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
 
 
-@kernel("SLICE", versions=(1, 8))
+@kernel("SLICE")
 def prepare_slice(context: OpContext, node: Node) -> Eval:
     """Return the function for SLICE: the block that starts at ``begin`` and has size ``size``.
 

@@ -36,7 +36,7 @@ _OUTPUT_TYPES = {
 _JUST_BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
-@kernel("SOFTMAX", versions=(1, 4), inplace=InPlace.INPUT_0)
+@kernel("SOFTMAX", inplace=InPlace.INPUT_0)
 def prepare_softmax(context: OpContext, node: Node) -> Eval:
     """Return the function for SOFTMAX: exp(beta * x), divided by the sum along the last axis.
 

@@ -13,7 +13,7 @@ from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 
-@kernel("SPACE_TO_BATCH_ND", versions=(1, 4))
+@kernel("SPACE_TO_BATCH_ND")
 def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     """Return the function for SPACE_TO_BATCH_ND: it distributes padded pixels over images.
 
@@ -53,7 +53,7 @@ def prepare_space_to_batch(context: OpContext, node: Node) -> Eval:
     return size_output(context, y, plan, shape_inputs=(block_input, paddings))
 
 
-@kernel("BATCH_TO_SPACE_ND", versions=(1, 4))
+@kernel("BATCH_TO_SPACE_ND")
 def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
     """Return the function for BATCH_TO_SPACE_ND: SPACE_TO_BATCH_ND reversed, then cropping.
 

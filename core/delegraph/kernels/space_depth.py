@@ -31,7 +31,7 @@ def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
     return size
 
 
-@kernel("SPACE_TO_DEPTH", versions=(1, 2))
+@kernel("SPACE_TO_DEPTH")
 def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
     """Return the function for SPACE_TO_DEPTH: a block of pixels becomes one pixel's channels.
 
@@ -56,7 +56,7 @@ def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
     return size_output(context, y, plan)
 
 
-@kernel("DEPTH_TO_SPACE", versions=(1, 2))
+@kernel("DEPTH_TO_SPACE")
 def prepare_depth_to_space(context: OpContext, node: Node) -> Eval:
     """Return the function for DEPTH_TO_SPACE: each pixel's channels become a block of pixels.
 

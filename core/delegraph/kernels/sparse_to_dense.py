@@ -15,7 +15,7 @@ _INDICES = {TensorType.INT32, TensorType.INT64}
 _VALUES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8}
 
 
-@kernel("SPARSE_TO_DENSE", versions=(1, 3))
+@kernel("SPARSE_TO_DENSE")
 def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     """Return the function for SPARSE_TO_DENSE: values at index tuples, a default elsewhere.
 

@@ -31,7 +31,7 @@ _TYPES = {
 }
 
 
-@kernel("SPLIT", versions=(1, 5))
+@kernel("SPLIT")
 def prepare_split(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SPLIT: equal parts along the axis in input 0.
 
@@ -54,7 +54,7 @@ def prepare_split(context: OpContext, node: Node) -> Eval:
     return size_outputs(context, outputs, plans, shape_inputs=(axis_input,))
 
 
-@kernel("SPLIT_V", versions=(1, 3))
+@kernel("SPLIT_V")
 def prepare_split_v(context: OpContext, node: Node) -> Eval:
     """Return the function for SPLIT_V: parts with the sizes in input 1, one of which may be -1.
 

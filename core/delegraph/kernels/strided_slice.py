@@ -17,7 +17,7 @@ from delegraph.schema.enums import TensorType
 MAX_INDICES = 31  # bits of a mask
 
 
-@kernel("STRIDED_SLICE", versions=(1, 8))
+@kernel("STRIDED_SLICE")
 def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
     """Return the function that computes STRIDED_SLICE for one node.
 

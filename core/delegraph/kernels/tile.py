@@ -10,7 +10,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Shape, element_count
 
 
-@kernel("TILE", versions=(1, 3))
+@kernel("TILE")
 def prepare_tile(context: OpContext, node: Node) -> Eval:
     """Return the function that computes TILE; input 1 has the repetitions of each dimension.
 

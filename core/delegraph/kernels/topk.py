@@ -22,7 +22,7 @@ _INDICES = {TensorType.INT16, TensorType.INT32}
 _TYPES = _INDICES | {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT64}
 
 
-@kernel("TOPK_V2", versions=(1, 3))
+@kernel("TOPK_V2")
 def prepare_topk(context: OpContext, node: Node) -> Eval:
     """Return the function for TOPK_V2: the k largest of each row, and their positions.
 

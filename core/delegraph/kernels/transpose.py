@@ -14,7 +14,7 @@ from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
 
-@kernel("TRANSPOSE", versions=(1, 9))
+@kernel("TRANSPOSE")
 def prepare_transpose(context: OpContext, node: Node) -> Eval:
     """Return the function that computes TRANSPOSE, whose input 1 is the permutation.
 

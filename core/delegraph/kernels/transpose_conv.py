@@ -113,7 +113,7 @@ class _TransposeConv:
         context.resize_tensor(self.y, sizes)
 
 
-@kernel("TRANSPOSE_CONV", versions=(1, 5), uses_blas=True)
+@kernel("TRANSPOSE_CONV", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes a TRANSPOSE_CONV node.
 

@@ -22,7 +22,7 @@ _TYPES = {
 }
 
 
-@kernel("WHERE", versions=(1, 2))
+@kernel("WHERE")
 def prepare_where(context: OpContext, node: Node) -> Eval:
     """Return the function for WHERE: indices of nonzero elements, ``[count, rank], int64``.
 

@@ -1,30 +1,129 @@
 """The op table: operator name to registration, filled by the ``kernel`` decorator.
 
-Each kernel enters itself when its module is imported. ``kernels/ops.py`` declares which module that
-is, and a module is imported when one of its operators is looked up: a model uses few of them, and
-all together take longer than running a small one. :func:`delegraph.builtin_registration` looks an
-operator up with all of them declared. The table, with versions, types and files, is
-``docs/operators.md``.
+Each kernel enters itself when its module is imported. ``kernels/ops.py`` declares modules and
+versions. A module is imported when a kernel of it is about to be prepared: a model uses few of
+them, and delegates with kept programs take its nodes without any.
+:func:`delegraph.builtin_registration` looks an operator up with all of them declared. The table,
+with versions, types and files, is ``docs/operators.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
+from typing import Any
 
 from delegraph.operators.checks import require_dense
 from delegraph.operators.lazy_table import LazyTable
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.schema.enums import BuiltinOperator
 
-OP_TABLE = LazyTable[Registration]()
+_set = object.__setattr__
+_LOADED = ("prepare", "inplace", "uses_blas")
+
+
+class DeclaredRegistration(Registration):
+    """Registration of a declared operator; its kernel is imported when a field asks for it."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the kernel, and return the field *name*, which had no value before."""
+        if name in _LOADED:
+            loaded = OP_TABLE.loaded(self.name)
+            if loaded is not self:  # another thread has entered it meanwhile
+                self.take(loaded)
+        return object.__getattribute__(self, name)
+
+    def take(self, loaded: Registration) -> None:
+        """Take the fields that the kernel's module decides."""
+        for field in _LOADED:
+            _set(self, field, getattr(loaded, field))
+
+
+class OpTable(LazyTable[Registration]):
+    """Registrations by operator name; a look-up imports nothing.
+
+    >>> table = OpTable()
+    >>> table.declare("delegraph.kernels", {"conv": "CONV_2D:8", "cast": "CAST:2-4"})
+    >>> table["CONV_2D"].versions, table["CAST"].versions
+    ((1, 8), (2, 4))
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._versions: dict[str, str] = {}
+        self._declared: dict[str, DeclaredRegistration] = {}  # those that wait for their kernels
+
+    def declare(self, package: str, names: Mapping[str, str]) -> None:
+        """Declare modules as :meth:`LazyTable.declare` does, and versions of their operators.
+
+        Args:
+            package: package of the modules.
+            names: as there, where ``:8`` after a name means versions 1 to 8, ``:2-4`` versions 2 to
+                4, and nothing version 1.
+        """
+        plain = {}
+        for module, operators in names.items():
+            pairs = [each.partition(":") for each in operators.split()]
+            self._versions.update((name, versions) for name, _, versions in pairs)
+            plain[module] = " ".join(name for name, _, _ in pairs)
+        super().declare(package, plain)
+
+    def versions(self, name: str) -> tuple[int, int]:
+        """Return the first and the last declared version of an operator."""
+        first, _, last = self._versions.get(name, "").rpartition("-")
+        return int(first or 1), int(last or 1)
+
+    def enter(self, name: str, entry: Registration) -> None:
+        """Add the registration of a kernel whose module is being imported.
+
+        Raises:
+            ValueError: the table has the operator already.
+        """
+        declared = self._declared.pop(name, None)
+        if declared is not None:
+            declared.take(entry)
+            entry = declared
+        super().enter(name, entry)
+
+    def loaded(self, name: str) -> Registration:
+        """Return the registration of an operator, after its module was imported."""
+        return super().__getitem__(name)
+
+    def is_declared(self, registration: Registration) -> bool:
+        """Return whether a registration is of this table and waits for its kernel."""
+        return self._declared.get(registration.name) is registration
+
+    def __getitem__(self, name: str) -> Registration:
+        if name in self.entered or name not in self._versions:
+            return super().__getitem__(name)
+        found = self._declared.get(name)
+        if found is None:
+            found = DeclaredRegistration.__new__(DeclaredRegistration)
+            code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
+            plain = name, code, self.versions(name), None, None, False
+            for field, value in zip(_PLAIN, plain, strict=True):
+                _set(found, field, value)
+            found = self._declared.setdefault(name, found)
+        return found
+
+
+_PLAIN = ("name", "builtin_code", "versions", "init", "free", "is_unresolved")
+
+OP_TABLE = OpTable()
 """Builtin operators by schema name, custom operators of TFLite and TFLM by custom name."""
+
+
+def has_own_kernel(registration: Registration) -> bool:
+    """Return whether a registration has the kernel of the op table."""
+    own = OP_TABLE.get(registration.name)
+    return own is registration or (own is not None and own.prepare is registration.prepare)
 
 
 def kernel(
     name: str,
     *,
-    versions: tuple[int, int] = (1, 1),
     inplace: InPlace = InPlace.NONE,
     uses_blas: bool = False,
     sparse_inputs: Collection[int] = (),
@@ -34,7 +133,6 @@ def kernel(
     Args:
         name: operator name such as ``CONV_2D``; a name that is no builtin operator is that of a
             custom operator.
-        versions: first and last version implemented, as ``register.cc`` of TFLite gives them.
         inplace: inputs that may share memory with output 0.
         uses_blas: whether the kernel multiplies matrices with NumPy.
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
@@ -43,6 +141,7 @@ def kernel(
 
     def register(prepare: Prepare) -> Prepare:
         code = BuiltinOperator.__members__.get(name, BuiltinOperator.CUSTOM)
+        versions = OP_TABLE.versions(name)
 
         @wraps(prepare)
         def checked(context: OpContext, node: Node) -> Eval:

@@ -15,7 +15,8 @@ from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.lowering import OPERATORS, Call
 from delegraph_numba_cpu.program import builder
 from delegraph_numba_cpu.program.builder import ProgramBuilder
-from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
+from delegraph_numba_cpu.program.guarded_memory import GuardedMemory
+from delegraph_numba_cpu.program.program import is_guarded
 
 SIZE = 20
 

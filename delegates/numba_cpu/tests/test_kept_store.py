@@ -20,7 +20,7 @@ from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.kept import claims, keys, program_file, store
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program.guarded_memory import VARIABLE as GUARD
+from delegraph_numba_cpu.program.program import GUARD_VARIABLE
 from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made, needs_library
 
 pytestmark = needs_library
@@ -243,7 +243,7 @@ def test_nothing_is_kept_where_it_is_not_wanted(
     if switch == "environment":
         monkeypatch.setenv(store.VARIABLE, "0")
     if switch == "guard":
-        monkeypatch.setenv(GUARD, "1")
+        monkeypatch.setenv(GUARD_VARIABLE, "1")
     if switch == "size":
         monkeypatch.setattr(store, "LEAST_NODES", 3)
     answers(made(ADD, tmp_path, Watched(options))[0])

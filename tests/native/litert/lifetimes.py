@@ -1,7 +1,7 @@
 """Ways in which interpreters and delegates end, each a program: ``python lifetimes.py NAME``.
 
-A wrong order crashes, so every one is run in a process of its own. ``leaks`` prints what a thousand
-lives of a delegate leave behind: Python blocks, delegates, kernels, bytes of C memory.
+A wrong order crashes, so every one is run in a process of its own. ``leaks`` prints what lives of
+a delegate leave behind: Python blocks, delegates, kernels, bytes of C memory.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def growth(one: Callable[[], None], times: int) -> tuple[float, float]:
 
 def leaks() -> None:
     for one in (life, wrapped_life, failing_life, leaking_life):
-        blocks, size = growth(one, 500)
+        blocks, size = growth(one, 250)
         print(f"{one.__name__} {blocks:.3f} {size:.1f}")
     print("living", *thunks.living())
 

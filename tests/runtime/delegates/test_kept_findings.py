@@ -12,8 +12,7 @@ import pytest
 from delegraph import DelegateFlags, Interpreter
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.operators.op_table import OP_TABLE
-from delegraph.runtime.delegates import delegate_stack, kept_findings
-from delegraph.runtime.delegates.checked_nodes import check_nodes
+from delegraph.runtime.delegates import checked_nodes, kept_findings
 from delegraph.runtime.delegates.node_facts import Findings
 from support.by_name import ByName
 
@@ -31,12 +30,13 @@ class Dynamic(ByName):
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[Findings]:
     """Return the findings of all checks from now on."""
     found: list[Findings] = []
+    check = checked_nodes.check_nodes
 
     def noted(*args: object, **options: object) -> Findings:
-        found.append(check_nodes(*args, **options))  # type: ignore[arg-type]  # as they are given
+        found.append(check(*args, **options))  # type: ignore[arg-type]  # as they are given
         return found[-1]
 
-    monkeypatch.setattr(delegate_stack, "check_nodes", noted)
+    monkeypatch.setattr(checked_nodes, "check_nodes", noted)
     return found
 
 

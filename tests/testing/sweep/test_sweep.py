@@ -20,7 +20,7 @@ from delegraph.testing.sweep.findings import Finding
 from delegraph.testing.sweep.sweep import Plan, SweepResult, run_sweep
 from support.faulty_delegate import Fault, Faulty
 
-CASES = 300
+CASES = 160
 EXACT = {"FLOAT32": Tolerance()}
 
 
@@ -65,6 +65,13 @@ def abort(context: Any, node: Any, run: int) -> None:
     os.abort()
 
 
+@pytest.fixture(scope="module")
+def wrong_int16(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    """A sweep of a delegate with one wrong element of int16; its plan has the folder."""
+    folder = tmp_path_factory.mktemp("wrong_int16")
+    return swept(folder=folder, fault=in_first_output((np.dtype(np.int16),), add_one))
+
+
 def only(result: SweepResult) -> Finding:
     (finding,) = result.differences
     return finding
@@ -84,8 +91,8 @@ def test_a_sound_delegate_is_equal_everywhere() -> None:
     assert 0 < mul["left to the core"] <= mul["equal"]
 
 
-def test_one_wrong_element_of_one_type_is_one_finding() -> None:
-    finding = only(swept(fault=in_first_output((np.dtype(np.int16),), add_one)))
+def test_one_wrong_element_of_one_type_is_one_finding(wrong_int16: SweepResult) -> None:
+    finding = only(wrong_int16)
     assert finding.model == "ADD(INT16 INT16)"
     assert finding.fault.kind == "differs"
     assert finding.count > 1
@@ -98,7 +105,7 @@ def test_one_wrong_element_of_one_type_is_one_finding() -> None:
     ("act", "kind"), [(refuse, "refuses alone"), (divide_by_zero, "bare text"), (abort, "crash")]
 )
 def test_what_a_delegate_raises_alone_is_found(act: Fault, kind: str) -> None:
-    result = swept(at_prepare=act, shrink_seconds=0.5, count=80)
+    result = swept(at_prepare=act, shrink_seconds=0.5, count=40)
     assert {finding.fault.kind for finding in result.differences} == {kind}
     assert all("ADD" in finding.model for finding in result.differences)
     different = sum(row["different"] for row in result.counts.values())
@@ -111,7 +118,7 @@ def test_a_fault_of_the_second_invoke_keeps_two_invokes() -> None:
         if run > 1 and y.dtype == np.float32 and y.size:
             y.reshape(-1)[0] += 1
 
-    found = swept(fault=fault).differences
+    found = swept(fault=fault, shrink_seconds=1, count=80).differences
     assert any(len(finding.case.steps) > 1 for finding in found)
     for finding in found:  # each node of a delegate counts its runs
         assert len(finding.case.steps) > 1 or finding.model.count("ADD") > 1
@@ -129,14 +136,14 @@ def test_the_same_seed_makes_the_same_cases_and_another_seed_others() -> None:
     assert {c.threads for c in cases} == {1, 2}
 
 
-def test_findings_are_written_with_what_repeats_them(tmp_path: Path) -> None:
-    result = swept(folder=tmp_path, fault=in_first_output((np.dtype(np.int16),), add_one))
-    finding = only(result)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".npz", ".tflite", ".txt"]
-    assert (tmp_path / f"{finding.name}.tflite").read_bytes() == finding.case.content
-    with np.load(tmp_path / f"{finding.name}.npz") as arrays:
+def test_findings_are_written_with_what_repeats_them(wrong_int16: SweepResult) -> None:
+    finding, folder = only(wrong_int16), wrong_int16.plan.folder
+    assert folder is not None
+    assert sorted(path.suffix for path in folder.iterdir()) == [".npz", ".tflite", ".txt"]
+    assert (folder / f"{finding.name}.tflite").read_bytes() == finding.case.content
+    with np.load(folder / f"{finding.name}.npz") as arrays:
         assert arrays["invoke0_input0"].dtype == np.int16
-    text = (tmp_path / f"{finding.name}.txt").read_text()
+    text = (folder / f"{finding.name}.txt").read_text()
     number = finding.numbers[0]
     assert text.startswith("ADD(INT16 INT16): differs: invoke 1, output 0: ")
     assert text.endswith(f"--operator ADD --operator MUL --first {number} --cases 1]\n")

@@ -46,7 +46,7 @@ _BEYOND = 1 << 31
 """Number above the magnitude of every quantized value."""
 
 
-@kernel("RELU", versions=(1, 3))
+@kernel("RELU")
 def prepare_relu(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RELU: max(x, 0), on float32, uint8, int8 and int16.
 
@@ -56,7 +56,7 @@ def prepare_relu(context: OpContext, node: Node) -> Eval:
     return _relu(context, node, 0.0, np.inf, _FLOAT_AND_QUANTIZED)
 
 
-@kernel("RELU6", versions=(1, 3))
+@kernel("RELU6")
 def prepare_relu6(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RELU6: x clamped to [0, 6]; for the types of RELU.
 
@@ -125,7 +125,7 @@ def _quantize(value: float, y: Tensor) -> int:
     return int(np.clip(quantized, -_BEYOND, _BEYOND))
 
 
-@kernel("LEAKY_RELU", versions=(1, 2))
+@kernel("LEAKY_RELU")
 def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
     """Return the function that computes LEAKY_RELU: x, or alpha * x if x is below 0.
 
@@ -281,7 +281,7 @@ def _saturate(x: Integers) -> Integers:
     return x.clip(-32768, 32767)
 
 
-@kernel("LOGISTIC", versions=(1, 3))
+@kernel("LOGISTIC")
 def prepare_logistic(context: OpContext, node: Node) -> Eval:
     """Return the function for LOGISTIC: 1 / (1 + exp(-x)), on floats, uint8, int8 and int16.
 
@@ -325,7 +325,7 @@ def _half_logistic(x: Tensor, y: Tensor) -> None:
     y.data[...] = np.where(np.isinf(wide), _ONE, ratio)
 
 
-@kernel("TANH", versions=(1, 3))
+@kernel("TANH")
 def prepare_tanh(context: OpContext, node: Node) -> Eval:
     """Return the function that computes TANH on 32- and 16-bit floats, uint8, int8 and int16.
 

@@ -87,7 +87,7 @@ def matching_operands(
     return a, b, y
 
 
-@kernel("ADD", versions=(1, 6), inplace=_EITHER_INPUT)
+@kernel("ADD", inplace=_EITHER_INPUT)
 def prepare_add(context: OpContext, node: Node) -> Eval:
     """Return the function that computes ADD: ``y = activation(a + b)``, broadcast.
 
@@ -106,7 +106,7 @@ def prepare_add(context: OpContext, node: Node) -> Eval:
     return quantized_add(context, node, a, b, y)
 
 
-@kernel("SUB", versions=(1, 5), inplace=_EITHER_INPUT)
+@kernel("SUB", inplace=_EITHER_INPUT)
 def prepare_sub(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SUB: ``y = activation(a - b)``, broadcast.
 
@@ -123,7 +123,7 @@ def prepare_sub(context: OpContext, node: Node) -> Eval:
     return quantized.sub(context, node, a, b, y)
 
 
-@kernel("MUL", versions=(1, 8), inplace=_EITHER_INPUT)
+@kernel("MUL", inplace=_EITHER_INPUT)
 def prepare_mul(context: OpContext, node: Node) -> Eval:
     """Return the function that computes MUL: ``y = activation(a * b)``, broadcast.
 
@@ -156,7 +156,7 @@ def _mul(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eva
     return quantized.mul(context, node, a, b, y)
 
 
-@kernel("DIV", versions=(1, 2), inplace=_EITHER_INPUT)
+@kernel("DIV", inplace=_EITHER_INPUT)
 def prepare_div(context: OpContext, node: Node) -> Eval:
     """Return the function that computes DIV: ``y = activation(a / b)``, broadcast.
 
@@ -348,7 +348,7 @@ def prepare_custom_atan2(context: OpContext, node: Node) -> Eval:
     return run
 
 
-@kernel("SQUARED_DIFFERENCE", versions=(1, 2))
+@kernel("SQUARED_DIFFERENCE")
 def prepare_squared_difference(context: OpContext, node: Node) -> Eval:
     """Return the function for SQUARED_DIFFERENCE: (a - b)**2 on float32, int32 and int8.
 

@@ -35,7 +35,7 @@ _ORDERED = {
 _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 
-@kernel("EQUAL", versions=(1, 5))
+@kernel("EQUAL")
 def prepare_equal(context: OpContext, node: Node) -> Eval:
     """Return the function that computes EQUAL: ``y = a == b``, broadcast.
 
@@ -47,13 +47,13 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, np.equal, _EQUATABLE, int16_by_value=True)
 
 
-@kernel("NOT_EQUAL", versions=(1, 4))
+@kernel("NOT_EQUAL")
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
     """Return the function that computes NOT_EQUAL: ``y = a != b``, broadcast; types of EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 
-@kernel("LESS", versions=(1, 3))
+@kernel("LESS")
 def prepare_less(context: OpContext, node: Node) -> Eval:
     """Return the function that computes LESS: ``y = a < b``, broadcast.
 
@@ -65,19 +65,19 @@ def prepare_less(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, np.less, _ORDERED | {TensorType.BFLOAT16})
 
 
-@kernel("LESS_EQUAL", versions=(1, 2))
+@kernel("LESS_EQUAL")
 def prepare_less_equal(context: OpContext, node: Node) -> Eval:
     """Return the function that computes LESS_EQUAL: ``y = a <= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.less_equal, _ORDERED)
 
 
-@kernel("GREATER", versions=(1, 2))
+@kernel("GREATER")
 def prepare_greater(context: OpContext, node: Node) -> Eval:
     """Return the function that computes GREATER: ``y = a > b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater, _ORDERED | {TensorType.BFLOAT16})
 
 
-@kernel("GREATER_EQUAL", versions=(1, 3))
+@kernel("GREATER_EQUAL")
 def prepare_greater_equal(context: OpContext, node: Node) -> Eval:
     """Return the function that computes GREATER_EQUAL: ``y = a >= b``, broadcast; types as LESS."""
     return _prepare(context, node, np.greater_equal, _ORDERED)

@@ -13,7 +13,7 @@ _DIV_TYPES = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.
 _MOD_TYPES = _DIV_TYPES | {TensorType.INT64}
 
 
-@kernel("FLOOR_DIV", versions=(1, 3))
+@kernel("FLOOR_DIV")
 def prepare_floor_div(context: OpContext, node: Node) -> Eval:
     """Return the function for FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
 
@@ -35,7 +35,7 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
     return run_float if a.type is TensorType.FLOAT32 else run
 
 
-@kernel("FLOOR_MOD", versions=(1, 2))
+@kernel("FLOOR_MOD")
 def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
     """Return the function for FLOOR_MOD: the remainder with b's sign; integer b = 0 is an error.
 

@@ -27,7 +27,7 @@ _SQRT_2_OVER_PI = np.array(math.sqrt(2 / math.pi), np.float32)
 _CUBIC = np.array(0.044715, np.float32)
 
 
-@kernel("GELU", versions=(1, 3))
+@kernel("GELU")
 def prepare_gelu(context: OpContext, node: Node) -> Eval:
     """Return the function that computes GELU, exactly or by tanh.
 

@@ -23,7 +23,7 @@ _TYPES = _FLOATS | {
 }
 
 
-@kernel("MAXIMUM", versions=(1, 4))
+@kernel("MAXIMUM")
 def prepare_maximum(context: OpContext, node: Node) -> Eval:
     """Return the function that computes MAXIMUM; quantized integers are compared as stored.
 
@@ -36,7 +36,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
     return _prepare(context, node, np.maximum)
 
 
-@kernel("MINIMUM", versions=(1, 4))
+@kernel("MINIMUM")
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
     """Return the function that computes MINIMUM, broadcast; types and NaN as MAXIMUM."""
     return _prepare(context, node, np.minimum)

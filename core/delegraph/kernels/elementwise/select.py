@@ -16,7 +16,7 @@ from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 
-@kernel("SELECT", versions=(1, 4))
+@kernel("SELECT")
 def prepare_select(context: OpContext, node: Node) -> Eval:
     """Return the function for SELECT: elements of *a* where the condition is true, else of *b*.
 
@@ -38,7 +38,7 @@ def prepare_select(context: OpContext, node: Node) -> Eval:
     return _run(context, condition, a, b, y, a.shape, condition.shape + trailing)
 
 
-@kernel("SELECT_V2", versions=(1, 2))
+@kernel("SELECT_V2")
 def prepare_select_v2(context: OpContext, node: Node) -> Eval:
     """Return the function for SELECT_V2: SELECT in which all three inputs are broadcast.
 

@@ -71,7 +71,7 @@ def run_ufunc(function: Callable[..., Any], x: Tensor, y: Tensor) -> Eval:
     return run_wide if x.type in (TensorType.FLOAT16, TensorType.BFLOAT16) else run
 
 
-@kernel("ABS", versions=(1, 5))
+@kernel("ABS")
 def prepare_abs(context: OpContext, node: Node) -> Eval:
     """Return the function for ABS on float32, int32, int8, and int16 with or without scales.
 
@@ -121,7 +121,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
     return run_ufunc(np.negative, *unary_operands(context, node, allowed))
 
 
-@kernel("EXP", versions=(1, 2))
+@kernel("EXP")
 def prepare_exp(context: OpContext, node: Node) -> Eval:
     """Return the function that computes EXP on float32, int8 and int16.
 
@@ -135,7 +135,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
     return run_transform(in_double(np.exp), x, y)
 
 
-@kernel("LOG", versions=(1, 2))
+@kernel("LOG")
 def prepare_log(context: OpContext, node: Node) -> Eval:
     """Return the function that computes LOG on float32, int8 and int16.
 
@@ -152,7 +152,7 @@ def prepare_log(context: OpContext, node: Node) -> Eval:
     return run_transform(lambda v: np.where(v <= 0, smallest, in_double(np.log)(v)), x, y)
 
 
-@kernel("SIN", versions=(1, 2))
+@kernel("SIN")
 def prepare_sin(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SIN on float32 and float16.
 
@@ -162,7 +162,7 @@ def prepare_sin(context: OpContext, node: Node) -> Eval:
     return run_ufunc(np.sin, *unary_operands(context, node, _FLOAT32_AND_16))
 
 
-@kernel("COS", versions=(1, 2))
+@kernel("COS")
 def prepare_cos(context: OpContext, node: Node) -> Eval:
     """Return the function that computes COS on float32 and float16.
 
@@ -172,7 +172,7 @@ def prepare_cos(context: OpContext, node: Node) -> Eval:
     return run_ufunc(np.cos, *unary_operands(context, node, _FLOAT32_AND_16))
 
 
-@kernel("SQRT", versions=(1, 2))
+@kernel("SQRT")
 def prepare_sqrt(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SQRT on float32, int8 and int16.
 
@@ -196,7 +196,7 @@ def prepare_sqrt(context: OpContext, node: Node) -> Eval:
     return _refusing_negatives("SQRT", x, unary_lookup(x, y, function))
 
 
-@kernel("RSQRT", versions=(1, 3))
+@kernel("RSQRT")
 def prepare_rsqrt(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RSQRT on float32, int8 and int16.
 
@@ -285,7 +285,7 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
     return run_ufunc(np.rint, *unary_operands(context, node, _FLOATS))
 
 
-@kernel("SIGN", versions=(1, 2))
+@kernel("SIGN")
 def prepare_sign(context: OpContext, node: Node) -> Eval:
     """Return the function that computes SIGN on float32, float64 and int32.
 

@@ -44,7 +44,7 @@ class SparseLookupInput(IntEnum):
     TABLE = 4
 
 
-@kernel("EMBEDDING_LOOKUP", versions=(1, 5))
+@kernel("EMBEDDING_LOOKUP")
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that copies rows of a table; integer rows may become floats.
 

@@ -39,7 +39,7 @@ class BidirectionalLstmInput(IntEnum):
     BW_AUX_WEIGHTS = 44
 
 
-@kernel("BIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 3), uses_blas=True)
+@kernel("BIDIRECTIONAL_SEQUENCE_LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one LSTM layer forwards and one backwards over a sequence.
 

@@ -30,7 +30,7 @@ from delegraph.operators.registration import (
 from delegraph.schema.enums import LSTMKernelType, TensorType
 
 
-@kernel("LSTM", versions=(1, 4), uses_blas=True)
+@kernel("LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one time step of an LSTM layer.
 

@@ -146,7 +146,7 @@ class RnnCell:
         apply_activation(self._activation, hidden)
 
 
-@kernel("RNN", versions=(1, 3), uses_blas=True)
+@kernel("RNN", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one time step of a fully connected recurrent layer.
 
@@ -157,7 +157,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     return _one_direction(context, node, time_major=True)
 
 
-@kernel("UNIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
+@kernel("UNIDIRECTIONAL_SEQUENCE_RNN", uses_blas=True)
 def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
     """Return the function that runs a fully connected recurrent layer over a sequence.
 
@@ -168,7 +168,7 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
     return _one_direction(context, node, time_major=bool(option(node, "time_major", False)))
 
 
-@kernel("BIDIRECTIONAL_SEQUENCE_RNN", versions=(1, 3), uses_blas=True)
+@kernel("BIDIRECTIONAL_SEQUENCE_RNN", uses_blas=True)
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one recurrent layer forwards and another backwards.
 

@@ -80,7 +80,7 @@ class _Layer:
         return y
 
 
-@kernel("SVDF", versions=(1, 4), uses_blas=True)
+@kernel("SVDF", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one time step of an SVDF layer.
 

@@ -11,7 +11,7 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.schema.enums import TensorType
 
 
-@kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", versions=(1, 4), uses_blas=True)
+@kernel("UNIDIRECTIONAL_SEQUENCE_LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs an LSTM layer over a sequence.
 

@@ -87,7 +87,7 @@ class AppliedDelegates:
         own = [*given, *split_delegates(delegates, isolation)]
         self.by_default: Sequence[Delegate] = ()
         if delegates is None and experimental is None and takes_defaults:
-            own = self.by_default = defaults.configured(isolation)
+            own = self.by_default = defaults.configured(failures)
         if own or delegates is None:
             own = [*compiled_by(model, isolation), *own]
         last = custom_op_delegate(model, OpResolver(custom_ops), custom_ops or {})

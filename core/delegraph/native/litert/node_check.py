@@ -9,8 +9,8 @@ from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import OpContext
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
-from delegraph.runtime.delegates.node_facts import Findings
+from delegraph.runtime.delegates.checked_nodes import check_nodes
+from delegraph.runtime.delegates.node_facts import Findings, order_errors
 from delegraph.runtime.execution.steps import Step
 from delegraph.runtime.missing_inputs import missing_input_errors, missing_inputs
 

@@ -9,44 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from delegraph.errors import DelegraphError, NodeError, UnresolvedOpError
+from delegraph.errors import DelegraphError, UnresolvedOpError
 from delegraph.graph.calls import called_subgraphs
-from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.operators.memory_limit import MemoryLimit
-from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.op_table import has_own_kernel
 from delegraph.operators.registration import Eval, Node, OpContext, Registration
 from delegraph.runtime.delegates.node_facts import Findings, KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes
 from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.execution.steps import Step
-
-
-def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
-    """Return errors for all nodes if a tensor is written twice or read before it is written.
-
-    In such a graph the values that nodes read depend on their order. Partitions do not keep that
-    order, because they order nodes by tensors only. Nodes that wait for each other fit in no
-    partition at all.
-    """
-    made = {index for index in subgraph.inputs if index >= 0}
-    later = {index for operator in subgraph.operators for index in operator.outputs if index >= 0}
-    for operator in subgraph.operators:
-        again, early = made.intersection(operator.outputs), later.intersection(operator.inputs)
-        if again or early - made:
-            verb = f"makes tensor {min(again)} once more" if again else ""
-            verb = verb or f"reads tensor {min(early - made)}, which it or a later node makes"
-            reason = f"node {operator.index} ({operator.name}) {verb}"
-            return {o.index: _order_error(o, reason) for o in subgraph.operators}
-        made.update(output for output in operator.outputs if output >= 0)
-    return {}
-
-
-def _order_error(operator: OperatorSpec, reason: str) -> NodeError:
-    return NodeError(
-        f"Node number {operator.index} ({operator.name}) must keep its place: {reason}",
-        node_index=operator.index,
-        op=operator.name,
-    )
 
 
 def check_nodes(
@@ -125,7 +96,7 @@ class _CheckedNodes(PrivateNodes):
             return outputs
         except DelegraphError as error:
             _forget_frames(error)
-            errors = self._errors if _is_builtin(registration) else self._custom_errors
+            errors = self._errors if has_own_kernel(registration) else self._custom_errors
             errors[node.index] = error
             return outputs
         self._left_open_by_kernels |= self._open
@@ -140,11 +111,6 @@ class _CheckedNodes(PrivateNodes):
         if not self._follows_calls and any(True for _ in called_subgraphs(node.options)):
             return False
         return node.delegate is None and not registration.is_unresolved
-
-
-def _is_builtin(registration: Registration) -> bool:
-    own = OP_TABLE.get(registration.name)
-    return own is not None and own.prepare is registration.prepare
 
 
 def _forget_frames(error: BaseException | None) -> None:

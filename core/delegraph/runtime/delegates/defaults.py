@@ -18,15 +18,15 @@ from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
-    from delegraph.runtime.isolation.isolation import Isolation
+    from delegraph.runtime.options import FailurePolicy
     from delegraph.runtime.session import Session
 
 
-def configured(isolation: Isolation | None = None) -> list[Delegate]:
+def configured(failures: FailurePolicy | None = None) -> list[Delegate]:
     """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
-        isolation: which of them get a process of their own; None: as their specs say.
+        failures: says which of them get a process of their own; None: as their specs say.
 
     Raises:
         ConfigurationError: one of the delegates cannot be created.
@@ -39,8 +39,9 @@ def configured(isolation: Isolation | None = None) -> list[Delegate]:
     from delegraph.runtime.delegates.requested_delegates import installed_delegate
     from delegraph.runtime.isolation.isolation import AS_SPECIFIED
 
+    isolation = AS_SPECIFIED if failures is None else failures.isolation
     try:
-        return [installed_delegate(name, None, isolation or AS_SPECIFIED) for name in names]
+        return [installed_delegate(name, None, isolation) for name in names]
     except PluginError as error:
         raise ConfigurationError(
             f"{source}: {error} ({DEFAULT_DELEGATES_VARIABLE}= names none)"
@@ -71,7 +72,7 @@ def apply(
     """
     is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
     if is_left_open and default_delegates_are_wanted(resolver) and not is_nested:
-        asked_for = session.by_default = configured(session.options.failures.isolation)
+        asked_for = session.by_default = configured(session.options.failures)
         if asked_for:
             from delegraph.delegation.configuration import default_delegates
             from delegraph.runtime.delegates.default_incidents import recall_failures

@@ -9,10 +9,9 @@ from delegraph.delegation.delegate import Delegate, DelegateFlags
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
-from delegraph.runtime.delegates.checked_nodes import check_nodes
 from delegraph.runtime.delegates.default_guard import DefaultGuard
 from delegraph.runtime.delegates.fallback import guarded
-from delegraph.runtime.delegates.original_nodes import original_nodes
+from delegraph.runtime.delegates.replaced_nodes import original_nodes
 from delegraph.runtime.subgraph import Subgraph
 
 
@@ -66,6 +65,8 @@ class DelegateNodePrepare:
         nodes = original_nodes(subgraph, node, only_kernels=True)
         findings = subgraph.findings
         if not findings.hold_for(nodes, subgraph.tensors):
+            from delegraph.runtime.delegates.checked_nodes import check_nodes
+
             limit = subgraph.session.memory_limit
             findings = check_nodes(subgraph.context, nodes, limit, follows_calls=True)
             findings.raise_first(needs_shapes=needs_shapes)

@@ -19,12 +19,11 @@ from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import CallCancelledError, DelegateError, DelegatePhase, in_words
 from delegraph.log import Logger
 from delegraph.runtime.delegated_plan import delegate_name
-from delegraph.runtime.delegates.checked_nodes import check_nodes, order_errors
 from delegraph.runtime.delegates.delegate_node import as_delegate_node
 from delegraph.runtime.delegates.kept_findings import KeptFindings
-from delegraph.runtime.delegates.node_facts import Findings
-from delegraph.runtime.delegates.original_nodes import original_node
+from delegraph.runtime.delegates.node_facts import Findings, order_errors
 from delegraph.runtime.delegates.plan_state import Application, AppliedDelegate, Barred, Snapshot
+from delegraph.runtime.delegates.replaced_nodes import original_node
 from delegraph.runtime.subgraph import Subgraph
 
 if TYPE_CHECKING:
@@ -158,6 +157,8 @@ class DelegateStack:
             limit, kept = subgraph.session.memory_limit, self._kept
             found = None if errors else kept.find(nodes)
             if found is None:
+                from delegraph.runtime.delegates.checked_nodes import check_nodes
+
                 found = check_nodes(subgraph.context, nodes, limit, errors=errors)
                 kept.keep(found)
             subgraph.findings = found

@@ -1,7 +1,6 @@
 """Runs delegate nodes under a failure policy: fall back, shadow, validate.
 
-The kernels that step in are run by ``original_nodes.py``; what users choose among is in
-``runtime/options.py``.
+``original_nodes.py`` runs the kernels that step in; ``runtime/options.py`` has the policies.
 
 At each invoke, a guarded node does more than the delegate's eval::
 
@@ -26,7 +25,6 @@ from delegraph.operators.registration import Eval, Node, Prepare, Registration, 
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Supervision
-from delegraph.runtime.delegates.original_nodes import OriginalNodes
 from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.tolerance import Tolerance
+    from delegraph.runtime.delegates.original_nodes import OriginalNodes
     from delegraph.runtime.delegates.result_checks import Expected
 
 logger = Logger(__name__)
@@ -93,6 +92,8 @@ class Guard:
 
     @cached_property
     def _originals(self) -> OriginalNodes:
+        from delegraph.runtime.delegates.original_nodes import OriginalNodes  # few fail
+
         notes = self._policy.on_failure == "shadow"
         return OriginalNodes(self._subgraph, self._node, only_kernels=True, notes_results=notes)
 

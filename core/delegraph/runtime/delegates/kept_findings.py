@@ -16,7 +16,7 @@ import numpy as np
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.code_state import code_state
-from delegraph.operators.op_table import OP_TABLE
+from delegraph.operators.op_table import OP_TABLE, has_own_kernel
 from delegraph.operators.registration import Registration
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.delegates.node_facts import Findings, KnownTensor
@@ -115,9 +115,10 @@ class KeptFindings:
 
 def _is_own(registration: Registration) -> bool:
     """Return whether a node has the kernel of this package."""
-    own = OP_TABLE.get(registration.name)
-    is_own = own is not None and own.prepare is registration.prepare
-    return is_own and registration.prepare.__module__.startswith("delegraph.kernels.")
+    if OP_TABLE.is_declared(registration):  # not imported yet, so nothing else has its place
+        return True
+    is_of_table = has_own_kernel(registration)
+    return is_of_table and registration.prepare.__module__.startswith("delegraph.kernels.")
 
 
 def written(findings: Findings) -> bytes:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from delegraph.delegation.rejections import Rejection
-from delegraph.errors import DelegraphError, in_words
+from delegraph.errors import DelegraphError, NodeError, in_words
+from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.execution.node_errors import require_kernel
@@ -116,3 +117,31 @@ class Findings:
 
 
 NOTHING_KNOWN = Findings({}, {})
+
+
+def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
+    """Return errors for all nodes if a tensor is written twice or read before it is written.
+
+    In such a graph the values that nodes read depend on their order. Partitions do not keep that
+    order, because they order nodes by tensors only. Nodes that wait for each other fit in no
+    partition at all.
+    """
+    made = {index for index in subgraph.inputs if index >= 0}
+    later = {index for operator in subgraph.operators for index in operator.outputs if index >= 0}
+    for operator in subgraph.operators:
+        again, early = made.intersection(operator.outputs), later.intersection(operator.inputs)
+        if again or early - made:
+            verb = f"makes tensor {min(again)} once more" if again else ""
+            verb = verb or f"reads tensor {min(early - made)}, which it or a later node makes"
+            reason = f"node {operator.index} ({operator.name}) {verb}"
+            return {o.index: _order_error(o, reason) for o in subgraph.operators}
+        made.update(output for output in operator.outputs if output >= 0)
+    return {}
+
+
+def _order_error(operator: OperatorSpec, reason: str) -> NodeError:
+    return NodeError(
+        f"Node number {operator.index} ({operator.name}) must keep its place: {reason}",
+        node_index=operator.index,
+        op=operator.name,
+    )

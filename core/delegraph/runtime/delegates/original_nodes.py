@@ -7,20 +7,19 @@ the shapes of its outputs. So the original nodes work on a state of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from delegraph.delegation.delegate import DelegateParams
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.lazy_dataclass import replace
 from delegraph.operators.registration import Eval, Node, Registration
 from delegraph.runtime.delegates.node_facts import KnownTensor
 from delegraph.runtime.delegates.private_state import PrivateNodes, PrivateState
-from delegraph.runtime.execution.steps import Step
+from delegraph.runtime.delegates.replaced_nodes import original_nodes
 from delegraph.runtime.subgraph import Subgraph
 
 if TYPE_CHECKING:
@@ -172,53 +171,3 @@ class OriginalNodes(PrivateNodes):
             else:
                 np.copyto(tensor.data, state.data)
             tensor.data_is_stale = False
-
-
-def original_nodes(
-    subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
-) -> tuple[Step, ...]:
-    """Return the steps of :class:`OriginalNodes`, after those that compute constant inputs.
-
-    A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
-    partition. The original nodes read the result of that node, which may not be in memory any more.
-    """
-    nodes = _replaced(subgraph, delegate_node, only_kernels)
-    at_hand = {*delegate_node.inputs, *(i for node, _ in nodes for i in node.outputs)}
-    missing = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i not in at_hand)
-    makers = _makers(subgraph, [i for i in missing if i >= 0])
-    return (*(original_node(subgraph, index) for index in makers), *nodes)
-
-
-def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> list[Step]:
-    params: DelegateParams = delegate_node.options
-    nodes: list[Step] = []
-    for index in params.nodes_to_replace:
-        step = original_node(subgraph, index)
-        inner = [step]
-        if only_kernels and step[0].delegate is not None:
-            inner = _replaced(subgraph, step[0], only_kernels)
-        has_kernels = not any(registration.is_unresolved for _, registration in inner)
-        nodes += inner if has_kernels else [step]
-    return nodes
-
-
-def original_node(subgraph: Subgraph, index: int) -> Step:
-    """Return a node with the inputs that the model file declares."""
-    node, registration = subgraph.plan.node(index)
-    operators = subgraph.spec.operators
-    if index < len(operators) and node.inputs != operators[index].inputs:
-        node = replace(node, inputs=operators[index].inputs)
-    return node, registration
-
-
-def _makers(subgraph: Subgraph, wanted: Sequence[int]) -> list[int]:
-    """Return the model's nodes that compute tensors from constants, in execution order."""
-    maker = {i: op for op in subgraph.spec.operators for i in op.outputs} if wanted else {}
-    found: set[int] = set()
-    pending = list(wanted)
-    while pending:
-        operator = maker.get(pending.pop())
-        if operator is not None and operator.index not in found:
-            found.add(operator.index)
-            pending += operator.inputs
-    return sorted(found)

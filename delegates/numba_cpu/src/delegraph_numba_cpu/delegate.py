@@ -16,15 +16,14 @@ from delegraph import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.delegation import is_dry_run, limited_num_threads, raise_if_requested
+from delegraph.delegation import limited_num_threads
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.kept.store import KeptClaims, KeptPrograms, Maker, is_wanted
 from delegraph_numba_cpu.library.cpu import level_named, physical_cores
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.options import NumbaCpuOptions
-from delegraph_numba_cpu.program.guarded_memory import is_guarded
 from delegraph_numba_cpu.program.pool import POOL
-from delegraph_numba_cpu.program.program import Program, described
+from delegraph_numba_cpu.program.program import Program, described, is_guarded
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 if TYPE_CHECKING:
@@ -228,6 +227,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
         """Return a new program; None in a dry run, before kernels are compiled."""
+        from delegraph.delegation import is_dry_run
         from delegraph_numba_cpu.lowering import Call
         from delegraph_numba_cpu.lowering.fusion import Partition
         from delegraph_numba_cpu.lowering.schedule import lower_all
@@ -294,6 +294,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
         """Raise the error of a run that has not come to its end."""
+        from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 
         raise_if_requested(context)

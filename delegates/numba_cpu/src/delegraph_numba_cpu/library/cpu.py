@@ -74,7 +74,7 @@ _OF_NUMPY = (
 
 def _flags_of_linux() -> list[str]:
     """Return the flags of the first processor core; reading those of all cores may take long."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="ascii") as file:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="latin-1") as file:
         for line in file:
             name, _, value = line.partition(":")
             if name.strip() in ("flags", "Features"):

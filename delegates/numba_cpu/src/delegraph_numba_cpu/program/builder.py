@@ -21,8 +21,8 @@ from delegraph_numba_cpu.instructions.memory import (
     constant,
 )
 from delegraph_numba_cpu.library.kernel_library import Library
-from delegraph_numba_cpu.program.guarded_memory import GuardedMemory, is_guarded
-from delegraph_numba_cpu.program.program import Program, described, name_of
+from delegraph_numba_cpu.program.guarded_memory import GuardedMemory
+from delegraph_numba_cpu.program.program import Program, described, is_guarded, name_of
 from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
 
-VARIABLE = "DELEGRAPH_NUMBA_GUARD"
-
 MARK = 0xA5
 """Value of each guard byte."""
 
@@ -20,11 +18,6 @@ LINE = 64
 
 NOTHING, READING = 0, 1
 """Access rights of pages: PROT_NONE and PROT_READ."""
-
-
-def is_guarded() -> bool:
-    """Return whether programs run between guards, as an environment variable says."""
-    return os.environ.get(VARIABLE, "") not in ("", "0")
 
 
 class GuardedMemory:

@@ -7,6 +7,7 @@ in the rows are updated when the host moves them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any, NamedTuple
@@ -27,6 +28,14 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
 
 COPY = ("moves", "copy")
 """Family and kernel of copies; a start with a kept program may do without the module of moves."""
+
+GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
+"""Environment variable: 1 runs kernel calls one by one, between guards."""
+
+
+def is_guarded() -> bool:
+    """Return whether programs run between guards, as an environment variable says."""
+    return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
 class Layout(NamedTuple):
