@@ -306,7 +306,7 @@ $(VENV)/installed-kernels: $(VENV)/created $(COMPILED)pyproject.toml
 # They are built in $(VENV) itself, which takes less than an environment for each.
 $(VENV)/installed-packages: $(VENV)/created $(PURE:%=%pyproject.toml)
 	@echo "Installing Delegraph and its plugins into $(VENV) ..."
-	@$(PIP) install --quiet "hatchling>=1.27" editables
+	@$(PIP) install --quiet "hatchling>=1.27" "hatch-fancy-pypi-readme>=24.1" editables
 	@$(PIP) install --quiet --no-build-isolation $(PURE:%=--editable ./%)
 	@touch $@
 

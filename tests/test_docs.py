@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib.util
 import inspect
+import io
 import os
 import re
 import shlex
@@ -25,18 +27,27 @@ from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
 from delegraph.tools.scaffold import Project, write_project
+from distributions.projects import URL
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-LINKED_PAGES = [*PAGES, *sorted(ROOT.glob("[!R]*.md")), *sorted(ROOT.glob("delegates/*/*.md"))]
-BLOB = "https://github.com/delegraph/delegraph/blob/main/"
+LINKED_PAGES = [
+    *PAGES,
+    *sorted(ROOT.glob("[!R]*.md")),
+    *sorted(ROOT.glob("delegates/*/*.md")),
+    *sorted(DOCS.glob("*/*.md")),
+]
+BLOB = f"{URL}/blob/main/"
 TUTORIAL = DOCS / "first-delegate.md"
 EXAMPLE = ROOT / "plugins_example"
 
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTS = "prints"
+"""Title of a block that shows what the code before it prints."""
+
 TITLE = re.compile(r'title="([^"]+)"')
-LINK = re.compile(r"(?:\[[^\]]*\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
+LINK = re.compile(r'(?:\]\(|^\[[^\]]+\]: |src(?:set)?=")([^)"\s]+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,10 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {"__name__": "example"}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    printed = io.StringIO()
     for block in blocks(page):
+        if block.title == PRINTS:
+            assert printed.getvalue() == block.text
         if block.language != "python" or block.title:
             continue
         if ">>>" in block.text:
@@ -83,7 +97,9 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             runner.run(parsed, clear_globs=False)
             names.update(parsed.globs)
         else:
-            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
     assert runner.summarize(verbose=False).failed == 0
 
 
@@ -96,6 +112,11 @@ def negations(count: int) -> bytes:
     return write_model(
         Model(version=3, operator_codes=codes, subgraphs=(graph,), buffers=(Buffer(),))
     )
+
+
+@pytest.mark.parametrize(("page", "most"), [("README.md", 150)])
+def test_page_that_beginners_read_is_short(page: str, most: int) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
