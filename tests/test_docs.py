@@ -39,7 +39,8 @@ LINKED_PAGES = [
     *sorted(DOCS.glob("*/*.md")),
 ]
 BLOB = f"{URL}/blob/main/"
-TUTORIAL = DOCS / "first-delegate.md"
+TUTORIAL = [DOCS / f"{n}.md" for n in ("first-delegate", "delegate-options", "test-a-delegate")]
+"""Pages that build the example plugin, one after the other."""
 EXAMPLE = ROOT / "plugins_example"
 
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -114,7 +115,7 @@ def negations(count: int) -> bytes:
     )
 
 
-@pytest.mark.parametrize(("page", "most"), [("README.md", 150)])
+@pytest.mark.parametrize(("page", "most"), [("README.md", 150), ("docs/first-delegate.md", 400)])
 def test_page_that_beginners_read_is_short(page: str, most: int) -> None:
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
 
@@ -193,7 +194,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def tutorial_files(*, final: bool = True) -> dict[str, str]:
     """Return the files that the tutorial builds, in their last state or in their first."""
     files: dict[str, str] = {}
-    for block in blocks(TUTORIAL):
+    for block in (block for page in TUTORIAL for block in blocks(page)):
         if block.title and (final or block.title not in files):
             files[block.title] = block.text
     return files
