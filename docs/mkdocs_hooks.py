@@ -98,9 +98,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages |= {name: package_page(name) for name in PACKAGES}
     for name, text in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
-    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
-        text = notebook_page(json.loads(path.read_text(encoding="utf-8")))
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        text = notebook_page(json.loads(notebook.read_text(encoding="utf-8")))
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
     return files
 
 
@@ -124,7 +124,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if uri == "index.md":
         markdown = markdown.replace(INSTALL, install_words())
     text = LINK.sub(on_site, markdown)
-    if page.ancestors and page.ancestors[-1].title in GUIDES:
+    part = [section.title for section in page.ancestors][-1:]
+    if part and part[0] in GUIDES:
         text = re.sub(r"\A(# .*\n)", rf"\1\n*{reading_time(text)}*\n", text)
     return text + sources() if uri == "examples/README.md" else text
 
