@@ -79,7 +79,7 @@ def expanded(
         raise OperatorError(f"{values.size} values stored for {len(places)} places")
     try:
         dense = np.zeros(shape, values.dtype)  # takes memory where values are written
-    except MemoryError as error:
+    except (MemoryError, ValueError) as error:  # NumPy has limits of its own
         raise OperatorError(f"there is no memory for shape {list(shape)}") from error
     dense.reshape(-1)[places] = values[: len(places)]
     return dense
@@ -109,7 +109,8 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
         raise OperatorError(f"traversal order {order} and {len(levels)} levels for rank {rank}")
     if any(not 0 <= dim < rank for dim in blocks):
         raise OperatorError(f"block map {blocks} names a dimension outside rank {rank}")
-    limit = min(math.prod(shape), math.prod(shape) if limit is None else limit)
+    elements = math.prod(shape)
+    limit = elements if limit is None else min(elements, limit)
     coordinates = np.zeros((len(order), 1), np.int64)  # [dimension, node]
     for dim, level in zip(order, levels, strict=True):
         parents, own = _children(level, coordinates.shape[1], limit)
