@@ -269,7 +269,7 @@ types: $(VENV)/installed-test
 types-of-all:
 	$(BIN)/mypy
 	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/generate_operators.py docs/make_pictures.py \
-	  docs/run_notebooks.py
+	  docs/make_screenshots.py docs/run_notebooks.py
 	$(BIN)/mypy tests/aarch64
 
 clean:

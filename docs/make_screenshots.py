@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from delegraph.tools import InputRequest, Setup, diff_layers, report
+from delegraph.tools import InputRequest, Setup, benchmark, diff_layers, op_profile, report
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -23,11 +23,11 @@ MODELS = ROOT / "docs" / "demo" / "models"
 
 def made_page(path: Path) -> None:
     """Write the page that is shown: a float network, cut by ``add_sub``, beside its int8 twin."""
-    setup = Setup(MODELS / "digits_float.tflite", delegates=("add_sub",))
+    setup = Setup(f"{MODELS}/digits_float.tflite", delegates=("add_sub",))
     image = InputRequest([f"image={ROOT / 'docs' / 'demo' / 'photo.png'}"])
-    layers = diff_layers(Setup(MODELS / "digits_int8.tflite"), setup, inputs=image)
-    report(setup, memory=True).save(path)
-    report(Setup(MODELS / "digits_int8.tflite"), layers=layers).save(path.with_name("layers.html"))
+    layers = diff_layers(Setup(f"{MODELS}/digits_int8.tflite"), setup, inputs=image)
+    report(setup, memory=True, benchmark=benchmark(setup), profile=op_profile(setup)).save(path)
+    report(Setup(f"{MODELS}/digits_int8.tflite"), layers=layers).save(path.with_name("layers.html"))
 
 
 def take(browser: Any, folder: Path, scheme: str) -> None:
@@ -38,6 +38,7 @@ def take(browser: Any, folder: Path, scheme: str) -> None:
     page.get_by_role("button", name="node 3, ADD").click()
     page.screenshot(path=FOLDER / f"report-{scheme}.png")
     page.locator("#memory svg").first.screenshot(path=FOLDER / f"report-memory-{scheme}.png")
+    page.locator("#time svg").first.screenshot(path=FOLDER / f"report-time-{scheme}.png")
     page.goto((folder / "layers.html").as_uri())
     page.locator("#differences svg").first.screenshot(path=FOLDER / f"report-layers-{scheme}.png")
     context.close()
