@@ -270,7 +270,8 @@ types: $(VENV)/installed-test
 
 types-of-all:
 	$(BIN)/mypy
-	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/demo/make_language_model.py docs/generate_operators.py
+	$(BIN)/mypy docs/demo/demo.py docs/demo/make_photo.py docs/demo/make_sines.py docs/demo/make_language_model.py docs/generate_operators.py \
+	  docs/make_pictures.py docs/make_screenshots.py docs/run_notebooks.py
 	$(BIN)/mypy tests/aarch64
 
 clean:
@@ -308,7 +309,7 @@ $(VENV)/installed-kernels: $(VENV)/created $(COMPILED)pyproject.toml
 # They are built in $(VENV) itself, which takes less than an environment for each.
 $(VENV)/installed-packages: $(VENV)/created $(PURE:%=%pyproject.toml)
 	@echo "Installing Delegraph and its plugins into $(VENV) ..."
-	@$(PIP) install --quiet "hatchling>=1.27" editables
+	@$(PIP) install --quiet "hatchling>=1.27" "hatch-fancy-pypi-readme>=24.1" editables
 	@$(PIP) install --quiet --no-build-isolation $(PURE:%=--editable ./%)
 	@touch $@
 

@@ -1,21 +1,29 @@
 """What ``make docs`` adds to the pages of this folder: pages that exist elsewhere already.
 
 - READMEs of the delegates, the changelog and the pages for contributors, from the repository;
-- a reference page for each public package, from its docstrings;
+- a reference page for each public package, from its docstrings, and a page for each notebook;
+- at the top of each guide, how long it takes to read;
 - links: in the repository they lead to files, on the site to the pages made of them.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import posixpath
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -23,7 +31,9 @@ from docstring_markup import markdown
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "core" / "delegraph"
-BLOB = "https://github.com/delegraph/delegraph/blob/main/"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+BLOB = f"{PROJECT['urls']['Source']}/blob/main/"
+"""Address of the repository's files."""
 
 INCLUDED = {
     "delegates/numba_cpu.md": "delegates/numba_cpu/README.md",
@@ -61,9 +71,23 @@ PACKAGES = (
 WITH_BASES = ("Interpreter", "LiteRtInterpreter")
 """Classes whose bases nobody else sees: their members are shown as the class's own."""
 
+GUIDES = ("Start", "How-to")
+"""Parts of the navigation whose pages say how long they take to read."""
+
+INSTALL = "[README](../README.md#install) says how."
+"""Words of the home page in whose place the site has README's part on it."""
+
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+WORDS_A_MINUTE, LINES_A_MINUTE = 220, 40  # of prose; of code and outputs
 LINK = re.compile(r"(\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
 EXPORT = re.compile(r"^from \.([\w.]+) import \(?\s*(\w+) as ", re.MULTILINE)
 NAMESPACE = re.compile(r"^from \. import (\w+) as ", re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Set the address of the repository."""
+    config.repo_url = PROJECT["urls"]["Source"]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -74,6 +98,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages |= {name: package_page(name) for name in PACKAGES}
     for name, text in pages.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
+    for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        text = notebook_page(json.loads(notebook.read_text(encoding="utf-8")))
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
     return files
 
 
@@ -94,8 +121,43 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         link = BLOB + path if found is None else posixpath.relpath(found, posixpath.dirname(uri))
         return match[1] + link + hash_ + anchor
 
+    if uri == "index.md":
+        markdown = markdown.replace(INSTALL, install_words())
     text = LINK.sub(on_site, markdown)
+    part = [section.title for section in page.ancestors][-1:]
+    if part and part[0] in GUIDES:
+        text = re.sub(r"\A(# .*\n)", rf"\1\n*{reading_time(text)}*\n", text)
     return text + sources() if uri == "examples/README.md" else text
+
+
+def install_words() -> str:
+    """README's part on installing, with links as from this folder."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = readme.split("<!-- install -->\n")[1].split("<!-- installed -->")[0]
+    return LINK.sub(r"\1../\2", words)
+
+
+def reading_time(text: str) -> str:
+    """How long a page takes to read: "About 5 minutes"."""
+    code = sum(block.count("\n") for block in FENCE.findall(text))
+    words = len(FENCE.sub("", text).split())
+    minutes = max(1, round(words / WORDS_A_MINUTE + code / LINES_A_MINUTE))
+    return f"About {minutes} minute{'s' if minutes > 1 else ''} to read"
+
+
+def notebook_page(notebook: dict[str, Any]) -> str:
+    """Page of a notebook: its texts, its code, and what the code printed."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                parts.append(f"```text\n{''.join(output['text'])}```")
+            else:
+                html = output["data"].get("text/html")
+                parts.append("".join(html or ["```text\n", *output["data"]["text/plain"], "\n```"]))
+    return "\n\n".join(parts)
 
 
 def site_uri(path: str, files: Files) -> str | None:
@@ -103,7 +165,7 @@ def site_uri(path: str, files: Files) -> str | None:
     for uri, included in INCLUDED.items():
         if path == included:
             return uri
-    uri = path.removeprefix("docs/")
+    uri = path.removeprefix("docs/").replace(".ipynb", ".md")
     found = files.get_file_from_path(uri) if uri != path else None
     if found is None:
         return None

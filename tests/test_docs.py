@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib.util
 import inspect
+import io
 import os
 import re
 import shlex
@@ -25,18 +27,28 @@ from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
 from delegraph.tools.scaffold import Project, write_project
+from distributions.projects import URL
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-LINKED_PAGES = [*PAGES, *sorted(ROOT.glob("[!R]*.md")), *sorted(ROOT.glob("delegates/*/*.md"))]
-BLOB = "https://github.com/delegraph/delegraph/blob/main/"
-TUTORIAL = DOCS / "first-delegate.md"
+LINKED_PAGES = [
+    *PAGES,
+    *sorted(ROOT.glob("[!R]*.md")),
+    *sorted(ROOT.glob("delegates/*/*.md")),
+    *sorted(DOCS.glob("*/*.md")),
+]
+BLOB = f"{URL}/blob/main/"
+TUTORIAL = [DOCS / f"{n}.md" for n in ("first-delegate", "delegate-options", "test-a-delegate")]
+"""Pages that build the example plugin, one after the other."""
 EXAMPLE = ROOT / "plugins_example"
 
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTS = "prints"
+"""Title of a block that shows what the code before it prints."""
+
 TITLE = re.compile(r'title="([^"]+)"')
-LINK = re.compile(r"(?:\[[^\]]*\]\(|^\[[^\]]+\]: )([^)\s]+)", re.MULTILINE)
+LINK = re.compile(r'(?:\]\(|^\[[^\]]+\]: |src(?:set)?=")([^)"\s]+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,10 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     names: dict[str, object] = {"__name__": "example"}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    printed = io.StringIO()
     for block in blocks(page):
+        if block.title == PRINTS:
+            assert printed.getvalue() == block.text
         if block.language != "python" or block.title:
             continue
         if ">>>" in block.text:
@@ -83,7 +98,9 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             runner.run(parsed, clear_globs=False)
             names.update(parsed.globs)
         else:
-            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
     assert runner.summarize(verbose=False).failed == 0
 
 
@@ -96,6 +113,11 @@ def negations(count: int) -> bytes:
     return write_model(
         Model(version=3, operator_codes=codes, subgraphs=(graph,), buffers=(Buffer(),))
     )
+
+
+@pytest.mark.parametrize(("page", "most"), [("README.md", 150), ("docs/first-delegate.md", 400)])
+def test_page_that_beginners_read_is_short(page: str, most: int) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -172,7 +194,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def tutorial_files(*, final: bool = True) -> dict[str, str]:
     """Return the files that the tutorial builds, in their last state or in their first."""
     files: dict[str, str] = {}
-    for block in blocks(TUTORIAL):
+    for block in (block for page in TUTORIAL for block in blocks(page)):
         if block.title and (final or block.title not in files):
             files[block.title] = block.text
     return files

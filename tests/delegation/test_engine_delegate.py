@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter
+from delegraph.delegation import engine_delegate
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
@@ -71,6 +72,13 @@ def test_what_was_compiled_is_kept_for_the_same_options_and_version(
     monkeypatch.setattr(ChipDelegate, "version", "1.1")
     Interpreter(model_content=SQUARES, delegates=[chip()])
     assert EVENTS.count("compile") == 3
+
+
+def test_edited_code_of_a_delegate_compiles_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for state in ("first", "first", "edited"):
+        monkeypatch.setattr(engine_delegate, "edited_state", lambda kind, state=state: state)
+        Interpreter(model_content=SQUARES, delegates=[chip()])
+    assert EVENTS.count("compile") == 2
 
 
 @HOSTS

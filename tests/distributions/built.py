@@ -111,6 +111,7 @@ def test_metadata_shows_version_licence_and_links(project: Project) -> None:
     assert shown["License-Expression"] == project.settings["project"]["license"]
     assert shown["Author"] == "The Delegraph authors"
     assert f"Source, {URL}" in shown.get_all("Project-URL", [])
+    assert "](docs/" not in str(shown.get_payload())
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,9 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
-URL = "https://github.com/delegraph/delegraph"
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+URL = SETTINGS["project"]["urls"]["Source"]
+"""Address of the repository."""
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,26 @@ def test_authors_links_and_description_are_there(project: Project) -> None:
     assert declared["urls"]["Source"] == URL
     assert all(link.startswith(URL) for link in declared["urls"].values())
     assert declared["description"]
-    assert (project.folder / declared["readme"]).is_file()
+    assert (project.folder / declared.get("readme", "README.md")).is_file()
 
 
 @every_project
-def test_readme_has_no_relative_link(project: Project) -> None:
+def test_index_shows_no_relative_link(project: Project) -> None:
     """A package index shows the README without the repository around it."""
     text = (project.folder / "README.md").read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", text, re.MULTILINE)
+    hooks = project.settings["tool"]["hatch"].get("metadata", {}).get("hooks", {})
+    for rule in hooks.get("fancy-pypi-readme", {}).get("substitutions", []):
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    targets = re.findall(
+        r"(?:\]\(|src(?:set)?=\")([^)\"\s]+)|^\[[^\]]+\]: (\S+)", text, re.MULTILINE
+    )
     links = [inline or reference for inline, reference in targets]
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
+
+
+def test_links_of_the_front_page_are_relative() -> None:
+    """So they work in a clone, in a fork and on a branch."""
+    assert URL not in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @every_project
@@ -69,7 +79,7 @@ def test_version_is_the_core_s(project: Project) -> None:
     if project.name == "delegraph-example":
         assert re.fullmatch(r"\d+\.\d+\.\d+", project.settings["project"]["version"])
         return
-    assert project.settings["project"]["dynamic"] == ["version"]
+    assert project.settings["project"]["dynamic"][-1] == "version"
     source = project.folder / project.settings["tool"]["hatch"]["version"]["path"]
     assert source.resolve() == ROOT / "core" / "delegraph" / "__init__.py"
 

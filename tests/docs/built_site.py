@@ -13,6 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 SITE = Path(__file__).parents[2] / "site"
 HOST = "https://site.invalid/"
+TIMED = {"first-delegate": True, "diff": True, "gallery": True, "hooks": False, "changelog": False}
 PAGES = sorted(p for p in SITE.rglob("*.html") if p.name != "404.html")
 
 
@@ -64,6 +65,11 @@ def broken(page: Path) -> Iterator[str]:
 def test_site_has_the_pages_that_readers_start_from() -> None:
     starts = ("", "first-delegate", "photo-to-deployment", "reference/python", "contributing")
     assert [s for s in starts if SITE / s / "index.html" not in PAGES] == []
+
+
+def test_guides_say_how_long_they_take_and_other_pages_do_not() -> None:
+    shown = {p: "to read</em>" in (SITE / p / "index.html").read_text("utf-8") for p in TIMED}
+    assert shown == TIMED
 
 
 def test_every_link_leads_to_a_page_and_an_anchor_of_it() -> None:

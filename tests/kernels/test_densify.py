@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from delegraph.arithmetic.sparsity import dense_places
 from delegraph.errors import OperatorError
-from delegraph.graph.model import DimensionMetadata, Sparsity
+from delegraph.graph.sparsity import DimensionMetadata, Sparsity, dense_places
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.options import DensifyOptions

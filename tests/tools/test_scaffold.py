@@ -109,6 +109,27 @@ def test_the_code_is_clean_for_mypy(tmp_path: Path) -> None:
         run(sys.executable, "-m", "mypy", *words, "src", "tests", folder=folder)
 
 
+FUSED = """
+from delegraph import Interpreter
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.schema.options import AddOptions
+from delegraph.testing import one_op_model, tensor
+from delegraph_chip.delegate import ChipDelegate
+from delegraph_chip.options import ChipOptions
+
+options = AddOptions(fused_activation_function=ActivationFunctionType.RELU6)
+model = one_op_model("ADD", [tensor((2,))] * 2, [tensor((2,))], options)
+interpreter = Interpreter(model_content=model, delegates=[ChipDelegate(ChipOptions())])
+print(*(node.delegate for node in interpreter.placement.nodes))
+"""
+
+
+def test_an_engine_takes_nodes_with_the_activations_that_networks_fuse(tmp_path: Path) -> None:
+    write_project(Project.of("chip", ["ADD", "SIN"], "engine"), tmp_path)
+    (tmp_path / "src" / "fused.py").write_text(FUSED, encoding="utf-8")
+    assert run(sys.executable, "src/fused.py", folder=tmp_path).stdout.split() == ["chip"]
+
+
 def test_what_templates_share_is_the_same(tmp_path: Path) -> None:
     """One file differs from kind to kind only where the kinds do."""
     texts = {}

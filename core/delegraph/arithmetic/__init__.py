@@ -30,7 +30,7 @@ Products and windows:
 - ``patches``: windows as rows of a matrix
 - ``depthwise_taps``: sums over windows, channel by channel
 - ``exact_matmul``: integer products by BLAS, exactly
-- ``weights``, ``sparsity``: weights as plain arrays
+- ``weights``: weights as plain arrays
 - ``activation``: fused activations, their ranges, clips
 - ``channelwise``: constants of channels, applied to long runs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -26,6 +27,43 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
     if installed is not None:
         return repr(installed)
     return files_state([os.path.join(package, folder) for folder in folders] or [package])
+
+
+def edited_state(kind: type) -> str:
+    """Text that changes when the sources of the package that defines a class may have changed.
+
+    It is empty for a package that lies where wheels are installed, and for a class without a file,
+    as in a notebook: their versions alone say what they are.
+    """
+    names = kind.__module__.partition(".")[0], kind.__module__  # a delegate file's has dots
+    path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)
+    if not path:
+        return ""
+    folder, name = os.path.split(path)
+    try:
+        return package_state(folder) if name.startswith("__init__.") else _file_state(path)
+    except OSError:  # it lies in an archive
+        return ""
+
+
+@cache
+def package_state(package: str) -> str:
+    """State of a package's files, taken once in a process: later edits change no class."""
+    is_installed = _holds_wheels(os.path.dirname(package)) or installation(package) is not None
+    return "" if is_installed else files_state([package])
+
+
+def _file_state(path: str) -> str:
+    from hashlib import sha256
+
+    if _holds_wheels(os.path.dirname(path)):
+        return ""
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()
+
+
+def _holds_wheels(folder: str) -> bool:
+    return os.path.basename(folder) in ("site-packages", "dist-packages")
 
 
 def installation(package: str) -> tuple[str, int, int] | None:

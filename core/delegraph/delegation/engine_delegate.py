@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from delegraph.delegation.code_state import edited_state
 from delegraph.delegation.delegate import DelegateContext, DelegateParams
 from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.rejections import Rejection
@@ -56,10 +57,11 @@ class EngineDelegate(SimpleDelegateInterface):
             def load(self, compiled, context):
                 return chip.Program(compiled)
 
-    Compiled partitions are kept in ``context.cache``, under the partition's digest, the options and
-    :attr:`version`. Without flags a program is for fixed shapes: a resize removes the delegate and
-    applies it again. With ``ALLOW_DYNAMIC_TENSORS | REQUIRE_PROPAGATED_SHAPES`` the delegate stays,
-    and its partitions are compiled again for the new shapes.
+    Compiled partitions are kept in ``context.cache``, under the partition's digest, the options,
+    :attr:`version` and, while the package's sources can be edited, their state. Without flags a
+    program is for fixed shapes: a resize removes the delegate and applies it again. With
+    ``ALLOW_DYNAMIC_TENSORS | REQUIRE_PROPAGATED_SHAPES`` the delegate stays, and its partitions are
+    compiled again for the new shapes.
 
     Args:
         options: options of the delegate; options with the same ``repr`` must compile to the same
@@ -180,7 +182,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
     def _compiled(self, context: DelegateContext) -> bytes:
         delegate, model = self._delegate, self._params.partition_model()
         kept = context.cache(delegate.name(), delegate.version)
-        key = f"{model.digest} {delegate.options}"
+        key = f"{model.digest} {delegate.options}{edited_state(type(delegate))}"
         return kept.read_or_make(key, lambda: delegate.compile(model))
 
     def _load(self, compiled: bytes, context: DelegateContext) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, DelegateError
 from delegraph.graph.calls import with_calls
-from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
+from delegraph.graph.model import Quantization
 from delegraph.graph.strings import encode_strings
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, Registration
@@ -19,6 +19,9 @@ from delegraph.schema import tables
 from delegraph.schema.enums import BuiltinOperator, DimensionType, TensorType
 from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
+
+if TYPE_CHECKING:
+    from delegraph.graph.sparsity import DimensionMetadata, Sparsity
 
 
 class PartitionedGraph(Protocol):

@@ -89,6 +89,29 @@ def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
     return count * NUMPY_DTYPES[type_].itemsize
 
 
+def bits_of(type_: TensorType) -> int:
+    """Bits that a stored element takes.
+
+    >>> bits_of(TensorType.INT4), bits_of(TensorType.FLOAT32)
+    (4, 32)
+    """
+    return BITS.get(type_) or 8 * NUMPY_DTYPES[type_].itemsize
+
+
+def stored_values(data: NDArray[np.uint8], type_: TensorType, shape: Sequence[int]) -> NDArray[Any]:
+    """Elements of a dense constant: a view of *data*, or a new array if they are packed.
+
+    Args:
+        data: ``[bytes], uint8``; bytes beyond the shape's do not count.
+        type_: any type but those held as Python objects.
+        shape: dimensions of the result.
+    """
+    data = data[: byte_size(type_, shape)]
+    if type_ in BITS:
+        return unpack(data, type_, shape)
+    return data.view(NUMPY_DTYPES[type_]).reshape(shape)
+
+
 def unpack(packed: NDArray[np.uint8], type_: TensorType, shape: Sequence[int]) -> NDArray[np.int8]:
     """Return the elements of packed 2- or 4-bit integers, low bits first.
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
+from delegraph.errors import ArgumentError, MalformedModelError, OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES, bits_of, stored_values
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from delegraph.graph.model_entries import EntryPlaces
+    from delegraph.graph.sparsity import Sparsity
     from delegraph.schema.table import Table
 
 
@@ -72,36 +75,6 @@ class Quantization(NamedTuple):
         return int(self.zero_points[0]) if len(self.zero_points) else 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DimensionMetadata:
-    """Storage format of one dimension of a sparse tensor.
-
-    Attributes:
-        dense_size: length of a dense dimension; 0 for a sparse (CSR) one.
-        array_segments: CSR row starts, ``[rows + 1], int32``; None for a dense dimension.
-        array_indices: CSR column indices, ``[stored], int32``; None for a dense dimension.
-    """
-
-    dense_size: int
-    array_segments: NDArray[np.int32] | None = None
-    array_indices: NDArray[np.int32] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sparsity:
-    """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema.
-
-    Attributes:
-        traversal_order: dimensions, blocks after the others, in the order in which they are stored.
-        block_map: dimension that each block divides; None where the file says nothing of blocks.
-        dim_metadata: how each dimension is stored, in traversal order.
-    """
-
-    traversal_order: tuple[int, ...]
-    block_map: tuple[int, ...] | None
-    dim_metadata: tuple[DimensionMetadata, ...]
-
-
 @_compared_by_identity
 class TensorSpec(NamedTuple):
     """Declaration of one tensor in the model file.
@@ -135,6 +108,44 @@ class TensorSpec(NamedTuple):
     has_rank: bool = False
     buffer: int = 0
     external_buffer: int = 0
+
+    def array(self) -> NDArray[Any]:
+        """Values of the constant: ``shape``, of the dtype in ``NUMPY_DTYPES``, read-only.
+
+        The array is a view of :attr:`data` where the file has the values in this form. Packed
+        integers, sparse constants and strings (object arrays of ``bytes``) are converted, each time
+        this is called. Quantized values stay as they are stored.
+
+        Raises:
+            ArgumentError: the tensor is computed, or its type has no values in a file.
+            MalformedModelError: the bytes of a sparse constant or of strings are inconsistent.
+        """
+        if self.data is None:
+            raise ArgumentError(f"tensor {self.index} ({self.name!r}) is computed, not constant")
+        if self.type == TensorType.STRING:
+            from delegraph.graph.strings import decode_strings  # here: few models have any
+
+            array: NDArray[Any] = decode_strings(self.data, self.shape)
+        elif self.type in OBJECT_TYPES:
+            raise ArgumentError(f"tensor {self.index} ({self.name!r}) is {self.type.name}")
+        elif self.sparsity is not None:
+            array = self._dense(self.sparsity)
+        else:
+            array = stored_values(self.data, self.type, self.shape)
+        array.flags.writeable = False
+        return array
+
+    def _dense(self, sparsity: Sparsity) -> NDArray[Any]:
+        from delegraph.graph.sparsity import expanded  # here: few constants are sparse
+
+        assert self.data is not None
+        bits = bits_of(self.type)
+        values = stored_values(self.data, self.type, (len(self.data) * 8 // bits,))
+        try:
+            return expanded(values, sparsity, self.shape, spare=max(0, 8 // bits - 1))
+        except OperatorError as error:
+            where = f"tensor {self.index} ({self.name!r})"
+            raise MalformedModelError(f"{where}: {error}") from error
 
 
 @_compared_by_identity

@@ -16,7 +16,7 @@ import numpy as np
 
 from delegraph.errors import MalformedModelError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES, byte_size
-from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity, Specs, TensorSpec
+from delegraph.graph.model import Quantization, Specs, TensorSpec
 from delegraph.schema import tables
 from delegraph.schema.enums import DimensionType, TensorType
 from delegraph.schema.read_limit import ReadLimit
@@ -24,6 +24,8 @@ from delegraph.schema.table import Columns, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from delegraph.graph.sparsity import DimensionMetadata, Sparsity
 
 _MAX_BYTES = 2**63 - 1
 """Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""
@@ -70,6 +72,8 @@ class Copies:
             rises = len(ends) > 0 and ends[0] == 0 and bool((ends[1:] >= ends[:-1]).all())
             if not rises or ends[-1] > len(inside):
                 return None
+            from delegraph.graph.sparsity import DimensionMetadata  # here: few models are sparse
+
             known = DimensionMetadata(0, ends, inside)
             self._dimensions[id(segments), id(indices)] = known
         return known
@@ -278,6 +282,8 @@ class TensorLoader:
         return Quantization(scales, np.empty(0, np.int32), axis, record.block_size)
 
     def _sparsity(self, index: int, record: tables.SparsityParameters) -> Sparsity:
+        from delegraph.graph.sparsity import Sparsity
+
         if record.traversal_order is None or record.dim_metadata is None:
             raise self._fault(index, "Invalid sparsity parameter.")
         dimensions = tuple(
@@ -289,6 +295,8 @@ class TensorLoader:
     def _dimension(
         self, index: int, axis: int, record: tables.DimensionMetadata
     ) -> DimensionMetadata:
+        from delegraph.graph.sparsity import DimensionMetadata
+
         if record.format == DimensionType.DENSE:
             return DimensionMetadata(record.dense_size)
         segments = None if record.array_segments is None else record.array_segments[0]

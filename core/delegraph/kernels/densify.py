@@ -1,10 +1,10 @@
-"""DENSIFY: expands sparse constants with :mod:`delegraph.arithmetic.sparsity`."""
+"""DENSIFY: expands sparse constants with :mod:`delegraph.graph.sparsity`."""
 
 from __future__ import annotations
 
 from delegraph.arithmetic.output_shape import check_type, size_output
-from delegraph.arithmetic.sparsity import expand
 from delegraph.errors import OperatorError
+from delegraph.graph.sparsity import expand
 from delegraph.operators.checks import require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor

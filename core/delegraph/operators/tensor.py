@@ -12,13 +12,15 @@ import numpy as np
 
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, NUMPY_DTYPES, OBJECT_TYPES, byte_size
-from delegraph.graph.model import Quantization, Sparsity, TensorSpec
+from delegraph.graph.model import Quantization, TensorSpec
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from typing import Self  # type: ignore[attr-defined, unused-ignore]  # 3.11; 3.10 never runs it
 
     from numpy.typing import NDArray
+
+    from delegraph.graph.sparsity import Sparsity
 
 Shape = Sequence[int]
 """Lengths of a tensor's dimensions."""

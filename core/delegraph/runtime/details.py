@@ -17,7 +17,8 @@ from delegraph.runtime.tensor_access import signature_of
 from delegraph.schema.enums import TensorType
 
 if TYPE_CHECKING:
-    from delegraph.graph.model import Signature, Sparsity
+    from delegraph.graph.model import Signature
+    from delegraph.graph.sparsity import Sparsity
     from delegraph.operators.tensor import Tensor
     from delegraph.runtime.subgraph import Subgraph
 

@@ -46,6 +46,9 @@ BINARY = {
 OPERATORS = UNARY | BINARY
 """Mapping from each operator that a project can start with to its NumPy function on floats."""
 
+_ACTIVATIONS = ', activations=["RELU", "RELU6"]'
+"""What claims of :data:`BINARY` operators say; unary ones fuse no activation."""
+
 Files = Mapping[str, tuple[str, ...]]
 """Mapping from a file's path in the project to the templates whose texts it joins."""
 
@@ -217,6 +220,7 @@ class Project:
             "operators": "\n".join(f'    "{op}",' for op in self.operators),
             "operands": "\n".join(f'    "{op}": {count},' for op, count in operands.items()),
             "features": ", ".join(f'"{feature}"' for feature in features),
+            "activations": _ACTIVATIONS if 2 in operands.values() else "",
         }
 
     def _hook_words(self) -> dict[str, str]:

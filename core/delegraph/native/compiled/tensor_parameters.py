@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import Structure, addressof, c_float, c_int, c_void_p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delegraph.graph.model import DimensionMetadata, Quantization, Sparsity
+from delegraph.graph.model import Quantization
 from delegraph.native.abi import AFFINE_QUANTIZATION, TfLiteAffineQuantization, int_array
+
+if TYPE_CHECKING:
+    from delegraph.graph.sparsity import DimensionMetadata, Sparsity
 
 
 class _TfLiteDimensionMetadata(Structure):

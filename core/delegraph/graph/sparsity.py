@@ -1,17 +1,47 @@
-"""Places of a sparse constant's stored values in the dense array."""
+"""Storage order of a sparse constant, and the places of its values in the dense array."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import OperatorError
-from delegraph.graph.model import DimensionMetadata, Sparsity
-from delegraph.operators.tensor import Shape, element_count
+from delegraph.lazy_dataclass import dataclass
 
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DimensionMetadata:
+    """Storage format of one dimension of a sparse tensor.
+
+    Attributes:
+        dense_size: length of a dense dimension; 0 for a sparse (CSR) one.
+        array_segments: CSR row starts, ``[rows + 1], int32``; None for a dense dimension.
+        array_indices: CSR column indices, ``[stored], int32``; None for a dense dimension.
+    """
+
+    dense_size: int
+    array_segments: NDArray[np.int32] | None = None
+    array_indices: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sparsity:
+    """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema.
+
+    Attributes:
+        traversal_order: dimensions, blocks after the others, in the order in which they are stored.
+        block_map: dimension that each block divides; None where the file says nothing of blocks.
+        dim_metadata: how each dimension is stored, in traversal order.
+    """
+
+    traversal_order: tuple[int, ...]
+    block_map: tuple[int, ...] | None
+    dim_metadata: tuple[DimensionMetadata, ...]
 
 
 def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> None:
@@ -30,7 +60,34 @@ def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> Non
     dense.reshape(-1)[places] = values.reshape(-1)
 
 
-def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
+def expanded(
+    values: NDArray[Any], sparsity: Sparsity, shape: tuple[int, ...], spare: int = 0
+) -> NDArray[Any]:
+    """Return the *values* of a sparse constant as a new dense array of *shape*.
+
+    Args:
+        values: ``[N]``, of any dtype.
+        sparsity: description of the storage.
+        shape: dimensions of the result.
+        spare: number of values at the end that may be without a place, as packed bytes have.
+
+    Raises:
+        OperatorError: as of :func:`expand`, or memory cannot hold an array of the shape.
+    """
+    described = (level.array_segments for level in sparsity.dim_metadata)
+    limit = values.size + sum(len(segments) for segments in described if segments is not None)
+    places = dense_places(sparsity, shape, limit)
+    if not 0 <= values.size - len(places) <= spare:
+        raise OperatorError(f"{values.size} values stored for {len(places)} places")
+    try:
+        dense = np.zeros(shape, values.dtype)  # takes memory where values are written
+    except (MemoryError, ValueError) as error:  # NumPy has limits of its own
+        raise OperatorError(f"there is no memory for shape {list(shape)}") from error
+    dense.reshape(-1)[places] = values[: len(places)]
+    return dense
+
+
+def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None = None) -> Ints:
     """Return the position in the dense array of each stored value, ``[stored], int64``.
 
     The stored values form a tree with one level per traversed dimension, then one per block
@@ -39,6 +96,8 @@ def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
     Args:
         sparsity: description of the storage.
         shape: dimensions of the dense array.
+        limit: most places that a sound description has at any level; None means the elements of
+            *shape*.
 
     Raises:
         OperatorError: the metadata are inconsistent, or do not fit the shape.
@@ -52,7 +111,8 @@ def dense_places(sparsity: Sparsity, shape: Shape) -> Ints:
         raise OperatorError(f"traversal order {order} and {len(levels)} levels for rank {rank}")
     if any(not 0 <= dim < rank for dim in blocks):
         raise OperatorError(f"block map {blocks} names a dimension outside rank {rank}")
-    limit = element_count(shape)
+    elements = math.prod(shape)
+    limit = elements if limit is None else min(elements, limit)
     coordinates = np.zeros((len(order), 1), np.int64)  # [dimension, node]
     for dim, level in zip(order, levels, strict=True):
         parents, own = _children(level, coordinates.shape[1], limit)
@@ -89,7 +149,7 @@ def _check_count(count: int, limit: int) -> None:
         raise OperatorError(f"sparse metadata describe {count} places in {limit} elements")
 
 
-def _flat(coordinates: Ints, shape: Shape) -> Ints:
+def _flat(coordinates: Ints, shape: tuple[int, ...]) -> Ints:
     places: Any = np.zeros(coordinates.shape[1], np.int64)
     for axis, size in enumerate(shape):
         own = coordinates[axis]
