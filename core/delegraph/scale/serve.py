@@ -24,11 +24,11 @@ from delegraph.errors import ArgumentError, PredictionError, in_words
 from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns
-from delegraph.scale.serve_batches import Answer
-from delegraph.scale.serve_tensors import ServedSignature, served_signature
+from delegraph.scale.serving.batches import Answer
+from delegraph.scale.serving.tensors import ServedSignature, served_signature
 
 if TYPE_CHECKING:
-    from delegraph.scale.serve_protocol import ServedModel
+    from delegraph.scale.serving.ray.protocol import ServedModel
 
 DEPLOYMENT = "delegraph"
 """Name of the replicas' deployment in Ray Serve."""
@@ -93,7 +93,7 @@ def serve(
             predictor.input_columns(), predictor.output_columns(), predictor.max_batch
         )
     with _no_command_line():
-        from delegraph.scale.serve_protocol import ServedModel, protocol_server
+        from delegraph.scale.serving.ray.protocol import ServedModel, protocol_server
 
     model = ServedModel(options.name, signature)
     replicas = _Replicas(predictor, signature, options, model, on_ready)
@@ -194,7 +194,7 @@ class _Replicas:
     def _deployed(self) -> Any:
         from ray import serve
 
-        from delegraph.scale.serve_replica import Replica
+        from delegraph.scale.serving.ray.replica import Replica
 
         options = self._options
         quiet = {"log_level": "WARNING", "enable_access_log": False}
@@ -235,7 +235,7 @@ class _Replicas:
         from ray.exceptions import RayActorError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
 
-        from delegraph.scale.serve_protocol import Unavailable
+        from delegraph.scale.serving.ray.protocol import Unavailable
 
         try:
             answer: Answer = await self._handle.answer.remote(columns)

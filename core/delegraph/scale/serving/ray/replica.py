@@ -9,7 +9,7 @@ from ray import serve
 
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns, row_count
-from delegraph.scale.serve_batches import Answer, ServedBatches
+from delegraph.scale.serving.batches import Answer, ServedBatches
 
 
 def _rows(requests: Sequence[Columns]) -> int:

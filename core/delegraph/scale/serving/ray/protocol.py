@@ -37,8 +37,8 @@ from prometheus_client import Counter, Gauge, Histogram
 import delegraph
 from delegraph.errors import ArgumentError, PredictionError
 from delegraph.scale.rows import Columns
-from delegraph.scale.serve_batches import Answer
-from delegraph.scale.serve_tensors import GivenTensor, ServedSignature
+from delegraph.scale.serving.batches import Answer
+from delegraph.scale.serving.tensors import GivenTensor, ServedSignature
 
 _REQUESTS = Counter(
     "delegraph_requests", "Requests by what became of them.", ["model_name", "outcome"]

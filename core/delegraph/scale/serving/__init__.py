@@ -1,0 +1,1 @@
+"""The server: what a request holds, its batches, its endpoints and its engines."""

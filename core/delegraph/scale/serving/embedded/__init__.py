@@ -1,0 +1,1 @@
+"""The server in this process: REST and gRPC, without Ray."""

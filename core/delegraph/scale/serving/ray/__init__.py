@@ -1,0 +1,1 @@
+"""The engine that computes requests by replicas of Ray Serve."""
