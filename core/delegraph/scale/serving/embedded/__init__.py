@@ -1,1 +1,0 @@
-"""The server in this process: REST and gRPC, without Ray."""

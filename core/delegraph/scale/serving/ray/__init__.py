@@ -1,1 +1,0 @@
-"""The engine that computes requests by replicas of Ray Serve."""
