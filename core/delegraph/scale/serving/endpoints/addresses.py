@@ -6,7 +6,7 @@ import os
 import socket
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from delegraph.errors import ArgumentError
@@ -34,7 +34,7 @@ class Addresses:
     unix_socket: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
-    token: Token = Token(None)
+    token: Token = field(default_factory=lambda: Token(None))
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):

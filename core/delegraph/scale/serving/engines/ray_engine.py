@@ -58,7 +58,7 @@ class RayEngine:
 
         address = self._options.ray_address or os.environ.get("RAY_ADDRESS")
         more: dict[str, Any] = {}
-        if not address:
+        if address in (None, "", "local"):
             address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
             cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads())
             more = {"num_cpus": cpus, "_node_ip_address": LOOPBACK}
