@@ -14,14 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import DelegraphError
+from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.serving.endpoints.addresses import Addresses
 from delegraph.scale.serving.limits import Limits
+from delegraph.scale.serving.model_files import OfferedModels
 
 if TYPE_CHECKING:
     from delegraph.scale.serving.engines.engine import StartedEngine
+    from delegraph.scale.serving.served_model import Models
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class ServeOptions:
 
     Attributes:
         name: name of the model in the protocol's paths.
+        offered: models to serve by their own names in place of the predictor's, which is the
+            pattern for each. None for the predictor's.
         max_latency: seconds that a request waits for other requests of its batch; >= 0.
         max_queued: largest number of requests that wait to be computed; further ones are refused.
             >= 1.
@@ -43,6 +47,7 @@ class ServeOptions:
     """
 
     name: str
+    offered: OfferedModels | None = None
     max_latency: float = 0.005
     max_queued: int = 64
     replicas: int = 1
@@ -78,8 +83,26 @@ def serve(
         PredictionError: no replica can be made.
     """
     require_extra("serving", "serve", "grpc", "google.protobuf", "httptools", "uvicorn")
-    engine = _engine(predictor, options)
-    return asyncio.run(_Serving(engine, options, on_ready).run())
+    models = _models(predictor, options)
+    return asyncio.run(_Serving(models, options, on_ready).run())
+
+
+def _models(predictor: Predictor, options: ServeOptions) -> Models:
+    """Return the models; what is wrong with the only one shows here, before anything listens."""
+    from delegraph.scale.serving.one_model import OneModel
+
+    offered = options.offered
+    if offered is None:
+        return OneModel(options.name, _engine(predictor, options))
+    if options.needs_ray:
+        raise ArgumentError(
+            "several models are computed by one process: serve one file by --replicas, "
+            "--ray-address or RAY_ADDRESS"
+        )
+    from delegraph.scale.serving.repository import Repository
+
+    offered.find()  # raises what is wrong with all of them
+    return Repository(offered, lambda path: _engine(predictor.replaced(model=path), options))
 
 
 def _engine(predictor: Predictor, options: ServeOptions) -> StartedEngine:
@@ -98,19 +121,17 @@ class _Serving:
     """A server from start to stop."""
 
     def __init__(
-        self, engine: StartedEngine, options: ServeOptions, on_ready: Callable[[], object]
+        self, models: Models, options: ServeOptions, on_ready: Callable[[], object]
     ) -> None:
-        self._engine = engine
+        self._models = models
         self._options = options
         self._on_ready = on_ready
 
     async def run(self) -> dict[str, int]:
         from delegraph.scale.serving.endpoints.access_log import AccessLog
         from delegraph.scale.serving.endpoints.server import Server
-        from delegraph.scale.serving.served_model import OneModel, ServedModel
 
-        options, engine = self._options, self._engine
-        models = OneModel(ServedModel(options.name, "", engine.signature, engine))
+        options, models = self._options, self._models
         log = AccessLog(options.access_log)
         server = Server(models, options.addresses, options.limits, log, options.grace)
         told = _stop_signal()
@@ -127,13 +148,14 @@ class _Serving:
                 starting.cancel()
             with suppress(asyncio.CancelledError, DelegraphError):
                 await starting
-            await engine.stop()
+            await models.stop()
             log.close()
         return models.outcomes()
 
     async def _started(self) -> None:
-        await self._engine.start()
-        self._on_ready()
+        await self._models.start()
+        if await self._models.is_ready():
+            self._on_ready()
 
 
 def _stop_signal() -> asyncio.Future[Any]:

@@ -20,7 +20,7 @@ pytest.importorskip("prometheus_client", reason="tested by make test-scale-serve
 from delegraph import Interpreter
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.serving.engines.local_engine import LocalEngine
-from delegraph.scale.serving.model_files import models_in
+from delegraph.scale.serving.model_files import OfferedModels
 from delegraph.scale.serving.refusals import Kind, Refusal
 from delegraph.scale.serving.repository import Repository
 from delegraph.scale.serving.requests import InferRequest
@@ -50,16 +50,15 @@ def engine(path: str, delegate: str | None = None) -> LocalEngine:
 def during(
     folder: Path,
     test: Callable[[Repository], Awaitable[None]],
-    delegate: str | None = None,
-    **options: bool,
+    opened: Callable[[str], LocalEngine] = engine,
+    *,
+    all_versions: bool = False,
+    may_change: bool = True,
 ) -> None:
     """Run a test with a started repository of a folder."""
 
     async def run() -> None:
-        find = partial(models_in, str(folder))
-        repository = Repository(
-            find, partial(engine, delegate=delegate), **{"may_change": True, **options}
-        )
+        repository = Repository(OfferedModels(str(folder), all_versions, may_change), opened)
         await repository.start()
         try:
             await test(repository)
@@ -267,6 +266,7 @@ async def turns(count: int = 50) -> None:
 
 def test_unloading_lets_running_requests_finish(tmp_path: Path) -> None:
     gated = GatedModel(tmp_path)
+    delegate = gated.words[-1]
 
     async def test(repository: Repository) -> None:
         gated.gate.touch()
@@ -286,11 +286,12 @@ def test_unloading_lets_running_requests_finish(tmp_path: Path) -> None:
         for task in running:
             np.testing.assert_array_equal(await task, -X)
 
-    during(tmp_path, test, delegate=str(tmp_path / "gated.py"))
+    during(tmp_path, test, partial(engine, delegate=delegate))
 
 
 def test_a_change_goes_on_when_its_client_leaves(tmp_path: Path) -> None:
     gated = GatedModel(tmp_path)
+    delegate = gated.words[-1]
 
     async def test(repository: Repository) -> None:
         await repository.unload("neg")
@@ -305,7 +306,7 @@ def test_a_change_goes_on_when_its_client_leaves(tmp_path: Path) -> None:
         await repository.load("neg")
         await check(repository, "neg", -X)
 
-    during(tmp_path, test, delegate=str(tmp_path / "gated.py"))
+    during(tmp_path, test, partial(engine, delegate=delegate))
 
 
 def test_models_are_loaded_away_from_the_event_loop(tmp_path: Path) -> None:
@@ -316,17 +317,16 @@ def test_models_are_loaded_away_from_the_event_loop(tmp_path: Path) -> None:
         threads.append(threading.current_thread())
         return engine(path)
 
-    async def run() -> None:
-        repository = Repository(partial(models_in, str(tmp_path)), opened)
-        await repository.start()
-        await repository.stop()
+    async def test(repository: Repository) -> None:
+        assert threads
+        assert threads[0] is not threading.main_thread()
 
-    asyncio.run(run())
-    assert threads
-    assert threads[0] is not threading.main_thread()
+    during(tmp_path, test, opened)
 
 
-def test_an_engine_that_fails_in_any_way_stops_nothing(tmp_path: Path) -> None:
+def test_an_engine_that_fails_in_any_way_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write(tmp_path / "a.tflite", "NEG")
     write(tmp_path / "b.tflite", "NEG")
 
@@ -335,11 +335,9 @@ def test_an_engine_that_fails_in_any_way_stops_nothing(tmp_path: Path) -> None:
             raise KeyError("of a delegate")
         return engine(path)
 
-    async def run() -> None:
-        repository = Repository(partial(models_in, str(tmp_path)), opened)
-        await repository.start()
+    async def test(repository: Repository) -> None:
         assert states(repository) == [("a", "", "UNAVAILABLE"), ("b", "", "READY")]
         assert repository.index()[0]["reason"] == "KeyError: 'of a delegate'"
-        await repository.stop()
+        assert caplog.messages == ["model a cannot be loaded: KeyError: 'of a delegate'"]
 
-    asyncio.run(run())
+    during(tmp_path, test, opened)

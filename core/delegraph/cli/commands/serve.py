@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.printing import plural, print_json
-from delegraph.cli.options.arguments import diagnosis_options, json_option, with_options_added
+from delegraph.cli.options.arguments import (
+    ModelPath,
+    diagnosis_options,
+    json_option,
+    with_options_added,
+)
 from delegraph.cli.options.serving import (
     ADDRESS_OPTIONS,
     LIMIT_OPTIONS,
@@ -23,6 +28,22 @@ if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
 _OPTIONS = (
+    click.argument("others", nargs=-1, type=ModelPath(), metavar="[MODEL]..."),
+    click.option(
+        "--versions",
+        type=click.Choice(["newest", "all"]),
+        default="newest",
+        show_default=True,
+        help="Of each model in a folder, name/1/model.tflite, name/2/model.tflite and so on.",
+    ),
+    click.option(
+        "--model-control",
+        type=click.Choice(["auto", "on", "off"]),
+        default="auto",
+        show_default=True,
+        help="Whether clients may load and unload models; by default, if a token is needed or only "
+        "programs of this machine can connect.",
+    ),
     click.option(
         "--name",
         metavar="NAME",
@@ -101,6 +122,9 @@ def _options(command: Any) -> Any:
 def command(
     setup: Setup,
     as_json: bool,
+    others: tuple[str, ...],
+    versions: str,
+    model_control: str,
     name: str | None,
     signature: str | None,
     max_batch_size: int,
@@ -111,10 +135,11 @@ def command(
     access_log: str | None,
     grace: int,
     ray_address: str | None,
-    **others: Any,
+    **more: Any,
 ) -> None:
-    """Serve a model to many clients (Open Inference Protocol).
+    """Serve models to many clients (Open Inference Protocol).
 
+    MODEL is a file, several files, or a folder with name.tflite or name/1/model.tflite for each.
     This process answers REST and gRPC, and computes requests together in batches. With --replicas
     or --ray-address, Ray Serve's processes compute. /v2/health/ready answers once the delegates are
     warm. SIGTERM and Ctrl-C end the server after its pending requests. Needs pip install
@@ -122,14 +147,26 @@ def command(
     """
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serve import ServeOptions, serve
+    from delegraph.scale.serving.model_files import OfferedModels, name_of
 
+    addresses = taken_addresses(more)
+    offered = None
+    if others or Path(setup.model).is_dir():
+        if name is not None:
+            raise click.UsageError("--name is for one file; several have the names of their files")
+        may_change = model_control == "on" or (
+            model_control == "auto" and (addresses.token.is_needed or addresses.is_private)
+        )
+        source = (setup.model, *others) if others else setup.model
+        offered = OfferedModels(source, versions == "all", may_change)
     options = ServeOptions(
-        name=name or Path(setup.model).stem.replace("#", "_"),
+        name=name or name_of(setup.model),
+        offered=offered,
         max_latency=max_latency / 1e3,
         max_queued=max_queue,
         replicas=replicas,
-        addresses=taken_addresses(others),
-        limits=taken_limits(others),
+        addresses=addresses,
+        limits=taken_limits(more),
         access_log=access_log,
         grace=grace,
         ray_address=ray_address,
@@ -140,11 +177,11 @@ def command(
         batching=batching,
         max_batch=max_batch_size,
     )
-    addresses = options.addresses
-    ready = (
-        f"{options.name} is ready: {addresses.http_url}/v2/models/{options.name}, "
-        f"{addresses.grpc_name}"
-    )
+    if offered is None:
+        ready = f"{options.name} is ready: {addresses.http_url}/v2/models/{options.name}"
+    else:
+        ready = f"models are ready: {addresses.http_url}"
+    ready += f", {addresses.grpc_name}"
     if options.needs_ray:
         ready += f", {plural(replicas, 'replica')}"
     outcomes = serve(predictor, options, on_ready=lambda: click.echo(printable(ready), err=as_json))

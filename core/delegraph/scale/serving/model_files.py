@@ -130,3 +130,28 @@ def _model_file(name: str, version: str, path: Path, error: str = "") -> ModelFi
     elif not error and not path.is_file():  # a pipe would keep its reader waiting
         error = f"{printable(str(path))!r} is not a file"
     return ModelFile(shown, version, str(path), error)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModels:
+    """Several models that a server offers.
+
+    Attributes:
+        source: a folder, or model files.
+        all_versions: whether all versions are served, and not the newest only.
+        may_change: whether clients may load and unload models.
+    """
+
+    source: str | tuple[str, ...]
+    all_versions: bool = False
+    may_change: bool = False
+
+    def find(self) -> Found:
+        """Return the models that there are now.
+
+        Raises:
+            ArgumentError: the folder cannot be read, or two files have the same name.
+        """
+        if isinstance(self.source, str):
+            return models_in(self.source)
+        return given_models(self.source)

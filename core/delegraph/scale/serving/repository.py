@@ -12,7 +12,7 @@ from delegraph.errors import DelegraphError, did_you_mean, in_words
 from delegraph.scale.rows import Columns
 from delegraph.scale.serving.batches import Answer
 from delegraph.scale.serving.engines.engine import StartedEngine
-from delegraph.scale.serving.model_files import Found, ModelFile
+from delegraph.scale.serving.model_files import Found, ModelFile, OfferedModels
 from delegraph.scale.serving.refusals import Kind, Refusal
 from delegraph.scale.serving.served_model import OUTCOMES, ServedModel
 
@@ -88,8 +88,6 @@ class _Version:
             engine = await asyncio.to_thread(open_engine, self.file.path)
             await engine.start()
         except Exception as error:  # noqa: BLE001  # a delegate may raise anything; others go on
-            if not isinstance(error, DelegraphError | OSError):
-                _LOG.exception("model %s cannot be loaded", self.file.name)
             if engine is not None:
                 await engine.stop()
             self._fail(in_words(error))
@@ -99,6 +97,7 @@ class _Version:
         self.state = READY
 
     def _fail(self, reason: str) -> None:
+        _LOG.warning("model %s cannot be loaded: %s", self.file.name, reason)
         self.state, self.reason, self.has_failed = UNAVAILABLE, reason, True
 
     async def unload(self) -> Counter[str]:
@@ -120,24 +119,13 @@ class Repository:
     cannot be loaded stays in the index with its error. All methods belong to one event loop.
 
     Args:
-        find: returns the models that there are now.
+        offered: says which models there are, and what clients may do.
         open_engine: returns the engine of a model file; it is called in a thread.
-        all_versions: whether all versions are served, and not the newest only.
-        may_change: whether clients may load and unload models.
     """
 
-    def __init__(
-        self,
-        find: Callable[[], Found],
-        open_engine: Callable[[str], StartedEngine],
-        *,
-        all_versions: bool = False,
-        may_change: bool = False,
-    ) -> None:
-        self._find = find
+    def __init__(self, offered: OfferedModels, open_engine: Callable[[str], StartedEngine]) -> None:
+        self._offered = offered
         self._open_engine = open_engine
-        self._all_versions = all_versions
-        self._may_change = may_change
         self._models: dict[str, dict[str, _Version]] = {}
         self._unloaded: Counter[str] = Counter()
         self._change = asyncio.Lock()
@@ -261,7 +249,7 @@ class Repository:
 
     async def _changed(self, change: Coroutine[Any, Any, None]) -> None:
         """Await a change, which goes on to its end even if the client leaves."""
-        if not self._may_change:
+        if not self._offered.may_change:
             change.close()
             raise Refusal(
                 Kind.FORBIDDEN, "clients may not load and unload models: see --model-control"
@@ -290,7 +278,7 @@ class Repository:
 
     async def _scanned(self) -> Found:
         """Return the models that there are now; new ones are in the index from now on."""
-        found = await asyncio.to_thread(self._find)
+        found = await asyncio.to_thread(self._offered.find)
         for name, files in found.items():
             self._models.setdefault(name, {file.version: _Version(file) for file in files[-1:]})
         return found
@@ -301,7 +289,7 @@ class Repository:
         Returns:
             Why versions cannot be loaded. A version that was loaded before stays then.
         """
-        wanted = files if self._all_versions else files[-1:]
+        wanted = files if self._offered.all_versions else files[-1:]
         errors = []
         for file in wanted:
             new = await self._replaced(self._models[name], file)

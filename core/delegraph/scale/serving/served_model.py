@@ -123,8 +123,22 @@ def _described(tensor: Any) -> dict[str, Any]:
     return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
 
 
+OUTCOMES = ("answered", "invalid", "refused", "failed")
+"""What may become of a request."""
+
+
 class Models(Protocol):
-    """The models of a server; an engine-independent repository implements it."""
+    """The models of a server: one, or a repository."""
+
+    async def start(self) -> None:
+        """Load the models, and make their delegates warm.
+
+        Raises:
+            DelegraphError: the server has nothing to serve.
+        """
+
+    async def stop(self) -> None:
+        """Stop after the requests that are being computed."""
 
     def find(self, name: str, version: str = "") -> ServedModel:
         """Return a model.
@@ -166,54 +180,3 @@ class Models(Protocol):
 
     def outcomes(self) -> dict[str, int]:
         """Return the number of requests by outcome."""
-
-
-OUTCOMES = ("answered", "invalid", "refused", "failed")
-"""What may become of a request."""
-
-
-class OneModel:
-    """The models of a server that serves one model only, named by the command line."""
-
-    def __init__(self, model: ServedModel) -> None:
-        self._model = model
-
-    def find(self, name: str, version: str = "") -> ServedModel:
-        """Return the model.
-
-        Raises:
-            Refusal: it has another name or version.
-        """
-        if name != self._model.name:
-            raise Refusal(Kind.NOT_FOUND, f"no model {name!r}; models are {self._model.name}")
-        if version not in ("", self._model.version):
-            raise Refusal(Kind.NOT_FOUND, f"model {name!r} has no version {version!r}")
-        return self._model
-
-    def metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """Return the protocol's metadata of the model.
-
-        Raises:
-            Refusal: it has another name or version.
-        """
-        return self.find(name, version).metadata()
-
-    async def is_ready(self) -> bool:
-        """Return whether the model is ready."""
-        return await self._model.is_ready()
-
-    def index(self, only_ready: bool = False) -> list[dict[str, str]]:
-        """Return name, version and state of the model."""
-        return [{"name": self._model.name, "version": self._model.version, "state": "READY"}]
-
-    async def load(self, name: str) -> None:
-        """Raise Refusal, as requests cannot load models."""
-        raise Refusal(Kind.UNSUPPORTED, "models are not loaded by requests")
-
-    async def unload(self, name: str) -> None:
-        """Raise Refusal, as requests cannot unload models."""
-        raise Refusal(Kind.UNSUPPORTED, "models are not unloaded by requests")
-
-    def outcomes(self) -> dict[str, int]:
-        """Return the number of requests by outcome."""
-        return {outcome: self._model.metrics.outcomes[outcome] for outcome in OUTCOMES}

@@ -7,6 +7,7 @@ import socket
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 from delegraph.errors import ArgumentError
@@ -39,6 +40,15 @@ class Addresses:
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ArgumentError("--tls-cert and --tls-key belong together: give both")
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only programs of this machine can connect."""
+        if self.unix_socket is not None or self.host == "localhost":
+            return True
+        with suppress(ValueError):
+            return ip_address(self.host).is_loopback
+        return False
 
     @property
     def http_url(self) -> str:
