@@ -116,12 +116,13 @@ def from_json(name: str, datatype: str, shape: tuple[int, ...], data: object) ->
         )
     items = values.ravel().tolist()
     allowed = _JSON_TYPES["O" if datatype == "BYTES" else DTYPES[datatype].kind]
-    if not {*map(type, items)} <= allowed:
+    types = {*map(type, items)}
+    if not types <= allowed:
         found = next(item for item in items if type(item) not in allowed)
         raise invalid(f"input {name!r} is {datatype} and has {_short(found)}")
     if datatype == "BYTES":
         return values.reshape(shape)
-    return _converted(name, datatype, items).reshape(shape)
+    return _converted(name, datatype, items, float in types).reshape(shape)
 
 
 _JSON_TYPES: Mapping[str, set[type]] = {
@@ -134,12 +135,13 @@ _JSON_TYPES: Mapping[str, set[type]] = {
 """Mapping from the kind of a dtype to the types of JSON values that it takes."""
 
 
-def _converted(name: str, datatype: str, items: list[Any]) -> NDArray[Any]:
+def _converted(name: str, datatype: str, items: list[Any], has_floats: bool) -> NDArray[Any]:
     """Return numbers in the datatype's dtype, after a check that no number changes."""
     dtype = np.dtype(DTYPES[datatype].type)
     if dtype.kind in "iu" and items:
-        _require_integers(name, datatype, items, dtype)
-        return np.array([*map(int, items)] if float in {*map(type, items)} else items, dtype)
+        if has_floats:
+            items = _integers(name, datatype, items)
+        _require_range(name, datatype, items, dtype)
     if dtype.kind != "f":
         return np.array(items, dtype)
     try:
@@ -154,10 +156,14 @@ def _converted(name: str, datatype: str, items: list[Any]) -> NDArray[Any]:
     return values
 
 
-def _require_integers(name: str, datatype: str, items: list[Any], dtype: np.dtype[Any]) -> None:
+def _integers(name: str, datatype: str, items: list[Any]) -> list[int]:
     for item in items:
         if type(item) is float and not item.is_integer():
             raise invalid(f"input {name!r} is {datatype} and has {item}")
+    return [*map(int, items)]
+
+
+def _require_range(name: str, datatype: str, items: list[int], dtype: np.dtype[Any]) -> None:
     info = np.iinfo(dtype)
     for extreme in (min(items), max(items)):
         if not info.min <= extreme <= info.max:

@@ -7,6 +7,7 @@ Python's parser does not release the global interpreter lock.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,9 @@ LARGE = 2**17
 
 _BODIES = 4
 """Number of largest bodies that the server holds at the same time."""
+
+_NICENESS = 10
+"""How much processor time the child leaves to others: small requests come first."""
 
 
 class RequestReader:
@@ -103,6 +107,8 @@ class ChildReader:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        if hasattr(os, "nice"):
+            os.nice(_NICENESS)
 
     def rest(
         self, body: bytes | bytearray, header_length: int | None

@@ -18,6 +18,9 @@ _PHRASES = {
 }
 
 
+PIECE = 2**15
+"""Bytes that are read at a time: with few, the event loop soon comes to other clients."""
+
 LINGER = 5.0
 """Seconds for which the rest of a refused body is read, so that the client sees the refusal."""
 
@@ -35,6 +38,8 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Take a connection, or refuse it if there are too many."""
         super().connection_made(transport)
+        if hasattr(transport, "max_size"):  # of asyncio's sockets
+            transport.max_size = PIECE
         self._header_bytes = 0
         self._timer = None
         if len(self.connections) > self.limits.connections:

@@ -87,7 +87,10 @@ class BatchQueue:
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(columns, row_count(columns), future))
         self._arrived.set()
-        return await future
+        try:
+            return await future
+        finally:
+            del future  # an error would keep this frame, and the rows with it, until a collection
 
     def _drop_abandoned(self) -> None:
         self._waiting = deque(one for one in self._waiting if not one.answer.done())
