@@ -89,7 +89,7 @@ class Application:
         limits: limits of the server.
         token: token that requests must have.
         log: access log.
-        pages: further answers to GET, by path.
+        pages: further answers to GET, by path; they need no token.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Application:
 
     async def _answered(self, scope: Mapping[str, Any], call: Call) -> Answer:
         try:
-            if scope["path"] not in OPEN:
+            if scope["path"] not in OPEN and scope["path"] not in self._pages:
                 self._token.require(call.headers.get(b"authorization"))
             with traced(call.headers, scope["path"]):
                 return await self._routed(scope["path"], call)
@@ -237,6 +237,8 @@ class Application:
         self, call: Call, change: Callable[[str], Awaitable[None]], name: str
     ) -> Answer:
         call.model = name
+        if b"origin" in call.headers and not self._token.is_needed:
+            raise Refusal(Kind.FORBIDDEN, "a web page may not load or unload models")
         await read_body(call.receive, announced_length(call.headers, self._limits), _SMALL)
         await change(name)
         return Answer({})

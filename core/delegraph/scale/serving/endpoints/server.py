@@ -6,7 +6,7 @@ import asyncio
 import logging
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import grpc
@@ -15,9 +15,10 @@ import uvicorn
 from delegraph.errors import ArgumentError
 from delegraph.scale.serving.endpoints.access_log import AccessLog
 from delegraph.scale.serving.endpoints.addresses import Addresses
-from delegraph.scale.serving.endpoints.application import Answer, Application
+from delegraph.scale.serving.endpoints.application import Application
 from delegraph.scale.serving.endpoints.connection import connection_class
 from delegraph.scale.serving.endpoints.grpc_service import GrpcService
+from delegraph.scale.serving.endpoints.page import page_files
 from delegraph.scale.serving.limits import Limits
 from delegraph.scale.serving.parsing import RequestReader
 from delegraph.scale.serving.served_model import Models
@@ -38,7 +39,6 @@ class Server:
         limits: limits of the server.
         log: access log.
         grace: seconds that requests may still take when the server is told to stop.
-        pages: further answers to GET, by path.
 
     Raises:
         ArgumentError: an address cannot be used, or the certificate cannot be read.
@@ -51,7 +51,6 @@ class Server:
         limits: Limits,
         log: AccessLog,
         grace: float,
-        pages: Mapping[str, Callable[[], Awaitable[Answer]]] | None = None,
     ) -> None:
         self._addresses = addresses
         self._limits = limits
@@ -59,7 +58,7 @@ class Server:
         self._tls = addresses.tls_files()
         self._reader = RequestReader(limits)
         token = addresses.token
-        application = Application(models, self._reader, limits, token, log, pages)
+        application = Application(models, self._reader, limits, token, log, page_files(addresses))
         self._http = _Uvicorn(_config(application, addresses, limits, grace))
         self._service = GrpcService(models, self._reader, token, log)
         addresses.require_free()
