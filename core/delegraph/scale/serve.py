@@ -78,6 +78,7 @@ def serve(
         PredictionError: no replica can be made.
     """
     require_extra("serving", "serve", "grpc", "google.protobuf", "httptools", "uvicorn")
+    options.addresses.require_usable()
     engine = _engine(predictor, options)
     return asyncio.run(_Serving(engine, options, on_ready).run())
 
