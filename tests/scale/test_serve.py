@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ from delegraph import Interpreter
 from support.gated_delegate import GatedModel
 from support.served import Served, kill
 
-NEEDED = ("grpc", "httptools", "tritonclient", "uvicorn")
+NEEDED = ("grpc", "httptools", "psutil", "tritonclient", "uvicorn")
 if not all(map(importlib.util.find_spec, NEEDED)):
     pytest.skip("serving is tested by make test-scale-serve", allow_module_level=True)
 HAS_RAY = importlib.util.find_spec("ray") is not None
 with_ray = pytest.mark.skipif(not HAS_RAY, reason="tested by make test-scale-serve-ray")
 
+import psutil  # noqa: E402
 from tritonclient import grpc, http  # noqa: E402
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype  # noqa: E402
 
@@ -107,6 +109,28 @@ def gated(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gated
     if engine == "ray":  # one replica, which Ray's cluster has
         monkeypatch.setenv("RAY_ADDRESS", "local")
     return GatedModel(tmp_path)
+
+
+def test_no_port_is_open_to_other_machines(digits: Served) -> None:
+    server = psutil.Process(digits.process.pid)
+    found = [
+        address
+        for process in [server, *server.children(recursive=True)]
+        for address in listening(process)
+    ]
+    assert {address.port for address in found} >= {digits.http_port, digits.grpc_port}
+    for address in found:
+        host = ip_address(address.ip)
+        assert (getattr(host, "ipv4_mapped", None) or host).is_loopback, address
+
+
+def listening(process: Any) -> list[Any]:
+    """Return the addresses at which a process listens; none if it has ended."""
+    try:
+        connections = process.net_connections("inet")
+    except psutil.Error:
+        return []
+    return [each.laddr for each in connections if each.status == "LISTEN"]
 
 
 @pytest.mark.parametrize("way", ["binary", "grpc"])

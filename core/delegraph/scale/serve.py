@@ -83,6 +83,7 @@ def serve(
         PredictionError: no replica can be made.
     """
     require_extra("serving", "serve", "grpc", "google.protobuf", "httptools", "uvicorn")
+    options.addresses.require_usable()
     models = _models(predictor, options)
     return asyncio.run(_Serving(models, options, on_ready).run())
 

@@ -84,6 +84,17 @@ class Addresses:
             return _unix_socket(self.unix_socket)
         return _bound(self.host, self.http_port)
 
+    def require_usable(self) -> None:
+        """Check that both addresses can be used and the certificate can be read.
+
+        Raises:
+            ArgumentError: as it says.
+        """
+        self.tls_files()
+        self.require_free()
+        self.http_socket().close()
+        self.remove_sockets()
+
     def require_free(self) -> None:
         """Check that the address of gRPC can be used, and remove a socket that was left behind.
 

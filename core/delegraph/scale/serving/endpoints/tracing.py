@@ -14,9 +14,9 @@ def _telemetry() -> Any:
     """Return OpenTelemetry's tracer and propagation; None where it is not installed."""
     if find_spec("opentelemetry") is None:
         return None
-    from opentelemetry import context, propagate, trace
+    from opentelemetry import propagate, trace
 
-    return trace.get_tracer("delegraph"), propagate, context
+    return trace.get_tracer("delegraph"), propagate
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def traced(headers: Mapping[bytes, bytes], name: str) -> Iterator[None]:
     if telemetry is None:
         yield
         return
-    tracer, propagate, _ = telemetry
+    tracer, propagate = telemetry
     carrier = {key.decode("latin1"): value.decode("latin1") for key, value in headers.items()}
     with tracer.start_as_current_span(name, context=propagate.extract(carrier)):
         yield

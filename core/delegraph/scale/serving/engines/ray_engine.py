@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 DEPLOYMENT = "delegraph"
 """Name of the replicas' deployment in Ray Serve."""
 
+ONLY_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Variable that lets Ray listen on loopback only, if it is ``0``; Ray has no option for it."""
+
 HEALTH_CHECK = 2.0
 """Seconds between Ray Serve's checks that a replica is alive."""
-
-LOOPBACK = "127.0.0.1"
-"""Address of a Ray of our own, whose ports must not be open to others."""
 
 
 class RayEngine:
@@ -54,15 +54,16 @@ class RayEngine:
         self._connect()  # this starts processes, which is not possible while a gRPC server runs
 
     def _connect(self) -> None:
-        import ray
-
         address = self._options.ray_address or os.environ.get("RAY_ADDRESS")
         more: dict[str, Any] = {}
-        if address in (None, "", "local"):
+        self._is_own = address in (None, "", "local")
+        if self._is_own:
             address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
-            cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads())
-            more = {"num_cpus": cpus, "_node_ip_address": LOOPBACK}
+            more["num_cpus"] = max(os.cpu_count() or 1, self._options.replicas * self._threads())
             os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
+            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads it when it is imported
+        import ray
+
         try:
             ray.init(address, include_dashboard=False, logging_level="WARNING", **more)
         except Exception as error:  # Ray raises errors of many types
@@ -103,7 +104,9 @@ class RayEngine:
             max_constructor_retry_count=1,
             logging_config=quiet,
         )
-        bound = deployment.bind(self._predictor, self.signature.has_rows, options.max_latency)
+        bound = deployment.bind(
+            self._predictor, self.signature.has_rows, options.max_latency, self._is_own
+        )
         return serve.run(bound, name=self._app(), route_prefix=None)
 
     def _app(self) -> str:
