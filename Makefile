@@ -103,7 +103,7 @@ test-engine-%: .venv-%/installed
 # of its name. `make test-scale-ray` is for one.
 SCALE := beam ray serve serve-ray
 SERVE_TESTS := tests/scale/test_serve.py tests/scale/test_serve_load.py tests/scale/serving
-SCALE_TESTS_serve := $(SERVE_TESTS)
+SCALE_TESTS_serve := $(SERVE_TESTS) tests/docs/test_deploy.py
 SCALE_TESTS_serve-ray := $(SERVE_TESTS)
 
 test-scale: $(SCALE:%=test-scale-%)

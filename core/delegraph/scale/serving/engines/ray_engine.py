@@ -15,7 +15,7 @@ from delegraph.scale.serving.refusals import Kind, Refusal
 from delegraph.scale.serving.tensors import served_signature
 
 if TYPE_CHECKING:
-    from delegraph.scale.serve import ServeOptions
+    from delegraph.scale.serving.options import ServeOptions
 
 DEPLOYMENT = "delegraph"
 """Name of the replicas' deployment in Ray Serve."""
