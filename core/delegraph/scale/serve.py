@@ -142,9 +142,10 @@ def _stop_signal() -> asyncio.Future[Any]:
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Any] = loop.create_future()
 
-    def tell(*_: object) -> None:
-        loop.call_soon_threadsafe(lambda: told.done() or told.set_result(None))
+    def tell() -> None:
+        if not told.done():
+            told.set_result(None)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, tell)
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(tell))
     return told
