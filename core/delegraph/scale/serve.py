@@ -77,7 +77,8 @@ def serve(
         DelegraphError: the model cannot be loaded.
         PredictionError: no replica can be made.
     """
-    require_extra("serving", "serve", "grpc", "google.protobuf", "httptools", "uvicorn")
+    packages = ("grpc", "google.protobuf", "httptools", "prometheus_client", "uvicorn")
+    require_extra("serving", "serve", *packages)
     options.addresses.require_usable()
     engine = _engine(predictor, options)
     return asyncio.run(_Serving(engine, options, on_ready).run())
