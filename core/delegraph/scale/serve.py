@@ -41,7 +41,8 @@ def serve(
         DelegraphError: the model cannot be loaded.
         PredictionError: no replica can be made.
     """
-    require_extra("serving", "serve", "grpc", "google.protobuf", "httptools", "uvicorn")
+    packages = ("grpc", "google.protobuf", "httptools", "prometheus_client", "uvicorn")
+    require_extra("serving", "serve", *packages)
     options.addresses.require_usable()
     models = _models(predictor, options)
     return asyncio.run(_Serving(models, options, on_ready).run())
@@ -123,9 +124,10 @@ def _stop_signal() -> asyncio.Future[Any]:
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Any] = loop.create_future()
 
-    def tell(*_: object) -> None:
-        loop.call_soon_threadsafe(lambda: told.done() or told.set_result(None))
+    def tell() -> None:
+        if not told.done():
+            told.set_result(None)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, tell)
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(tell))
     return told

@@ -20,7 +20,8 @@ def test_a_missing_package_is_named_with_its_extra(
         monkeypatch.setitem(sys.modules, name, None)
     ran = delegraph("serve", DIGITS)
     assert ran.code == 2
-    assert f"error: serving needs {missing[0]}" in ran.err
+    assert ran.err.startswith("error: serving needs ")
+    assert all(name in ran.err for name in missing)
     assert ran.err.endswith(": pip install 'delegraph[serve]'\n")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio import Transport
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -35,13 +34,13 @@ class Connection(HttpToolsProtocol):
     limits: Limits
     """Limits of the server; :func:`connection_class` sets them."""
 
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         """Take a connection, or refuse it if there are too many."""
         super().connection_made(transport)
         if hasattr(transport, "max_size"):  # of asyncio's sockets
             transport.max_size = PIECE
         self._header_bytes = 0
-        self._timer = None
+        self._timer: Any = None
         if len(self.connections) > self.limits.connections:
             self._refuse(503, f"there are {self.limits.connections} connections already")
         else:
@@ -112,7 +111,7 @@ class Connection(HttpToolsProtocol):
         self._refuse(400, "the request is not HTTP/1.1")
 
     def _start_timer(self) -> None:
-        self._timer: Any = self.loop.call_later(self.limits.header_seconds, self._is_late)
+        self._timer = self.loop.call_later(self.limits.header_seconds, self._is_late)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

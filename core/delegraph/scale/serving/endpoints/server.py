@@ -29,6 +29,9 @@ SWITCH_INTERVAL = 1e-3
 _MESSAGE_ROOM = 2**16
 """Bytes of a gRPC message beside the tensors."""
 
+_CALLS = 128
+"""Number of calls that a connection of gRPC may have at the same time; its client holds others."""
+
 
 class Server:
     """REST and gRPC for models, in the running event loop.
@@ -118,8 +121,8 @@ def _config(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=limits.idle_seconds,  # type: ignore[arg-type]  # a float does as well
-        timeout_graceful_shutdown=grace,  # type: ignore[arg-type]
+        timeout_keep_alive=limits.idle_seconds,
+        timeout_graceful_shutdown=grace,
         ssl_certfile=addresses.tls_cert,
         ssl_keyfile=addresses.tls_key,
     )
@@ -139,6 +142,7 @@ def _options(limits: Limits) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", 0),  # a port that is taken is an error
         ("grpc.max_receive_message_length", limits.body + _MESSAGE_ROOM),
         ("grpc.max_send_message_length", -1),
+        ("grpc.max_concurrent_streams", _CALLS),
         ("grpc.max_metadata_size", limits.header),
         ("grpc.absolute_max_metadata_size", limits.header),
         ("grpc.max_allowed_incoming_connections", limits.connections),

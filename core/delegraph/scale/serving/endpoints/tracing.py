@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 
 @cache
 def _telemetry() -> Any:
     """Return OpenTelemetry's tracer and propagation; None where it is not installed."""
-    if find_spec("opentelemetry") is None:
+    try:
+        from opentelemetry import propagate, trace
+    except ImportError:
         return None
-    from opentelemetry import propagate, trace
-
     return trace.get_tracer("delegraph"), propagate
 
 

@@ -84,7 +84,7 @@ class BatchQueue:
                 Kind.UNAVAILABLE,
                 f"too many requests: {self._max_queued} wait already; send it again later",
             )
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(columns, row_count(columns), future))
         self._arrived.set()
         try:
