@@ -88,9 +88,9 @@ class _Version:
             engine = await asyncio.to_thread(open_engine, self.file.path)
             await engine.start()
         except Exception as error:  # noqa: BLE001  # a delegate may raise anything; others go on
+            self._fail(in_words(error))
             if engine is not None:
                 await engine.stop()
-            self._fail(in_words(error))
             return
         self._engine = _DrainedEngine(engine)
         self.model = ServedModel(self.file.name, self.file.version, engine.signature, self._engine)
@@ -107,8 +107,10 @@ class _Version:
         model, engine = self.model, self._engine
         self.model = self._engine = None  # no further requests find it
         self.state, self.reason = UNLOADING, ""
-        await engine.stop()
-        self.state, self.reason = UNAVAILABLE, "unloaded"
+        try:
+            await engine.stop()
+        finally:
+            self.state, self.reason = UNAVAILABLE, "unloaded"
         return model.metrics.outcomes
 
 
