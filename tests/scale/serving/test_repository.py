@@ -209,9 +209,12 @@ def test_a_version_that_has_not_changed_is_kept_as_it_is(tmp_path: Path) -> None
         before = repository.find("net")
         await repository.load("net")
         assert repository.find("net") is before
+        del before
+        count = interpreters()
         write(tmp_path / "net" / "1" / "model.tflite", "SQUARE")
         await repository.load("net")
         await check(repository, "net", X * X)
+        assert interpreters() == count
 
     during(tmp_path, test)
 
@@ -303,7 +306,8 @@ def test_a_change_goes_on_when_its_client_leaves(tmp_path: Path) -> None:
         with suppress(asyncio.CancelledError):
             await client
         gated.gate.unlink()
-        await repository.load("neg")
+        while states(repository)[0][2] == "LOADING":
+            await turns(1)
         await check(repository, "neg", -X)
 
     during(tmp_path, test, partial(engine, delegate=delegate))

@@ -33,7 +33,7 @@ def page_files(addresses: Addresses) -> dict[str, Callable[[], Awaitable[Answer]
     Args:
         addresses: addresses of the server; the page shows that of gRPC.
     """
-    found = {}
+    found: dict[str, Callable[[], Awaitable[Answer]]] = {}
     for asset in files(__package__).joinpath("assets").iterdir():
         body = asset.read_bytes()
         if asset.name == "page.html":
