@@ -43,7 +43,9 @@ class RequestReader:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.budget = ByteBudget(_BODIES * max(limits.body, limits.decompressed))
+        self.budget = ByteBudget(
+            _BODIES * max(limits.body, limits.decompressed), limits.body_seconds
+        )
         self._worker = Worker(
             ChildReader, limits, time_limit=limits.body_seconds, records=(InferRequest, GivenTensor)
         )
