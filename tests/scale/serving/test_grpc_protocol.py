@@ -147,3 +147,12 @@ def test_a_response() -> None:
     assert (found.model_name, found.model_version, found.id) == ("m", "2", "7")
     assert (found.outputs[0].name, list(found.outputs[0].shape)) == ("y", [1, 2])
     assert found.raw_output_contents == [b"\1\2"]
+
+
+@pytest.mark.parametrize("field", [b"\x0a\0", b"\x10\1", b"\x3a\0"])
+def test_messages_of_too_many_fields(field: bytes) -> None:
+    for read in (split_message, model_of):
+        with suppress(Refusal):  # where another kind of field ends the search
+            assert read(field * 20_000) == ("", "")
+    with pytest.raises(Refusal, match="more than 10000 fields"):
+        split_message(field * 20_000)

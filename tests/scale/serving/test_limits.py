@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from delegraph.scale.serving.limits import ByteBudget
+from delegraph.scale.serving.refusals import Refusal
 
 
 def test_requests_wait_in_turn_until_there_is_room() -> None:
     async def run() -> list[str]:
-        budget, done = ByteBudget(10), []
+        budget, done = ByteBudget(10, 10.0), []
         release = {name: asyncio.Event() for name in "abcd"}
 
         async def hold(name: str, size: int) -> None:
@@ -35,3 +38,16 @@ def test_requests_wait_in_turn_until_there_is_room() -> None:
         return done
 
     assert asyncio.run(run()) == ["a", "c", "d", "all"]
+
+
+def test_nobody_waits_for_ever() -> None:
+    async def run() -> None:
+        budget = ByteBudget(10, 0.01)
+        async with budget.held(6):
+            with pytest.raises(Refusal, match="too many large requests"):
+                async with budget.held(6):
+                    pass
+        async with budget.held(10):
+            pass
+
+    asyncio.run(run())

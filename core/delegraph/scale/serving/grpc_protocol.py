@@ -25,6 +25,9 @@ from delegraph.scale.serving.tensors import GivenTensor
 _RAW_INPUTS = 7
 """Number of the field with the bytes of inputs."""
 
+_MOST_FIELDS = 10_000
+"""Largest number of fields of a message, which bounds the time to look through it."""
+
 _FIELDS: Mapping[str, str] = {
     "BOOL": "bool_contents",
     **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
@@ -45,9 +48,10 @@ def split_message(content: bytes) -> tuple[bytes, list[memoryview]]:
         Refusal: the content is not a message of protobuf.
     """
     view, place = memoryview(content), 0
-    rest, raw = bytearray(), []
+    rest, raw, count = bytearray(), [], 0
     while place < len(view):
         start = place
+        count = _counted(count)
         key, place = _varint(view, place)
         kind = key & 7
         if kind == 0:
@@ -66,6 +70,12 @@ def split_message(content: bytes) -> tuple[bytes, list[memoryview]]:
         else:
             rest += view[start:place]
     return bytes(rest), raw
+
+
+def _counted(count: int) -> int:
+    if count >= _MOST_FIELDS:
+        raise invalid(f"the message has more than {_MOST_FIELDS} fields")
+    return count + 1
 
 
 def _varint(view: memoryview, place: int) -> tuple[int, int]:
@@ -103,8 +113,9 @@ def model_of(content: bytes) -> tuple[str, str]:
     Raises:
         Refusal: the content is not a message of protobuf.
     """
-    view, place, found = memoryview(content), 0, {1: "", 2: ""}
+    view, place, found, count = memoryview(content), 0, {1: "", 2: ""}, 0
     while place < len(view):
+        count = _counted(count)
         key, place = _varint(view, place)
         if key & 7 != 2:
             break

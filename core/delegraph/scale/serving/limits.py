@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from delegraph.scale.serving.refusals import Kind, Refusal
+
 MIB = 2**20
 
 
@@ -45,15 +47,21 @@ class ByteBudget:
 
     Args:
         size: number of bytes; a request that is larger has it alone.
+        seconds: seconds that a request waits.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, seconds: float) -> None:
         self._size = self._free = size
+        self._seconds = seconds
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Hold a number of bytes while the block runs; wait for them before it."""
+        """Hold a number of bytes while the block runs; wait for them before it.
+
+        Raises:
+            Refusal: others hold the bytes for too long.
+        """
         size = min(size, self._size)
         await self._take(size)
         try:
@@ -66,21 +74,31 @@ class ByteBudget:
         if not self._waiting and size <= self._free:
             self._free -= size
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append((size, turn))
+        timer = loop.call_later(self._seconds, _give_up, turn)
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # it got its bytes at the same moment
+            if (
+                turn.done() and not turn.cancelled() and not turn.exception()
+            ):  # it got its bytes at the same moment
                 self._free += size
-            self._wake()
             raise
+        finally:
+            timer.cancel()
+            self._wake()
 
     def _wake(self) -> None:
-        while self._waiting and (
-            self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free
-        ):
+        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] <= self._free):
             size, turn = self._waiting.popleft()
-            if not turn.cancelled():
+            if not turn.done():
                 self._free -= size
                 turn.set_result(None)
+
+
+def _give_up(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        reason = "too many large requests; send it again later"
+        turn.set_exception(Refusal(Kind.UNAVAILABLE, reason))

@@ -43,11 +43,14 @@ class RequestReader:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self.budget = ByteBudget(_BODIES * max(limits.body, limits.decompressed))
+        self.budget = ByteBudget(
+            _BODIES * max(limits.body, limits.decompressed), limits.body_seconds
+        )
         self._worker = Worker(
             ChildReader, limits, time_limit=limits.body_seconds, records=(InferRequest, GivenTensor)
         )
-        self._one = asyncio.Lock()
+        self._turn = asyncio.Lock()
+        self._use = threading.Lock()  # also of a request that was given up while it is parsed
 
     async def rest(self, body: bytes | bytearray, header_length: int | None) -> InferRequest:
         """Return the request of a REST body; binary tensors are views of the body.
@@ -77,10 +80,10 @@ class RequestReader:
         return await self._parsed("grpc", message)
 
     async def _parsed(self, method: str, *arguments: Any) -> InferRequest:
-        async with self._one:  # one process, so one request
+        async with self._turn:  # one process, so one request
             found = await asyncio.to_thread(self._asked, method, *arguments)
         if isinstance(found, Death):
-            raise invalid(f"the request cannot be parsed: {found}")
+            raise invalid(f"the request cannot be parsed: {found.how}")
         kind, content = found
         if kind is not None:
             raise Refusal(Kind[kind], content)
@@ -89,7 +92,8 @@ class RequestReader:
 
     def _asked(self, method: str, *arguments: Any) -> Any:
         try:
-            return self._worker.ask(method, *arguments)
+            with self._use:
+                return self._worker.ask(method, *arguments)
         except (DelegraphError, OSError) as error:
             return Kind.UNAVAILABLE.name, f"the request cannot be parsed now: {in_words(error)}"
 

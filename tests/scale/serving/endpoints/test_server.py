@@ -129,6 +129,11 @@ def test_only_two_loopback_ports_are_open(served: Served) -> None:
             413,
             "the body has more than the 1048576 bytes",
         ),
+        (
+            head(transfer_encoding="chunked") + b"0\r\n" + b"x: y\r\n" * 400_000,
+            413,
+            "the body has more than 1048576 bytes",
+        ),
         (head(x="a" * 70_000), 431, "the header"),
         (b"POST /" + b"a" * 70_000, 431, "the header is larger than 65536 bytes"),
         (posted(asked(1), content_encoding="br"), 415, "Content-Encoding is 'br'"),

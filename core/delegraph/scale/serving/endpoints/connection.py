@@ -12,6 +12,7 @@ from delegraph.scale.serving.limits import Limits
 _PHRASES = {
     400: "Bad Request",
     408: "Request Timeout",
+    413: "Content Too Large",
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
 }
@@ -39,7 +40,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         if hasattr(transport, "max_size"):  # of asyncio's sockets
             transport.max_size = PIECE
-        self._header_bytes = 0
+        self._header_bytes = self._body_bytes = 0
         self._timer: Any = None
         if len(self.connections) > self.limits.connections:
             self._refuse(503, f"there are {self.limits.connections} connections already")
@@ -59,15 +60,27 @@ class Connection(HttpToolsProtocol):
             if not self._header_bytes and self._timer is None:
                 self._start_timer()
             self._header_bytes += len(data)
+        else:
+            self._body_bytes += len(data)
+            if (
+                self._body_bytes > 2 * self.limits.body + PIECE
+            ):  # also trailers, and chunks' lengths
+                self._refuse(413, f"the body has more than {self.limits.body} bytes")
+                return
         super().data_received(data)
         if self._header_bytes > self.limits.header and not self.transport.is_closing():
             self._refuse(431, f"the header is larger than {self.limits.header} bytes")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a line of the header; what follows a body is dropped."""
+        if self._header_bytes >= 0:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Take a whole header; a body may follow."""
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        self._header_bytes = -1  # what follows is the body
+        self._header_bytes, self._body_bytes = -1, 0  # what follows is the body
         if size > self.limits.header:
             self._refuse(431, f"the header has {size} bytes, expected {self.limits.header} or less")
             return
@@ -124,6 +137,9 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, status: int, reason: str) -> None:
         self._stop_timer()
         if self.transport.is_closing():
+            return
+        if self.cycle is not None and self.cycle.response_started and self._header_bytes < 0:
+            self.transport.abort()  # it has its answer already
             return
         body = json.dumps({"error": reason}).encode()
         head = (
