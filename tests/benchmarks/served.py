@@ -19,7 +19,7 @@ from delegraph import Predictor
 
 ROUNDS = 5
 CLIENTS = (1, 8, 64)
-SETTINGS = ("--max-latency", "1", "--max-queue", "128")
+SETTINGS = ("--max-queue", "128")
 START = 90.0
 """Seconds in which a server must be ready."""
 
