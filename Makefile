@@ -103,13 +103,16 @@ test-engine-%: .venv-%/installed
 
 # One environment for each extra of what scales, with what its tests need beside: the dependency group
 # of its name. `make test-scale-ray` is for one.
-SCALE := beam ray serve
+SCALE := beam ray serve serve-ray
+SERVE_TESTS := tests/scale/test_serve.py tests/scale/test_serve_load.py tests/scale/serving
+SCALE_TESTS_serve := $(SERVE_TESTS) tests/docs/test_deploy.py
+SCALE_TESTS_serve-ray := $(SERVE_TESTS)
 
 test-scale: $(SCALE:%=test-scale-%)
 
 .PRECIOUS: .venv-%/installed-scale
 test-scale-%: .venv-%/installed-scale
-	@.venv-$*/$(notdir $(BIN))/python -m pytest --quiet tests/scale/test_$*.py
+	@.venv-$*/$(notdir $(BIN))/python -m pytest --quiet $(or $(SCALE_TESTS_$*),tests/scale/test_$*.py)
 
 .venv-%/installed-scale: pyproject.toml
 	@echo "Installing the extra $* into .venv-$* ..."

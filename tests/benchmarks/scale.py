@@ -1,11 +1,11 @@
 """What processes, Ray and a server are worth beside a plain loop, and whether killed jobs go on.
 
 ``python tests/benchmarks/scale.py`` prints rows a second of a plain loop, of one process and of
-two, of Ray with two actors, and of a server at 1 and 8 clients, as ratios to the loop in the same
-run. ``--only`` does some of it. Ray needs the environment of ``make test-scale-ray``, the server
-that of ``make test-scale-serve``, which has both. ``--killed`` kills a job of 200,000 rows at three
-random moments, resumes it each time, and compares its file with that of a job which nobody
-interrupts.
+two, of Ray with two actors, and of a server at 1, 8 and 64 clients, as ratios to the loop in the
+same run. ``--only`` does some of it. Ray needs the environment of ``make test-scale-ray``, the
+server that of ``make test-scale-serve``, or of ``make test-scale-serve-ray`` for both of its
+engines. ``--killed`` kills a job of 200,000 rows at three random moments, resumes it each time, and
+compares its file with that of a job which nobody interrupts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KILLS = 3
 NEEDS = {
     "processes": (),
     "ray": ("ray", "pandas", "pyarrow"),
-    "server": ("kserve", "ray", "tritonclient"),
+    "server": ("grpc", "psutil", "tritonclient", "uvicorn"),
 }
 """Part to the packages that it needs."""
 

@@ -1,4 +1,7 @@
-"""A served model answers many clients what an interpreter answers, in every state of its server."""
+"""A served model answers many clients what an interpreter answers, in every state of its server.
+
+Both engines are tested: this process, and replicas of Ray Serve where Ray is installed.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +25,13 @@ from delegraph import Interpreter
 from support.gated_delegate import GatedModel
 from support.served import Served, kill
 
-NEEDED = ("kserve", "ray", "tritonclient")
-if not all(map(importlib.util.find_spec, NEEDED)):  # imported, two would register the same messages
+NEEDED = ("grpc", "httptools", "psutil", "tritonclient", "uvicorn")
+if not all(map(importlib.util.find_spec, NEEDED)):
     pytest.skip("serving is tested by make test-scale-serve", allow_module_level=True)
+HAS_RAY = importlib.util.find_spec("ray") is not None
+with_ray = pytest.mark.skipif(not HAS_RAY, reason="tested by make test-scale-serve-ray")
 
+import psutil  # noqa: E402
 from tritonclient import grpc, http  # noqa: E402
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype  # noqa: E402
 
@@ -76,9 +83,18 @@ def expected() -> NDArray[Any]:
         return np.concatenate([runner(image=one[np.newaxis])["digit"] for one in PICTURES])
 
 
+ENGINES = {"embedded": [], "ray": ["--replicas", "2"]}
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("ray", marks=with_ray)])
+def engine(request: pytest.FixtureRequest) -> str:
+    """The engine that computes."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    words = [str(DIGITS), "--delegate", "numba_cpu", "--replicas", "2", "--max-batch-size", "16"]
+def digits(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    words = [str(DIGITS), "--delegate", "numba_cpu", "--max-batch-size", "16", *ENGINES[engine]]
     with Served(words, tmp_path_factory.mktemp("digits") / "log") as served:
         served.wait_until_ready()
         yield served
@@ -89,8 +105,32 @@ def serving(gated: GatedModel, *words: str) -> Served:
 
 
 @pytest.fixture
-def gated(tmp_path: Path) -> GatedModel:
+def gated(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GatedModel:
+    if engine == "ray":  # one replica, which Ray's cluster has
+        monkeypatch.setenv("RAY_ADDRESS", "local")
     return GatedModel(tmp_path)
+
+
+def test_no_port_is_open_to_other_machines(digits: Served) -> None:
+    server = psutil.Process(digits.process.pid)
+    found = [
+        address
+        for process in [server, *server.children(recursive=True)]
+        for address in listening(process)
+    ]
+    assert {address.port for address in found} >= {digits.http_port, digits.grpc_port}
+    for address in found:
+        host = ip_address(address.ip)
+        assert (getattr(host, "ipv4_mapped", None) or host).is_loopback, address
+
+
+def listening(process: Any) -> list[Any]:
+    """Return the addresses at which a process listens; none if it has ended."""
+    try:
+        connections = process.net_connections("inet")
+    except psutil.Error:
+        return []
+    return [each.laddr for each in connections if each.status == "LISTEN"]
 
 
 @pytest.mark.parametrize("way", ["binary", "grpc"])
@@ -101,7 +141,8 @@ def test_metadata_is_the_signature(digits: Served, way: str) -> None:
         assert client.triton.is_model_ready("digits_int8")
         server = client.triton.get_server_metadata(**as_json)
         model = client.triton.get_model_metadata("digits_int8", **as_json)
-    assert (server["name"], server["extensions"]) == ("delegraph", ["binary_tensor_data"])
+    assert server["name"] == "delegraph"
+    assert "binary_tensor_data" in server["extensions"]
     shapes = [list(map(int, model[key][0]["shape"])) for key in ("inputs", "outputs")]
     assert shapes == [[-1, 8, 8, 1], [-1, 10]]
     assert [model[key][0]["name"] for key in ("inputs", "outputs")] == ["image", "digit"]
@@ -223,12 +264,13 @@ def test_damaged_requests(digits: Served, body: bytes, headers: dict[str, str], 
         assert set(json.loads(answer.read())) == {"error"}
 
 
-def test_it_is_ready_when_delegates_are(gated: GatedModel) -> None:
+def test_it_is_ready_when_delegates_are(gated: GatedModel, engine: str) -> None:
     gated.gate.touch()
     x = np.ones((1, 2), np.float32)
     with serving(gated) as served:
         served.wait_until(lambda: served.status("v2/health/live") == 200)
-        served.wait_until(served.replicas)
+        if engine == "ray":
+            served.wait_until(served.replicas)
         assert served.status("v2/health/ready") == 503
         assert served.status("v2/models/neg/ready") == 503
         assert status(refused(served, "json", "neg", "y", x=x)) == "503"
@@ -277,8 +319,9 @@ def test_who_comes_while_others_are_computed_is_computed_together(gated: GatedMo
 
 
 def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
-    gated: GatedModel,
+    gated: GatedModel, engine: str
 ) -> None:
+    computed = 2 if engine == "ray" else 1  # a replica fills a batch while it computes one
     with serving(gated, "--max-batch-size", "1", "--max-queue", "2") as served:
         served.wait_until_ready()
         gated.gate.touch()
@@ -287,7 +330,7 @@ def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
                 pool.submit(ask, served, way, float(value))
                 for value, way in enumerate(itertools.islice(itertools.cycle(WAYS), 24))
             ]
-            served.wait_until(lambda: sum(map(Future.done, asked)) >= 20)  # two compute, two wait
+            served.wait_until(lambda: sum(map(Future.done, asked)) >= 22 - computed)
             refusals = [one.exception() for one in asked if one.done()]
             assert {
                 str(error.status())
@@ -304,8 +347,9 @@ def test_too_many_requests_are_refused_at_once_and_stopping_answers_the_others(
         assert served.end() == 0
 
 
-def test_a_replica_that_is_killed_returns_and_the_other_answers(gated: GatedModel) -> None:
-    with serving(gated, "--replicas", "2") as served:
+@with_ray
+def test_a_replica_that_is_killed_returns_and_the_other_answers(tmp_path: Path) -> None:
+    with serving(GatedModel(tmp_path), "--replicas", "2") as served:
         served.wait_until_ready()
         first = served.wait_until(lambda: two(served.replicas()))
         kill(first[0])

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -28,16 +28,25 @@ class Served:
         words: of the command line, after ``delegraph serve``.
         log: file of what it prints.
         http_port: None for a free one.
+        environment: further variables of its environment.
     """
 
-    def __init__(self, words: Sequence[str], log: Path, http_port: int | None = None) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        log: Path,
+        http_port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         free, self.grpc_port = _free_ports()
         self.http_port = free if http_port is None else http_port
         self._log = log
         ports = ["--http-port", str(self.http_port), "--grpc-port", str(self.grpc_port)]
         command = [sys.executable, "-m", "delegraph", "serve", *words, *ports]
         with log.open("w") as file:
-            self.process = subprocess.Popen(command, stdout=file, stderr=file)
+            self.process = subprocess.Popen(
+                command, stdout=file, stderr=file, env={**os.environ, **(environment or {})}
+            )
 
     @property
     def http(self) -> str:

@@ -1,69 +1,25 @@
-"""Serves a model by the Open Inference Protocol: KServe's endpoints, Ray Serve's replicas.
+"""Serves a model to many clients by the Open Inference Protocol, REST and gRPC.
 
-Needs ``pip install 'delegraph[serve]'``. The command ``delegraph serve`` runs :func:`serve`. A
-replica is a process that computes requests. ``serve_protocol.py`` has the endpoints,
-``serve_replica.py`` and ``serve_batches.py`` the work of a replica, ``serve_tensors.py`` the
-tensors of requests.
+Needs ``pip install 'delegraph[serve]'``. The command ``delegraph serve`` runs :func:`serve`. The
+folder ``serving`` has the parts: what a request holds, the endpoints, and the engines that compute.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 import signal
-import socket
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import ArgumentError, PredictionError, in_words
+from delegraph.errors import ArgumentError, DelegraphError
 from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
-from delegraph.scale.rows import Columns
-from delegraph.scale.serve_batches import Answer
-from delegraph.scale.serve_tensors import ServedSignature, served_signature
+from delegraph.scale.serving.options import ServeOptions as ServeOptions
 
 if TYPE_CHECKING:
-    from delegraph.scale.serve_protocol import ServedModel
-
-DEPLOYMENT = "delegraph"
-"""Name of the replicas' deployment in Ray Serve."""
-
-MAX_MESSAGE = 64 * 2**20
-"""Largest gRPC message in bytes; KServe's own limit, 8 MiB, is too small for some pictures."""
-
-HEALTH_CHECK = 2.0
-"""Seconds between Ray Serve's checks that a replica is alive."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """Options of a server.
-
-    Attributes:
-        name: name of the model in the protocol's paths.
-        max_latency: seconds that a request waits for other requests of its batch; >= 0.
-        max_queued: largest number of requests that wait for a replica; further ones are refused. >=
-            1.
-        replicas: number of processes that compute; >= 1.
-        http_port: port of REST.
-        grpc_port: port of gRPC.
-        grace: whole seconds that requests may still take when the server is told to stop.
-        address: address of a Ray cluster. None means the value of ``RAY_ADDRESS``, or this machine.
-    """
-
-    name: str
-    max_latency: float = 0.005
-    max_queued: int = 64
-    replicas: int = 1
-    http_port: int = 8080
-    grpc_port: int = 8081
-    grace: int = 30
-    address: str | None = None
+    from delegraph.scale.serving.engines.engine import StartedEngine
+    from delegraph.scale.serving.served_model import Models
 
 
 def serve(
@@ -72,7 +28,7 @@ def serve(
     """Serve a model until SIGTERM or SIGINT, then answer the pending requests.
 
     Args:
-        predictor: computes in each replica, at most ``max_batch`` rows together.
+        predictor: computes the rows, at most ``max_batch`` together.
         options: options of the server.
         on_ready: is called when the server starts to answer requests.
 
@@ -80,190 +36,98 @@ def serve(
         Number of requests that were ``"answered"``, ``"invalid"``, ``"refused"`` and ``"failed"``.
 
     Raises:
-        ArgumentError: KServe or Ray is not installed, a port is taken, or the model has a tensor of
-            a type that the protocol does not have.
+        ArgumentError: a package is not installed, an address cannot be used, or the model has a
+            tensor of a type that the protocol does not have.
         DelegraphError: the model cannot be loaded.
         PredictionError: no replica can be made.
     """
-    require_extra("serving", "serve", "kserve", "ray")
-    _require_free(options.http_port)
-    _require_free(options.grpc_port)
-    with predictor:  # errors show here, and replicas find compiled kernels in the cache
-        signature = served_signature(
-            predictor.input_columns(), predictor.output_columns(), predictor.max_batch
+    packages = ("grpc", "google.protobuf", "httptools", "prometheus_client", "uvicorn")
+    require_extra("serving", "serve", *packages)
+    options.addresses.require_usable()
+    models = _models(predictor, options)
+    return asyncio.run(_Serving(models, options, on_ready).run())
+
+
+def _models(predictor: Predictor, options: ServeOptions) -> Models:
+    """Return the models; what is wrong with the only one shows here, before anything listens."""
+    from delegraph.scale.serving.one_model import OneModel
+
+    offered = options.offered
+    if offered is None:
+        return OneModel(options.name, _engine(predictor, options))
+    if options.needs_ray:
+        raise ArgumentError(
+            "several models are computed by one process: serve one file by --replicas, "
+            "--ray-address or RAY_ADDRESS"
         )
-    with _no_command_line():
-        from delegraph.scale.serve_protocol import ServedModel, protocol_server
+    from delegraph.scale.serving.repository import Repository
 
-    model = ServedModel(options.name, signature)
-    replicas = _Replicas(predictor, signature, options, model, on_ready)
-    replicas.connect()  # this starts processes, which is not possible while a gRPC server runs
-    try:
-        server = protocol_server(
-            model, replicas.is_ready, options.http_port, options.grpc_port, options.grace
-        )
-        replicas.start()
-        server.start([])
-    finally:
-        replicas.stop()
-    return model.outcomes
+    offered.find()  # raises what is wrong with all of them
+    return Repository(offered, lambda path: _engine(predictor.replaced(model=path), options))
 
 
-@contextmanager
-def _no_command_line() -> Iterator[None]:
-    """Hide the command line's arguments while the block runs, because KServe would parse them."""
-    words = sys.argv
-    sys.argv = [
-        words[0],
-        f"--grpc_max_send_message_length={MAX_MESSAGE}",
-        f"--grpc_max_receive_message_length={MAX_MESSAGE}",
-    ]
-    try:
-        yield
-    finally:
-        sys.argv = words
+def _engine(predictor: Predictor, options: ServeOptions) -> StartedEngine:
+    """Return the engine; errors of the model show here, before anything listens."""
+    if options.needs_ray:
+        require_extra("serving by several processes", "serve-ray", "ray")
+        from delegraph.scale.serving.engines.ray_engine import RayEngine
+
+        return RayEngine(predictor, options)
+    from delegraph.scale.serving.engines.local_engine import LocalEngine
+
+    return LocalEngine(predictor, options.max_latency, options.max_queued)
 
 
-def _require_free(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("", port))
-        except OSError as error:
-            raise ArgumentError(
-                f"port {port} cannot be used: {error.strerror}; name another one"
-            ) from error
-
-
-class _Replicas:
-    """Ray Serve's replicas, which start while the endpoints already answer."""
+class _Serving:
+    """A server from start to stop."""
 
     def __init__(
-        self,
-        predictor: Predictor,
-        signature: ServedSignature,
-        options: ServeOptions,
-        model: ServedModel,
-        on_ready: Callable[[], object],
+        self, models: Models, options: ServeOptions, on_ready: Callable[[], object]
     ) -> None:
-        self._predictor = predictor
-        self._signature = signature
+        self._models = models
         self._options = options
-        self._model = model
         self._on_ready = on_ready
-        self._handle: Any = None
-        self._error: Exception | None = None
-        self._is_stopping = False
 
-    def connect(self) -> None:
-        """Start Ray on this machine, or join a cluster.
+    async def run(self) -> dict[str, int]:
+        from delegraph.scale.serving.endpoints.access_log import AccessLog
+        from delegraph.scale.serving.endpoints.server import Server
 
-        Raises:
-            PredictionError: the connection fails.
-        """
-        import ray
-
-        address, cpus = self._options.address or os.environ.get("RAY_ADDRESS"), None
-        if not address:
-            address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
-            cpus = max(os.cpu_count() or 1, self._options.replicas * self._threads())
-            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
+        options, models = self._options, self._models
+        log = AccessLog(options.access_log)
+        server = Server(models, options.addresses, options.limits, log, options.grace)
+        told = _stop_signal()
+        await server.start()
+        starting = asyncio.create_task(self._started())
         try:
-            ray.init(address, num_cpus=cpus, include_dashboard=False, logging_level="WARNING")
-        except Exception as error:  # Ray raises errors of many types
-            raise PredictionError(f"Ray cannot be started or reached: {error}") from error
+            await asyncio.wait({told, starting}, return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+                await told
+        finally:
+            await server.stop()
+            if not starting.done():
+                starting.cancel()
+            with suppress(asyncio.CancelledError, DelegraphError):
+                await starting
+            await models.stop()
+            log.close()
+        return models.outcomes()
 
-    def start(self) -> None:
-        """Start the replicas in a new thread."""
-        threading.Thread(target=self._started, name="delegraph-replicas", daemon=True).start()
+    async def _started(self) -> None:
+        await self._models.start()
+        if await self._models.is_ready():
+            self._on_ready()
 
-    def _started(self) -> None:
-        try:
-            self._handle = self._deployed()
-        except Exception as error:  # noqa: BLE001  # whatever Ray raises ends the server
-            self._error = error
-            if not self._is_stopping:
-                os.kill(os.getpid(), signal.SIGTERM)
-            return
-        self._model.compute = self._compute
-        self._on_ready()
 
-    def _threads(self) -> int:
-        return self._predictor.setup.threads or 1
+def _stop_signal() -> asyncio.Future[Any]:
+    """Return a future that is done when this process is told to stop."""
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Any] = loop.create_future()
 
-    def _deployed(self) -> Any:
-        from ray import serve
+    def tell() -> None:
+        if not told.done():
+            told.set_result(None)
 
-        from delegraph.scale.serve_replica import Replica
-
-        options = self._options
-        quiet = {"log_level": "WARNING", "enable_access_log": False}
-        serve.start(proxy_location="Disabled", logging_config=quiet)
-        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # in this process
-        deployment = serve.deployment(
-            Replica,
-            name=DEPLOYMENT,
-            num_replicas=options.replicas,
-            ray_actor_options={"num_cpus": self._threads()},
-            max_ongoing_requests=2 * self._predictor.max_batch,  # one batch computes, one fills
-            max_queued_requests=options.max_queued,
-            health_check_period_s=HEALTH_CHECK,
-            graceful_shutdown_timeout_s=options.grace,
-            max_constructor_retry_count=1,
-            logging_config=quiet,
-        )
-        bound = deployment.bind(self._predictor, self._signature.has_rows, options.max_latency)
-        return serve.run(bound, name=self._app(), route_prefix=None)
-
-    def _app(self) -> str:
-        return f"delegraph-{self._options.name}"
-
-    async def is_ready(self) -> bool:
-        """Return whether a replica is running."""
-        return self._handle is not None and await asyncio.to_thread(self._is_running)
-
-    def _is_running(self) -> bool:
-        from ray import serve
-
-        app = serve.status().applications.get(self._app())
-        states = app.deployments[DEPLOYMENT].replica_states if app else {}
-        return bool(states.get("RUNNING"))
-
-    async def _compute(self, columns: Columns) -> Answer:
-        """Return the answer of a replica that Ray Serve chooses."""
-        from kserve.errors import InferenceError
-        from ray.exceptions import RayActorError, RayTaskError
-        from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
-
-        from delegraph.scale.serve_protocol import Unavailable
-
-        try:
-            answer: Answer = await self._handle.answer.remote(columns)
-        except BackPressureError as error:
-            raise Unavailable(
-                f"too many requests: {self._options.max_queued} wait already; send it again later"
-            ) from error
-        except (DeploymentUnavailableError, RayActorError) as error:
-            raise Unavailable(
-                "the replica has ended that had the request; send it again"
-            ) from error
-        except RayTaskError as error:
-            raise InferenceError(in_words(error.cause)) from error
-        return answer
-
-    def stop(self) -> None:
-        """Stop the replicas.
-
-        Raises:
-            PredictionError: the replicas could not be started.
-        """
-        import ray
-        from ray import serve
-
-        self._is_stopping = True
-        if self._error is not None:
-            ray.shutdown()
-            raise PredictionError(f"no replica can be made: {self._error}") from self._error
-        if self._handle is not None:
-            serve.delete(self._app())
-        ray.shutdown()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(tell))
+    return told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from delegraph.delegation.cache_entries import cache_entries
@@ -19,7 +20,7 @@ class WarmedModel(JsonRecord):
         new_files: files that were written for it.
         new_bytes: size of the new files in bytes.
         used_files: files that were there already, and were used.
-        seconds: how long creating and allocating an interpreter took.
+        seconds: how long preparing the model took.
     """
 
     model: str
@@ -29,11 +30,18 @@ class WarmedModel(JsonRecord):
     seconds: float
 
 
-def warm(setup: Setup) -> WarmedModel:
-    """Create and allocate an interpreter, so that delegates keep what they decide and compile.
+def allocate(setup: Setup) -> None:
+    """Create and allocate an interpreter."""
+    with setup.interpreter() as interpreter:
+        interpreter.allocate_tensors()
+
+
+def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedModel:
+    """Prepare a model, so that delegates keep what they decide and compile.
 
     Args:
         setup: the model with its delegates and number of threads, which decide what is kept.
+        prepare: prepares the model as a later process will use it.
 
     Raises:
         DelegraphError: the model cannot be loaded or allocated.
@@ -41,8 +49,7 @@ def warm(setup: Setup) -> WarmedModel:
     """
     before = {entry.path for entry in cache_entries()}
     started, start = time.time(), time.monotonic()
-    with setup.interpreter() as interpreter:
-        interpreter.allocate_tensors()
+    prepare(setup)
     seconds = time.monotonic() - start
     entries = cache_entries()
     new = [entry for entry in entries if entry.path not in before]

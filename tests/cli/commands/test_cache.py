@@ -85,5 +85,14 @@ def test_warm_lets_delegates_keep_what_they_compile(
     assert any(" 0 0 B 1 " in line for line in again)
 
 
+def test_warm_prepares_the_batches_of_a_server(delegraph: Command, tmp_path: Path) -> None:
+    keeping = tmp_path / "keeping.py"
+    key = "str(context.tensors[0].shape)"
+    keeping.write_text(KEEPING.replace('"key"', key))
+    words = ["cache", "warm", str(MODEL), "--delegate-file", str(keeping), "--json"]
+    (model,) = delegraph(*words, "--max-batch-size", "6").json["models"]
+    assert model["new_files"] == 4  # batches of 1, 2, 4 and 6 rows
+
+
 def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
     assert "Could not open 'missing.tflite'" in delegraph("cache", "warm", "missing.tflite").err

@@ -12,7 +12,7 @@ from support.command import Command
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
-@pytest.mark.parametrize("missing", [["kserve", "ray"], ["kserve"]])
+@pytest.mark.parametrize("missing", [["grpc", "uvicorn"], ["uvicorn"]])
 def test_a_missing_package_is_named_with_its_extra(
     delegraph: Command, missing: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -20,7 +20,8 @@ def test_a_missing_package_is_named_with_its_extra(
         monkeypatch.setitem(sys.modules, name, None)
     ran = delegraph("serve", DIGITS)
     assert ran.code == 2
-    assert "error: serving needs kserve" in ran.err
+    assert ran.err.startswith("error: serving needs ")
+    assert all(name in ran.err for name in missing)
     assert ran.err.endswith(": pip install 'delegraph[serve]'\n")
 
 
@@ -31,3 +32,24 @@ def test_options_out_of_range(delegraph: Command, words: list[object]) -> None:
     ran = delegraph("serve", DIGITS, *words)
     assert ran.code == 2
     assert f"Invalid value for '{words[0]}'" in ran.err
+
+
+def test_several_files_have_their_own_names(delegraph: Command, tmp_path: Path) -> None:
+    for words in ([tmp_path], [DIGITS, DIGITS]):
+        ran = delegraph("serve", *words, "--name", "digits")
+        assert ran.code == 2
+        assert "--name is for one file; several have the names of their files" in ran.err
+
+
+def test_two_files_of_one_name_are_a_mistake(delegraph: Command) -> None:
+    pytest.importorskip("uvicorn", reason="tested by make test-scale-serve")
+    ran = delegraph("serve", DIGITS, DIGITS)
+    assert ran.code == 2
+    assert "would both be served as 'digits_int8': rename one" in ran.err
+
+
+def test_several_models_have_one_process(delegraph: Command, tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason="tested by make test-scale-serve")
+    ran = delegraph("serve", tmp_path, "--replicas", "2")
+    assert ran.code == 2
+    assert "several models are computed by one process" in ran.err

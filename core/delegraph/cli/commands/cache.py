@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from delegraph.cli.options.arguments import delegate_option, diagnosis_options, 
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
+    from delegraph.tools.setup import Setup
 
 Groups = dict[tuple[str, str], list["CacheEntry"]]
 """Mapping from a delegate and its version to its cache entries."""
@@ -86,6 +88,11 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @delegate_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
+@click.option(
+    "--max-batch-size",
+    type=click.IntRange(min=1),
+    help="Prepare the batch sizes of `delegraph serve` with this option (there, 32 by default).",
+)
 @json_option
 @diagnosis_options
 def warm(
@@ -93,6 +100,7 @@ def warm(
     delegates: tuple[str, ...],
     delegate_files: tuple[str, ...],
     threads: int | None,
+    max_batch_size: int | None,
     as_json: bool,
 ) -> None:
     """Fill the cache for models, as a step of a build.
@@ -101,11 +109,15 @@ def warm(
     --delegate. What they keep serves every later process with the same versions, processor, options
     and number of threads.
     """
+    from delegraph.tools.cache_warming import allocate
     from delegraph.tools.cache_warming import warm as warmed
     from delegraph.tools.setup import Setup
 
+    prepare = allocate if max_batch_size is None else partial(_prepare_batches, max_batch_size)
+    if threads is None and max_batch_size is not None:
+        threads = 1  # as a server has it
     found = [
-        warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads))
+        warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads), prepare)
         for m in models
     ]
     if as_json:
@@ -121,6 +133,18 @@ def warm(
         right=("new files", "size", "files in use", "seconds"),
         names=("model",),
     )
+
+
+def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
+    """Compute a batch of each size that a server of the model prepares."""
+    from delegraph.scale.predictor import Predictor
+    from delegraph.scale.serving.batches import ServedBatches
+    from delegraph.scale.serving.tensors import served_signature
+
+    with Predictor(setup, max_batch=max_batch_size, on_error="column") as predictor:
+        inputs, outputs = predictor.input_columns(), predictor.output_columns()
+        has_rows = served_signature(inputs, outputs, max_batch_size).has_rows
+        ServedBatches(predictor, has_rows).warm_up()
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:

@@ -9,16 +9,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.printing import plural, print_json
-from delegraph.cli.options.arguments import diagnosis_options, json_option, with_options_added
+from delegraph.cli.options.arguments import (
+    ModelPath,
+    diagnosis_options,
+    json_option,
+    with_options_added,
+)
+from delegraph.cli.options.serving import (
+    ADDRESS_OPTIONS,
+    LIMIT_OPTIONS,
+    taken_addresses,
+    taken_limits,
+)
 from delegraph.cli.options.setup import setup_options
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
-_PORT = click.IntRange(1, 65535)
-
 _OPTIONS = (
+    click.argument("others", nargs=-1, type=ModelPath(), metavar="[MODEL]..."),
+    click.option(
+        "--versions",
+        type=click.Choice(["newest", "all"]),
+        default="newest",
+        show_default=True,
+        help="Of each model in a folder, name/1/model.tflite, name/2/model.tflite and so on.",
+    ),
+    click.option(
+        "--model-control",
+        type=click.Choice(["auto", "on", "off"]),
+        default="auto",
+        show_default=True,
+        help="Whether clients may load and unload models; by default, if a token is needed or only "
+        "programs of this machine can connect.",
+    ),
     click.option(
         "--name",
         metavar="NAME",
@@ -38,14 +63,14 @@ _OPTIONS = (
         default=5.0,
         show_default=True,
         metavar="MS",
-        help="Milliseconds that a request waits for others to be computed with it.",
+        help="Milliseconds that a request waits for as many others as there were last.",
     ),
     click.option(
         "--max-queue",
         type=click.IntRange(1),
         default=64,
         show_default=True,
-        help="Requests that wait for a replica; more are refused at once.",
+        help="Requests that wait to be computed; more are refused at once.",
     ),
     click.option(
         "--batching",
@@ -60,10 +85,15 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Processes that compute.",
+        help="Processes that compute; more than 1 need Ray.",
     ),
-    click.option("--http-port", type=_PORT, default=8080, show_default=True, help="Of REST."),
-    click.option("--grpc-port", type=_PORT, default=8081, show_default=True, help="Of gRPC."),
+    *ADDRESS_OPTIONS,
+    *LIMIT_OPTIONS,
+    click.option(
+        "--access-log",
+        metavar="FILE",
+        help="Write a line of JSON for each request; - is standard output.",
+    ),
     click.option(
         "--grace",
         type=click.IntRange(0),
@@ -75,7 +105,7 @@ _OPTIONS = (
     click.option(
         "--ray-address",
         metavar="ADDRESS",
-        help="Have replicas on this Ray cluster.  [default: RAY_ADDRESS, or on this machine]",
+        help="Have replicas on this Ray cluster.  [default: RAY_ADDRESS, or none]",
     ),
 )
 
@@ -92,6 +122,9 @@ def _options(command: Any) -> Any:
 def command(
     setup: Setup,
     as_json: bool,
+    others: tuple[str, ...],
+    versions: str,
+    model_control: str,
     name: str | None,
     signature: str | None,
     max_batch_size: int,
@@ -99,29 +132,44 @@ def command(
     max_queue: int,
     batching: Any,
     replicas: int,
-    http_port: int,
-    grpc_port: int,
+    access_log: str | None,
     grace: int,
     ray_address: str | None,
+    **more: Any,
 ) -> None:
-    """Serve a model to many clients (Open Inference Protocol).
+    """Serve models to many clients (Open Inference Protocol).
 
-    KServe has the endpoints, REST and gRPC on all addresses of this machine. Ray Serve runs the
-    replicas and batches the requests. /v2/health/ready answers once the delegates are warm. SIGTERM
-    and Ctrl-C end the server after its pending requests. Needs pip install 'delegraph[serve]'.
+    MODEL is a file, several files, or a folder with name.tflite or name/1/model.tflite for each.
+    This process answers REST and gRPC, and computes requests together in batches. With --replicas
+    or --ray-address, Ray Serve's processes compute. /v2/health/ready answers once the delegates are
+    warm. SIGTERM and Ctrl-C end the server after its pending requests. Needs pip install
+    'delegraph[serve]', and for Ray 'delegraph[serve-ray]'.
     """
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serve import ServeOptions, serve
+    from delegraph.scale.serving.model_files import OfferedModels, name_of
 
+    addresses = taken_addresses(more)
+    offered = None
+    if others or Path(setup.model).is_dir():
+        if name is not None:
+            raise click.UsageError("--name is for one file; several have the names of their files")
+        may_change = model_control == "on" or (
+            model_control == "auto" and (addresses.token.is_needed or addresses.is_private)
+        )
+        source = (setup.model, *others) if others else setup.model
+        offered = OfferedModels(source, versions == "all", may_change)
     options = ServeOptions(
-        name=name or Path(setup.model).stem.replace("#", "_"),
+        name=name or name_of(setup.model),
+        offered=offered,
         max_latency=max_latency / 1e3,
         max_queued=max_queue,
         replicas=replicas,
-        http_port=http_port,
-        grpc_port=grpc_port,
+        addresses=addresses,
+        limits=taken_limits(more),
+        access_log=access_log,
         grace=grace,
-        address=ray_address,
+        ray_address=ray_address,
     )
     predictor = Predictor(
         replace(setup, threads=1) if setup.threads is None else setup,
@@ -129,10 +177,13 @@ def command(
         batching=batching,
         max_batch=max_batch_size,
     )
-    ready = (
-        f"{options.name} is ready: http://localhost:{http_port}/v2/models/{options.name}, gRPC on "
-        f"port {grpc_port}, {plural(replicas, 'replica')}"
-    )
+    if offered is None:
+        ready = f"{options.name} is ready: {addresses.http_url}/v2/models/{options.name}"
+    else:
+        ready = f"models are ready: {addresses.http_url}"
+    ready += f", {addresses.grpc_name}"
+    if options.needs_ray:
+        ready += f", {plural(replicas, 'replica')}"
     outcomes = serve(predictor, options, on_ready=lambda: click.echo(printable(ready), err=as_json))
     if as_json:
         print_json({"requests": outcomes})

@@ -9,7 +9,7 @@ from ray import serve
 
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns, row_count
-from delegraph.scale.serve_batches import Answer, ServedBatches
+from delegraph.scale.serving.batches import Answer, ServedBatches
 
 
 def _rows(requests: Sequence[Columns]) -> int:
@@ -24,14 +24,19 @@ class Replica:
         predictor: computes the rows, at most ``max_batch`` together.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
         max_latency: seconds that a request waits for other requests of its batch.
+        only_loopback: whether the replica listens on loopback only.
     """
 
-    def __init__(self, predictor: Predictor, has_rows: bool, max_latency: float) -> None:
+    def __init__(
+        self, predictor: Predictor, has_rows: bool, max_latency: float, only_loopback: bool
+    ) -> None:
         self._batches = ServedBatches(predictor, has_rows)
         self._together.set_max_batch_size(predictor.max_batch)
         self._together.set_batch_wait_timeout_s(max_latency)
         self._is_free = asyncio.Event()
         self._is_free.set()
+        if only_loopback:
+            _stay_on_loopback()
         self._batches.warm_up()
 
     async def answer(self, request: Columns) -> Answer:
@@ -51,3 +56,20 @@ class Replica:
             return await asyncio.to_thread(self._batches, requests)  # Ray Serve may refuse others
         finally:
             self._is_free.set()
+
+
+def _stay_on_loopback() -> None:
+    """Let the server that Ray Serve starts after this replica's constructor listen on loopback.
+
+    Ray Serve has no option for it. Without its function of this name, nothing is changed.
+    """
+    from ray.serve._private import replica
+
+    name = "add_port_to_grpc_server"
+    add_port = getattr(replica, name, None)
+    if add_port is not None:
+        setattr(
+            replica,
+            name,
+            lambda server, address: add_port(server, address.replace("[::]", "127.0.0.1")),
+        )

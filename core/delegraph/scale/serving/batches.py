@@ -22,11 +22,13 @@ class BatchFacts:
         rows: number of rows in the batch.
         seconds: duration of the batch, in seconds.
         incidents: number of delegate failures in the batch after which Delegraph went on.
+        queue_seconds: seconds that the first request waited before the batch was computed.
     """
 
     rows: int
     seconds: float
     incidents: int
+    queue_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ class ServedBatches:
     """
 
     def __init__(self, predictor: Predictor, has_rows: bool) -> None:
-        self._predictor = predictor.replaced(batching=predictor.batching, on_error="column")
+        self._predictor = predictor
+        if predictor.on_error != "column":
+            self._predictor = predictor.replaced(batching=predictor.batching, on_error="column")
         self._has_rows = has_rows
 
     def warm_up(self) -> None:

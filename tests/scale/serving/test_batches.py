@@ -10,11 +10,11 @@ import pytest
 
 from delegraph import Interpreter, Predictor
 from delegraph.scale.batching import SIZES_KEPT
-from delegraph.scale.serve_batches import ServedBatches, batch_sizes
+from delegraph.scale.serving.batches import ServedBatches, batch_sizes
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, tensor
 
-DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
 @pytest.mark.parametrize("batching", ["auto", "resize", "rows"])

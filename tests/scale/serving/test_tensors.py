@@ -11,9 +11,9 @@ import pytest
 
 from delegraph.errors import ArgumentError, PredictionError
 from delegraph.scale.predictor import Predictor
-from delegraph.scale.serve_tensors import GivenTensor, ServedSignature, served_signature
+from delegraph.scale.serving.tensors import GivenTensor, ServedSignature, served_signature
 
-DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
+DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
 
 def details(*shape: int, dtype: Any = np.float32) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The endpoints: REST and gRPC, with their limits."""

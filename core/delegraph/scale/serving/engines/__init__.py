@@ -1,0 +1,1 @@
+"""The engines that compute requests: this process, and replicas of Ray Serve."""

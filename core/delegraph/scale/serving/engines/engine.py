@@ -1,0 +1,28 @@
+"""What a server needs of an engine."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from delegraph.scale.serving.served_model import Engine
+from delegraph.scale.serving.tensors import ServedSignature
+
+
+class StartedEngine(Engine, Protocol):
+    """An engine from start to stop.
+
+    Attributes:
+        signature: inputs and outputs of the model.
+    """
+
+    signature: ServedSignature
+
+    async def start(self) -> None:
+        """Make delegates warm, then take requests.
+
+        Raises:
+            DelegraphError: the model or a delegate fails.
+        """
+
+    async def stop(self) -> None:
+        """Stop after the requests that are being computed."""

@@ -1,0 +1,162 @@
+"""The engine that computes requests by replicas of Ray Serve. Needs Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from delegraph.errors import PredictionError, in_words
+from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import Columns
+from delegraph.scale.serving.batches import Answer
+from delegraph.scale.serving.refusals import Kind, Refusal
+from delegraph.scale.serving.tensors import served_signature
+
+if TYPE_CHECKING:
+    from delegraph.scale.serving.options import ServeOptions
+
+DEPLOYMENT = "delegraph"
+"""Name of the replicas' deployment in Ray Serve."""
+
+ONLY_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Variable that lets Ray listen on loopback only, if it is ``0``; Ray has no option for it."""
+
+HEALTH_CHECK = 2.0
+"""Seconds between Ray Serve's checks that a replica is alive."""
+
+
+class RayEngine:
+    """Computes the requests of one model by replicas, each a process.
+
+    Args:
+        predictor: computes in each replica, at most ``max_batch`` rows together.
+        options: options of the server.
+
+    Attributes:
+        signature: inputs and outputs of the model.
+
+    Raises:
+        ArgumentError: the model has a tensor of a type that the protocol does not have.
+        DelegraphError: the model cannot be loaded.
+        PredictionError: Ray cannot be started or reached.
+    """
+
+    def __init__(self, predictor: Predictor, options: ServeOptions) -> None:
+        with predictor:  # errors show here, and replicas find compiled kernels in the cache
+            self.signature = served_signature(
+                predictor.input_columns(), predictor.output_columns(), predictor.max_batch
+            )
+        self._predictor = predictor
+        self._options = options
+        self._handle: Any = None
+        self._connect()  # this starts processes, which is not possible while a gRPC server runs
+
+    def _connect(self) -> None:
+        address = self._options.ray_address or os.environ.get("RAY_ADDRESS")
+        more: dict[str, Any] = {}
+        self._is_own = address in (None, "", "local")
+        if self._is_own:
+            address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
+            more["num_cpus"] = max(os.cpu_count() or 1, self._options.replicas * self._threads())
+            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
+            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads it when it is imported
+        import ray
+
+        try:
+            ray.init(address, include_dashboard=False, logging_level="WARNING", **more)
+        except Exception as error:  # Ray raises errors of many types
+            raise PredictionError(f"Ray cannot be started or reached: {error}") from error
+
+    def _threads(self) -> int:
+        return self._predictor.setup.threads or 1
+
+    async def start(self) -> None:
+        """Start the replicas, and wait until they are warm.
+
+        Raises:
+            PredictionError: no replica can be made.
+        """
+        try:
+            self._handle = await asyncio.to_thread(self._deployed)
+        except Exception as error:  # Ray raises errors of many types
+            raise PredictionError(f"no replica can be made: {error}") from error
+
+    def _deployed(self) -> Any:
+        from ray import serve
+
+        from delegraph.scale.serving.engines.replica import Replica
+
+        options = self._options
+        quiet = {"log_level": "WARNING", "enable_access_log": False}
+        serve.start(proxy_location="Disabled", logging_config=quiet)
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # in this process
+        deployment = serve.deployment(
+            Replica,
+            name=DEPLOYMENT,
+            num_replicas=options.replicas,
+            ray_actor_options={"num_cpus": self._threads()},
+            max_ongoing_requests=2 * self._predictor.max_batch,  # one batch computes, one fills
+            max_queued_requests=options.max_queued,
+            health_check_period_s=HEALTH_CHECK,
+            graceful_shutdown_timeout_s=options.grace,
+            max_constructor_retry_count=1,
+            logging_config=quiet,
+        )
+        bound = deployment.bind(
+            self._predictor, self.signature.has_rows, options.max_latency, self._is_own
+        )
+        return serve.run(bound, name=self._app(), route_prefix=None)
+
+    def _app(self) -> str:
+        return f"delegraph-{self._options.name}"
+
+    async def stop(self) -> None:
+        """Stop the replicas, and the connection to Ray."""
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        import ray
+        from ray import serve
+
+        if self._handle is not None:
+            serve.delete(self._app())
+        ray.shutdown()
+
+    async def is_ready(self) -> bool:
+        """Return whether a replica is running."""
+        return self._handle is not None and await asyncio.to_thread(self._is_running)
+
+    def _is_running(self) -> bool:
+        from ray import serve
+
+        app = serve.status().applications.get(self._app())
+        states = app.deployments[DEPLOYMENT].replica_states if app else {}
+        return bool(states.get("RUNNING"))
+
+    async def answer(self, columns: Columns) -> Answer:
+        """Return the answer of a replica that Ray Serve chooses.
+
+        Raises:
+            Refusal: no replica is warm yet, too many requests wait, or the replica has ended.
+        """
+        from ray.exceptions import RayActorError, RayTaskError
+        from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
+
+        if self._handle is None:
+            raise Refusal(Kind.UNAVAILABLE, "the model is not ready: replicas are being started")
+        try:
+            answer: Answer = await self._handle.answer.remote(columns)
+        except BackPressureError as error:
+            raise Refusal(
+                Kind.UNAVAILABLE,
+                f"too many requests: {self._options.max_queued} wait already; send it again later",
+            ) from error
+        except (DeploymentUnavailableError, RayActorError) as error:
+            raise Refusal(
+                Kind.UNAVAILABLE, "the replica has ended that had the request; send it again"
+            ) from error
+        except RayTaskError as error:
+            raise Refusal(Kind.FAILED, in_words(error.cause)) from error
+        return answer

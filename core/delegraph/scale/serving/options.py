@@ -1,0 +1,47 @@
+"""Options of a server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from delegraph.scale.serving.endpoints.addresses import Addresses
+from delegraph.scale.serving.limits import Limits
+from delegraph.scale.serving.model_files import OfferedModels
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Options of a server.
+
+    Attributes:
+        name: name of the model in the protocol's paths.
+        offered: models to serve by their own names in place of the predictor's, which is the
+            pattern for each. None for the predictor's.
+        max_latency: seconds that a request waits for other requests of its batch; >= 0.
+        max_queued: largest number of requests that wait to be computed; further ones are refused.
+            >= 1.
+        replicas: number of processes that compute; >= 1. More than one are replicas of Ray Serve.
+        addresses: addresses and locks of the endpoints.
+        limits: limits of what clients may send.
+        access_log: path of the access log, ``-`` for standard output; None for no log.
+        grace: whole seconds that requests may still take when the server is told to stop.
+        ray_address: address of a Ray cluster whose nodes compute. None means the value of
+            ``RAY_ADDRESS``, or this machine.
+    """
+
+    name: str
+    offered: OfferedModels | None = None
+    max_latency: float = 0.005
+    max_queued: int = 64
+    replicas: int = 1
+    addresses: Addresses = field(default_factory=Addresses)
+    limits: Limits = field(default_factory=Limits)
+    access_log: str | None = None
+    grace: int = 30
+    ray_address: str | None = None
+
+    @property
+    def needs_ray(self) -> bool:
+        """Whether Ray Serve computes, and not this process."""
+        return self.replicas > 1 or bool(self.ray_address or os.environ.get("RAY_ADDRESS"))

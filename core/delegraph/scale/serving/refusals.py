@@ -1,0 +1,64 @@
+"""Refusals: why a request gets no answer, and what each protocol calls it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Kind(Enum):
+    """Kind of a refusal: status of REST, and name of the status code of gRPC."""
+
+    INVALID = (400, "INVALID_ARGUMENT")
+    UNAUTHENTICATED = (401, "UNAUTHENTICATED")
+    FORBIDDEN = (403, "PERMISSION_DENIED")
+    NOT_FOUND = (404, "NOT_FOUND")
+    WRONG_METHOD = (405, "UNIMPLEMENTED")
+    TOO_SLOW = (408, "DEADLINE_EXCEEDED")
+    TOO_LARGE = (413, "RESOURCE_EXHAUSTED")
+    UNKNOWN_ENCODING = (415, "INVALID_ARGUMENT")
+    FAILED = (500, "INTERNAL")
+    UNSUPPORTED = (501, "UNIMPLEMENTED")
+    UNAVAILABLE = (503, "UNAVAILABLE")
+
+    @property
+    def status(self) -> int:
+        """Status code of REST."""
+        return self.value[0]
+
+    @property
+    def code(self) -> str:
+        """Name of the status code of gRPC."""
+        return self.value[1]
+
+
+OUTCOMES = {
+    Kind.INVALID: "invalid",
+    Kind.TOO_LARGE: "invalid",
+    Kind.UNKNOWN_ENCODING: "invalid",
+    Kind.FAILED: "failed",
+}
+"""Mapping from a kind to the outcome that counts it; all others are ``refused``."""
+
+
+class Refusal(Exception):
+    """A request that is not answered.
+
+    Attributes:
+        kind: kind of the refusal.
+        reason: what was found and what was expected, for the client.
+    """
+
+    def __init__(self, kind: Kind, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+    @property
+    def outcome(self) -> str:
+        """Outcome that counts the refusal: ``invalid``, ``refused`` or ``failed``."""
+        return OUTCOMES.get(self.kind, "refused")
+
+
+def invalid(reason: str) -> Refusal:
+    """Return the refusal of a request that the client must change."""
+    return Refusal(Kind.INVALID, reason)

@@ -1,0 +1,182 @@
+"""A model as the endpoints see it: its metadata, and answers to decoded requests."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any, Protocol
+
+from delegraph.errors import ArgumentError, DelegraphError, PredictionError, in_words
+from delegraph.scale.rows import Columns
+from delegraph.scale.serving.batches import Answer
+from delegraph.scale.serving.metrics import ModelMetrics
+from delegraph.scale.serving.refusals import Kind, Refusal, invalid
+from delegraph.scale.serving.requests import InferRequest, InferResponse, OutputTensor
+from delegraph.scale.serving.tensors import ServedSignature
+
+
+class Engine(Protocol):
+    """What computes the requests of a model: this process, or replicas of Ray Serve."""
+
+    async def answer(self, columns: Columns) -> Answer:
+        """Return the answer to a request's rows.
+
+        Raises:
+            Refusal: too many requests wait, or the engine cannot compute now.
+            DelegraphError: the batch failed, but no single request is to blame.
+        """
+
+    async def is_ready(self) -> bool:
+        """Return whether requests are computed at once, because delegates are warm."""
+
+
+class ServedModel:
+    """A model with a signature and an engine.
+
+    Args:
+        name: name of the model in the protocol's paths.
+        version: version of the model; empty if it has none.
+        signature: names, types and shapes of the tensors in requests and answers.
+        engine: computes the requests.
+
+    Attributes:
+        metrics: metrics of the model.
+    """
+
+    def __init__(self, name: str, version: str, signature: ServedSignature, engine: Engine) -> None:
+        self.name = name
+        self.version = version
+        self.signature = signature
+        self.engine = engine
+        self.metrics = ModelMetrics(name)
+
+    def metadata(self, versions: list[str] | None = None) -> dict[str, Any]:
+        """Return the protocol's metadata of the model.
+
+        Args:
+            versions: all versions that are served; by default, this one.
+        """
+        own = [self.version] if self.version else []
+        return {
+            "name": self.name,
+            "versions": own if versions is None else versions,
+            "platform": "delegraph_tflite",
+            "inputs": [_described(tensor) for tensor in self.signature.inputs.values()],
+            "outputs": [_described(tensor) for tensor in self.signature.outputs.values()],
+        }
+
+    async def is_ready(self) -> bool:
+        """Return whether requests are computed at once."""
+        return await self.engine.is_ready()
+
+    async def infer(self, request: InferRequest) -> InferResponse:
+        """Return the answer to a request.
+
+        Raises:
+            Refusal: the request does not fit the signature, the model fails on it, or the engine
+                cannot compute now.
+        """
+        outcome, start = "refused", time.perf_counter()  # of a request that the client gave up
+        with self.metrics.in_progress.track_inprogress():
+            try:
+                response = await self._answered(request)
+                outcome = "answered"
+            except Refusal as refusal:
+                outcome = refusal.outcome
+                raise
+            except DelegraphError as error:
+                outcome = "failed"
+                raise Refusal(Kind.FAILED, in_words(error)) from error
+            finally:
+                self.metrics.count_request(outcome, time.perf_counter() - start)
+        return response
+
+    async def _answered(self, request: InferRequest) -> InferResponse:
+        if request.model not in ("", self.name):
+            raise invalid(
+                f"the request states model {request.model!r}, expected {self.name!r} as in its path"
+            )
+        try:
+            columns = self.signature.columns(request.inputs)
+            wanted = self.signature.wanted(list(request.outputs))
+        except ArgumentError as error:
+            raise invalid(str(error)) from error
+        answer = await self.engine.answer(columns)
+        if answer.batch is not None:
+            self.metrics.count_batch(answer.batch)
+        if answer.error:
+            raise Refusal(Kind.FAILED, answer.error)
+        try:
+            tensors = self.signature.tensors(answer.rows)
+        except PredictionError as error:
+            raise Refusal(Kind.FAILED, str(error)) from error
+        outputs = (
+            OutputTensor(name, self.signature.outputs[name].datatype, tensors[name])
+            for name in wanted
+        )
+        return InferResponse(
+            self.name, self.version, request.id or str(uuid.uuid4()), tuple(outputs)
+        )
+
+
+def _described(tensor: Any) -> dict[str, Any]:
+    return {"name": tensor.name, "datatype": tensor.datatype, "shape": list(tensor.shape)}
+
+
+OUTCOMES = ("answered", "invalid", "refused", "failed")
+"""What may become of a request."""
+
+
+class Models(Protocol):
+    """The models of a server: one, or a repository."""
+
+    async def start(self) -> None:
+        """Load the models, and make their delegates warm.
+
+        Raises:
+            DelegraphError: the server has nothing to serve.
+        """
+
+    async def stop(self) -> None:
+        """Stop after the requests that are being computed."""
+
+    def find(self, name: str, version: str = "") -> ServedModel:
+        """Return a model.
+
+        Args:
+            name: name of the model.
+            version: version; the newest if empty.
+
+        Raises:
+            Refusal: there is no such model or version, or it could not be loaded.
+        """
+
+    def metadata(self, name: str, version: str = "") -> dict[str, Any]:
+        """Return the protocol's metadata of a model.
+
+        Raises:
+            Refusal: as :meth:`find`.
+        """
+
+    async def is_ready(self) -> bool:
+        """Return whether all models that could be loaded are ready."""
+
+    def index(self, only_ready: bool = False) -> list[dict[str, str]]:
+        """Return name, version, state and reason of each model."""
+
+    async def load(self, name: str) -> None:
+        """Load a model of the repository, or load it again.
+
+        Raises:
+            Refusal: there is no such model, it is damaged, or the models are fixed.
+        """
+
+    async def unload(self, name: str) -> None:
+        """Unload a model.
+
+        Raises:
+            Refusal: there is no such model, or the models are fixed.
+        """
+
+    def outcomes(self) -> dict[str, int]:
+        """Return the number of requests by outcome."""
