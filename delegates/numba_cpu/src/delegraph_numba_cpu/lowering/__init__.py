@@ -19,6 +19,7 @@ MODULES = {
     "rows.arg_min_max": "ARG_MAX ARG_MIN",
     "convolution.batch_matmul": "BATCH_MATMUL",
     "elementwise.cast": "CAST",
+    "composites": "STABLEHLO_COMPOSITE",
     "elementwise.comparison": "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL",
     "moves.concatenation": "CONCATENATION",
     "convolution.conv": "CONV_2D",
