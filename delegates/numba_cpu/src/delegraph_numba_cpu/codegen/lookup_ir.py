@@ -17,6 +17,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     splat,
     store,
     vector,
+    widened_halves,
 )
 
 i64, f32 = types.int64, types.float32
@@ -32,12 +33,8 @@ def load_f16(context, address):
     """Return the finite float16 at an address as float32."""
 
     def generate(lowering, builder, signature, arguments):
-        bits = builder.zext(load(builder, arguments[0], I16), I32)
-        magnitude = builder.shl(builder.and_(bits, ir.Constant(I32, 0x7FFF)), ir.Constant(I32, 13))
-        sign = builder.shl(builder.and_(bits, ir.Constant(I32, 0x8000)), ir.Constant(I32, 16))
-        # Exponents have another bias; a product is right for subnormal numbers as well.
-        value = builder.fmul(builder.bitcast(magnitude, F32), ir.Constant(F32, 2.0**112))
-        return builder.bitcast(builder.or_(builder.bitcast(value, I32), sign), F32)
+        one = load(builder, arguments[0], vector(I16, 1))
+        return builder.extract_element(widened_halves(builder, one), ir.Constant(I32, 0))
 
     return f32(i64), generate
 

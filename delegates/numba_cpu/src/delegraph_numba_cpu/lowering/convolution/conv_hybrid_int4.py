@@ -66,6 +66,8 @@ def check_parts(call: Call) -> Rejection | None:
         return Rejection("block-size", actual=size, expected=expected, tensor=weight.index)
     if len(weight.quantization.scales) != outputs * (depth // size):
         return Rejection("quantization", expected="a scale for each block", tensor=weight.index)
+    if weight.quantization.scales.dtype != np.float16:
+        return Rejection("scales", expected="float16", tensor=weight.index)
     return None
 
 
@@ -82,7 +84,7 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
         assert weight.quantization is not None
         size = weight.quantization.block_size
         steps, parts, (low, high), form = size // 8, depth // size, UNLIMITED, instructions.PARTS
-    scales = instructions.GROUP_BYTES // 4 if form == instructions.PARTS else 0
+    scales = instructions.SCALE_BYTES // 4 if form == instructions.PARTS else 0
     return {
         "y": builder.tensor(y),
         "low": low,
@@ -101,10 +103,11 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def part_scales(weight: Tensor, parts: int) -> NDArray[np.floating]:
+def part_scales(weight: Tensor, parts: int) -> NDArray[np.float16]:
     """Return the scales of the parts of each output's weights, ``[O, parts]``."""
     assert weight.quantization is not None
-    return weight.quantization.scales.astype(np.float32).reshape(-1, parts)
+    scales: NDArray[np.float16] = weight.quantization.scales.reshape(-1, parts)
+    return scales
 
 
 def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
@@ -151,7 +154,7 @@ def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
     outputs, depth = weight.shape
     groups, size = -(-outputs // GROUP), -(-depth // parts // 8) * 8
     length = GROUP * size // 2
-    scale_bytes = instructions.GROUP_BYTES if has_parts(weight) else 0
+    scale_bytes = instructions.SCALE_BYTES if has_parts(weight) else 0
     shape = groups, parts, length + scale_bytes
     packed = aligned_bytes(math.prod(shape)).reshape(shape)
     for first, values in row_groups(weight):
@@ -164,7 +167,7 @@ def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
         packed[start : start + count, :, :length] = in_order
     if scale_bytes:
         last, scales = outputs // GROUP * GROUP, part_scales(weight, parts)
-        places = packed[:, :, length:].view(np.float32)  # [groups, parts, GROUP]
+        places = packed[:, :, length:].view(np.float16)  # [groups, parts, GROUP]
         places[: last // GROUP] = scales[:last].reshape(-1, GROUP, parts).swapaxes(1, 2)
         if last < outputs:
             places[-1] = 0

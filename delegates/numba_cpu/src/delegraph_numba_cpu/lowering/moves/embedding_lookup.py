@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from delegraph import Rejection
 from delegraph_numba_cpu.instructions.lookup import LOOK_UP
 from delegraph_numba_cpu.instructions.memory import report
@@ -46,6 +48,8 @@ def check_converted(call: Call) -> Rejection | None:
         return Rejection("sparse", expected="a dense table", tensor=table.index)
     if table.quantization is None or not len(table.quantization.scales):
         return Rejection("quantization", expected="scales", tensor=table.index)
+    if table.quantization.scales.dtype not in (np.float16, np.float32):
+        return Rejection("scales", expected="float16 or float32", tensor=table.index)
     size = table.quantization.block_size
     if size * BITS[table.type.name] % 8:
         return Rejection("block-size", actual=size, expected="whole bytes", tensor=table.index)
