@@ -25,12 +25,18 @@ from ratio_rows import Row, row, write_rows
 
 from delegraph.tools import interleave, ratio_of
 
-STEP = Path(__file__).with_name("gemma_step.py")
+RUN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from gemma_step import tell_peak
+tell_peak(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+"""
 
 
 def peak(name: str, path: str, threads: int, cache: str) -> int:
     """Return the peak memory of a process that makes a few tokens, in kilobytes."""
-    command = [sys.executable, str(STEP), name, path, str(threads)]
+    folder = str(Path(__file__).parent)
+    command = [sys.executable, "-c", RUN, folder, name, path, str(threads)]
     environment = {**os.environ, "DELEGRAPH_CACHE": cache}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return int(done.stdout)

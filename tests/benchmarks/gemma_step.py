@@ -1,11 +1,7 @@
-"""Decode steps in a process of its own: ``gemma_step.py LiteRT|Delegraph MODEL THREADS``.
-
-Prints the peak memory of the process in kilobytes. It imports nothing that a user would not.
-"""
+"""Decode steps of ``gemma.py``, which imports more than a user who makes tokens would."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +37,9 @@ def peak_memory() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
-if __name__ == "__main__":
-    interpreter = interpreter_of(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+def tell_peak(name: str, path: str, threads: int) -> None:
+    """Make a few tokens, and print the peak memory of this process."""
+    interpreter = interpreter_of(name, path, threads)
     for _ in range(5):
         interpreter.invoke()
     print(peak_memory())

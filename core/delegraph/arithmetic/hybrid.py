@@ -163,7 +163,7 @@ class HybridProduct:
 
         self.current = at_first_use(plan, weight, bias)
         if not is_fixed:
-            self.dtype = np.dtype(np.float64)
+            self.dtype: np.dtype[Any] = np.dtype(np.float64)
         elif weight.sparsity is None and _sums_fit_float32(weight):
             self.dtype = np.dtype(np.float32)
         else:
