@@ -199,9 +199,9 @@ class _Decoder:
 
 
 def with_block_scales(content: bytes, scales: dict[str, NDArray[Any]]) -> bytes:
-    """Return a model whose tensors of these names have scales of blocks, ``[rows, blocks]``."""
+    """Return a model whose main tensors of these names have scales, ``[rows, blocks]``."""
     records = read_model(np.frombuffer(content, np.uint8))
-    (graph,), buffers = records.subgraphs or (), list(records.buffers or ())
+    (graph, *called), buffers = records.subgraphs or (), list(records.buffers or ())
     tensors = list(graph.tensors or ())
     for index, record in enumerate(tuple(tensors)):
         own = scales.get(record.name or "")
@@ -215,4 +215,4 @@ def with_block_scales(content: bytes, scales: dict[str, NDArray[Any]]) -> bytes:
         tensors.append(tables.Tensor(shape=stored.shape, type=stored.type, **place))
         buffers.append(tables.Buffer(data=stored.data))
     graph = graph.replace(tensors=tuple(tensors))
-    return write_model(records.replace(buffers=tuple(buffers), subgraphs=(graph,)))
+    return write_model(records.replace(buffers=tuple(buffers), subgraphs=(graph, *called)))

@@ -23,6 +23,7 @@ SHORT = {
     "tests/benchmarks/beside_litert.py": ["--networks", str(MODELS), "--seconds", "0.5"],
     "tests/benchmarks/decoder.py": ["--weights", "int8", "--seconds", "1"],
     "tests/benchmarks/framework.py": ["--seconds", "0.5"],
+    "tests/benchmarks/gemma.py": ["--seconds", "1", "--rounds", "1"],
     "tests/benchmarks/isolation.py": ["--seconds", "1"],
     "tests/benchmarks/litert.py": [],
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],

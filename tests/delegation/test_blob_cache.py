@@ -37,6 +37,12 @@ def test_what_was_made_is_found_again(folder: Path) -> None:
     assert again == path
 
 
+def test_pieces_are_kept_as_a_whole(folder: Path) -> None:
+    cache = BlobCache("mine", "1", folder)
+    assert cache.keep("key", [memoryview(b"one"), memoryview(b""), memoryview(b"two")])
+    assert cache.read("key") == b"onetwo"
+
+
 @pytest.mark.parametrize(("name", "version"), [("mine", "1.1"), ("other", "1.0")])
 def test_another_version_or_delegate_has_entries_of_its_own(
     folder: Path, name: str, version: str

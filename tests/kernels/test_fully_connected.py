@@ -1,6 +1,7 @@
 """FULLY_CONNECTED."""
 
 import re
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,10 @@ from delegraph.schema import tables
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import FullyConnectedOptionsWeightsFormat as Format
 from delegraph.schema.options import FullyConnectedOptions
+from delegraph.schema.writer import write_model
 from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
+from delegraph.testing.one_op import one_op_records
+from delegraph.testing.operator_cases.quantizing import with_blocks
 from support.agreement import assert_agrees, assert_both_refuse, model_and_arrays
 from support.convolutions import KINDS, KINDS_OF_ONE_SCALE, TOLERANCE, assert_kind_agrees, operands
 from support.official import official_outputs
@@ -121,6 +125,25 @@ def test_quantized_weights_that_are_computed():
     weight = fed(rng.integers(-127, 128, (6, 8)).astype("i1"), scale=0.0151)
     args = ("FULLY_CONNECTED", [case.x, weight, case.bias], [case.y], options())
     assert_agrees(*args, version=4)
+
+
+@pytest.mark.parametrize("block", [0, 32])
+def test_weights_take_no_memory_before_the_first_run(block):
+    weight = constant(np.ones((256, 1024), np.int8), "INT4", scale=None if block else 0.5)
+    records = one_op_records(
+        "FULLY_CONNECTED", [tensor((1, 1024)), weight], [tensor(())], options()
+    )
+    if block:
+        records = with_blocks(records, 1, np.ones((256, 1024 // block), np.float16), block)
+    with Interpreter(model_content=write_model(records), delegates=[]) as interpreter:
+        tracemalloc.start()
+        try:
+            interpreter.allocate_tensors()
+            assert tracemalloc.get_traced_memory()[1] < weight.data.nbytes * 3
+            interpreter.invoke()
+            assert tracemalloc.get_traced_memory()[1] > weight.data.nbytes * 8
+        finally:
+            tracemalloc.stop()
 
 
 def sparse(values, **given):

@@ -9,6 +9,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,14 @@ import numpy as np
 
 from delegraph.arithmetic.activation import clamp, float_activation_range
 from delegraph.arithmetic.channelwise import by_pattern, repeated
-from delegraph.arithmetic.exact_matmul import IntegerWeights, integer_weights, shared_weights
-from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.arithmetic.exact_matmul import (
+    IntegerWeights,
+    exact_float,
+    integer_weights,
+    shared_weights,
+)
+from delegraph.arithmetic.weights import at_first_use, bias_or_zeros, dense_values
+from delegraph.graph.dtypes import BITS
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
@@ -147,12 +154,24 @@ class HybridProduct:
             return integer_weights(values, _LARGEST_INPUT, groups, is_fixed=is_fixed)
 
         form = _LARGEST_INPUT, groups, "hybrid"
-        current = once_if_constant(lambda: shared_weights(weight, form, integers), weight)
+        current = at_first_use(lambda: shared_weights(weight, form, integers), weight)
 
         def plan() -> HybridWeights:
             weights = current()
             values = bias_or_zeros(bias, channels, np.float32)
             return HybridWeights(weights.matrices, weights.sums, scales, values, low, high, weights)
 
-        self.current = once_if_constant(plan, weight, bias)
-        self.dtype = current().matrices[0].dtype if is_fixed else np.dtype(np.float64)
+        self.current = at_first_use(plan, weight, bias)
+        if not is_fixed:
+            self.dtype: np.dtype[Any] = np.dtype(np.float64)
+        elif weight.sparsity is None and _sums_fit_float32(weight):
+            self.dtype = np.dtype(np.float32)
+        else:
+            self.dtype = current().matrices[0].dtype
+
+
+def _sums_fit_float32(weight: Tensor) -> bool:
+    """Return whether float32 adds products exactly, whatever the values of the weights are."""
+    largest = 1 << BITS.get(weight.type, 8) - 1
+    bound = math.prod(weight.shape[1:]) * largest * _LARGEST_INPUT
+    return exact_float(bound) == np.float32

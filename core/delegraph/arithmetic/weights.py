@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -58,6 +59,20 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
     if all(source is None or source.is_constant_or_persistent for source in sources):
         value = compute()
         return lambda: value
+    return compute
+
+
+def at_first_use(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
+    """Return what :func:`once_if_constant` does; known sources are read at the first call.
+
+    So a node that is prepared, and then run by a delegate, takes no memory for its weights. Sparse
+    sources are read at once, since their values may not fit their indices.
+    """
+    present = [source for source in sources if source is not None]
+    if any(source.sparsity is not None for source in present):
+        return once_if_constant(compute, *sources)
+    if all(source.is_constant_or_persistent for source in present):
+        return cache(compute)
     return compute
 
 

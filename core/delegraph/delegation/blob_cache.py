@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from delegraph.delegation.cache_entries import (
     is_entry,
     trim,
 )
-from delegraph.delegation.cache_files import CacheFolder
+from delegraph.delegation.cache_files import CacheFolder, pieces_of
 from delegraph.delegation.configuration import configuration
 from delegraph.errors import ArgumentError, DelegateError
 from delegraph.log import Logger
@@ -204,8 +204,12 @@ class BlobCache:
             _mark_as_used(os.path.join(folder.place(), self._subfolder, names[0]))
         return content
 
-    def keep(self, key: str, content: bytes) -> bool:
+    def keep(self, key: str, content: bytes | Sequence[memoryview]) -> bool:
         """Write *content* for later processes, in place of what is there for *key*.
+
+        Args:
+            key: key of the content.
+            content: the content, as a whole or in pieces, which need not be joined in memory.
 
         Returns:
             Whether it is kept; if not, the log has said why, once.
@@ -241,7 +245,7 @@ class BlobCache:
             if (entry.namespace, entry.version) == (self.namespace, self.version)
         ]
 
-    def _put_in_folder(self, key: str, content: bytes) -> str:
+    def _put_in_folder(self, key: str, content: bytes | Sequence[memoryview]) -> str:
         """Write *content* to the cache folder, where later processes find it.
 
         Raises:
@@ -257,7 +261,7 @@ class BlobCache:
             _warn(error)
             raise
 
-    def _name(self, key: str, content: bytes) -> str:
+    def _name(self, key: str, content: bytes | Sequence[memoryview]) -> str:
         digest = _digest(content)
         return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
 
@@ -322,10 +326,13 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, 
     return None
 
 
-def _digest(content: bytes) -> str:
+def _digest(content: bytes | Sequence[memoryview]) -> str:
     import hashlib  # here: it takes milliseconds, and most processes keep nothing
 
-    return hashlib.sha256(content).hexdigest()
+    found = hashlib.sha256()
+    for piece in pieces_of(content):
+        found.update(piece)
+    return found.hexdigest()
 
 
 def _mark_as_used(path: str) -> None:

@@ -27,7 +27,7 @@ import mmap
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from delegraph.lazy_dataclass import dataclass
@@ -116,14 +116,14 @@ class CacheFolder:
             logger.debug("read %s", path)
             yield file
 
-    def write(self, name: str, content: bytes) -> None:
+    def write(self, name: str, content: bytes | Sequence[memoryview]) -> None:
         """Write a file atomically, so that no reader finds half of it; create missing folders.
 
         An existing file is replaced, never written into.
 
         Args:
             name: as for :meth:`read`.
-            content: what it shall hold.
+            content: what it shall hold, as a whole or in pieces.
 
         Raises:
             OSError: it cannot be written, or others may write its folder.
@@ -131,7 +131,7 @@ class CacheFolder:
         folder, _, last = name.rpartition("/")
         path = os.path.join(self.made(folder), last)
         replace_file(path, content)
-        logger.debug("wrote %s, %d bytes", path, len(content))
+        logger.debug("wrote %s, %d bytes", path, sum(map(len, pieces_of(content))))
 
     def made(self, name: str) -> str:
         """Return a folder inside this one; create both folders if they are missing.
@@ -269,13 +269,18 @@ def _made(path: str) -> str:
         return _resolved(path)  # another may have made it
 
 
-def replace_file(path: AnyPath, content: bytes) -> None:
+def pieces_of(content: bytes | Sequence[memoryview]) -> Sequence[bytes | memoryview]:
+    """Return the pieces of *content*: itself, if it is a whole."""
+    return [content] if isinstance(content, bytes | bytearray | memoryview) else content
+
+
+def replace_file(path: AnyPath, content: bytes | Sequence[memoryview]) -> None:
     """Write *content* to a new file, then move the file to *path* in one step."""
     unfinished = f"{os.fspath(path)}.{os.urandom(4).hex()}{UNFINISHED}"
     try:
         # No other user may write it, whatever the umask; reading is as the umask has it.
         with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
-            file.write(content)
+            file.writelines(pieces_of(content))
         os.replace(unfinished, path)
     except BaseException as error:
         with contextlib.suppress(OSError):

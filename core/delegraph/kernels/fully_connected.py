@@ -20,7 +20,12 @@ from delegraph.arithmetic.activation import (
     float_activation_range,
     quantized_activation_range,
 )
-from delegraph.arithmetic.weights import bias_or_zeros, dense_values, once_if_constant
+from delegraph.arithmetic.weights import (
+    at_first_use,
+    bias_or_zeros,
+    dense_values,
+    once_if_constant,
+)
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
@@ -319,7 +324,7 @@ def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
         integers = dense_values(fc.weight).reshape(fc.outputs, blocks, -1)
         return (integers * block_scales).reshape(fc.outputs, fc.depth).T
 
-    matrix = once_if_constant(real_weights, fc.weight)
+    matrix = at_first_use(real_weights, fc.weight)
     centred = context.scratch((fc.rows, fc.depth), np.float32)
 
     def evaluate() -> None:

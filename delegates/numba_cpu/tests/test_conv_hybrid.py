@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -221,6 +222,31 @@ def test_products_with_blocks_are_those_of_the_official_kernel(threads: int) -> 
     model, x = blocks_model(2, 256, 520, 32), floats((2, 256))
     (expected,) = official_outputs(model, [x])
     assert_near(run(delegated(model, num_threads=threads), x), expected)
+
+
+def test_scales_of_blocks_that_are_no_float16_are_left_to_the_host() -> None:
+    model = dense_model((2, 64), 8, kind="INT4", asymmetric_quantize_inputs=True)
+    records = read_model(np.frombuffer(model, np.uint8))
+    content = write_model(with_blocks(records, 1, np.ones((8, 2), np.float32), 32))
+    assert not is_taken(delegated(content))
+
+
+@pytest.mark.parametrize("size", [0, 32])
+def test_a_part_of_the_weights_is_unpacked_at_a_time(size: int) -> None:
+    outputs, depth = 4096, 1024
+    model = (
+        blocks_model(1, depth, outputs, size)
+        if size
+        else dense_model((1, depth), outputs, kind="INT4", is_per_channel=True)
+    )
+    with delegated(model, kept_programs=False) as interpreter:
+        tracemalloc.start()
+        try:
+            interpreter.allocate_tensors()
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert most < 2 * outputs * depth  # bytes, of which half are the packed weights
 
 
 def test_a_bias_is_not_needed_and_scales_may_differ() -> None:

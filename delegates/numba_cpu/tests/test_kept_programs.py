@@ -230,6 +230,12 @@ def test_what_was_checked_stays_when_the_file_is_written_meanwhile() -> None:
         np.testing.assert_array_equal(other.block(number), one.block(number))
 
 
+def test_sums_of_pieces_are_those_of_the_whole() -> None:
+    whole = np.random.default_rng(0).integers(0, 256, 5 * file.PAGE).astype(np.uint8)
+    for cuts in ([0], [1, 2, 3], [100, file.PAGE, 3 * file.PAGE + 5], [2 * file.PAGE, len(whole)]):
+        assert file.sums_of(*np.split(whole, cuts)) == file.sums_of(whole)
+
+
 def test_shared_constants_of_equal_sums_stay_apart() -> None:
     first = np.eye(2, file.PAGE // 8, dtype=np.int64)
     both = [first, first[::-1].copy()]

@@ -1,8 +1,11 @@
 """EMBEDDING_LOOKUP and EMBEDDING_LOOKUP_SPARSE, against the official interpreter."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from delegraph import Interpreter
 from delegraph.schema.enums import CombinerType
 from delegraph.schema.options import EmbeddingLookupSparseOptions
 from delegraph.testing import constant, delegraph_outputs, fed, one_op_model, tensor
@@ -101,6 +104,19 @@ def test_an_index_outside_of_the_dense_shape_is_refused():
     model = one_op_model("EMBEDDING_LOOKUP_SPARSE", definitions, [tensor((2, 4, 3))], options)
     with pytest.raises(RuntimeError, match=r"outside of dense_shape \[2\]"):
         delegraph_outputs(model, [x.array for x in inputs[:4]])
+
+
+def test_other_rows_are_not_unpacked():
+    table = constant(np.zeros((4096, 512), np.int8), "INT4", scale=0.5)
+    model = one_op_model("EMBEDDING_LOOKUP", [tensor((1,), "INT32"), table], [tensor((1, 512))])
+    with Interpreter(model_content=model, delegates=[]) as interpreter:
+        interpreter.allocate_tensors()
+        tracemalloc.start()
+        try:
+            interpreter.invoke()
+            assert tracemalloc.get_traced_memory()[1] < 1 << 19
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize("type", ["INT4", "INT2"])

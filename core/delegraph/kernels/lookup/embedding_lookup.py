@@ -151,11 +151,13 @@ def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
     byte.
     """
     per_byte = 8 // BITS[table.type]
+    size = -(-width // per_byte)  # bytes of a row, of which the last may be shared
 
     def rows(i: Array) -> Array:
-        integers = unpack(table.data, table.type, table.shape).reshape(-1)
-        starts = i * width // per_byte * per_byte
-        return np.asarray(integers[starts[:, None] + np.arange(width)])
+        starts = i.astype(np.int64) * width // per_byte
+        packed = table.data[starts[:, None] + np.arange(size)]
+        integers = unpack(packed.reshape(-1), table.type, (len(i), size * per_byte))
+        return integers[:, :width]
 
     return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -31,14 +31,10 @@ if TYPE_CHECKING:
     from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
     from delegraph_numba_cpu.instructions.memory import Memory
     from delegraph_numba_cpu.library.kernel_library import Library
-    from delegraph_numba_cpu.lowering.fusion import Partition
     from delegraph_numba_cpu.program.node_times import TimedProgram
 
 # What decides (the room ``lowering``) is imported by what has to decide: a start with kept programs
 # does without.
-
-ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
-"""Types of which the official kernel sets round differently here and there."""
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
@@ -159,6 +155,8 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
         """Return a rejection where exact integers are those of kernels that round otherwise."""
+        from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
+
         if not self.options.exact or context.numerics == "builtin":
             return None
         for index in (*node.inputs, *node.outputs):
@@ -173,6 +171,17 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return NumbaCpuKernel(self)
+
+
+def inlined_subgraphs(context: DelegateContext, nodes: Sequence[int]) -> Iterator[int]:
+    """Yield the indices of the subgraphs whose nodes take the place of composites among *nodes*."""
+    for position in nodes:
+        node, registration = context.get_node_and_registration(position)
+        if registration.name == "STABLEHLO_COMPOSITE":
+            index = int(node.options.decomposition_subgraph_index)
+            inner = context.acquire_subgraph_context(index)
+            yield index
+            yield from inlined_subgraphs(inner, inner.get_execution_plan())
 
 
 class NumbaCpuKernel(SimpleDelegateKernelInterface):
@@ -192,9 +201,11 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         self.params = params
-        self._partition: Partition | None = None  # once it is lowered
+        self._are_claims_checked = False
         self._packed: dict[object, Memory] = {}  # weights as kernels want them
         self._kept = KeptPrograms(params, self._delegate.keeps_programs(context))
+        for index in inlined_subgraphs(context, params.nodes_to_replace):
+            context.mark_subgraph_as_delegation_skippable(index)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         maker = Maker(
@@ -229,6 +240,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         """Return a new program; None in a dry run, before kernels are compiled."""
         from delegraph.delegation import is_dry_run
         from delegraph_numba_cpu.lowering import Call
+        from delegraph_numba_cpu.lowering.composites import inlined
         from delegraph_numba_cpu.lowering.fusion import Partition
         from delegraph_numba_cpu.lowering.schedule import lower_all
         from delegraph_numba_cpu.program.builder import ProgramBuilder
@@ -244,12 +256,13 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         params = self.params
         for index in (*params.input_tensors, *params.output_tensors):
             builder.border(index)
-        if self._partition is None:
+        if not self._are_claims_checked:
             self._delegate.check_claims(context, params.nodes_to_replace)
-            nodes = map(context.get_node_and_registration, params.nodes_to_replace)
-            calls = [Call.of(context, *node) for node in nodes]
-            self._partition = Partition(calls, params.output_tensors)
-        lower_all(self._partition, builder)
+            self._are_claims_checked = True
+        nodes = map(context.get_node_and_registration, params.nodes_to_replace)
+        calls = inlined([Call.of(context, *node) for node in nodes])
+        builder.context = calls[0].context
+        lower_all(Partition(calls, params.output_tensors), builder)
         if is_dry_run():
             return None
         if not is_guarded():

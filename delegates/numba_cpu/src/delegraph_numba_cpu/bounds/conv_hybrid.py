@@ -68,5 +68,5 @@ def _check_weights(row: Touched, row_bytes: int) -> None:
     )
     inputs = 4 if form == instructions.BYTES else 8
     row.require(parts * steps * inputs == row_bytes, "windows are as long as weights")
-    scales = instructions.GROUP_BYTES // 4 if form == instructions.PARTS else 0
+    scales = instructions.SCALE_BYTES // 4 if form == instructions.PARTS else 0
     row.require(row["block_bytes"] == parts * (64 * steps + scales), "blocks hold all steps")

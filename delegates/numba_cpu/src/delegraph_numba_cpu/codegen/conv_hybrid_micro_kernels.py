@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from delegraph_numba_cpu.codegen import conv_int8_neon, dot_products, dot_products_neon
 from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
-from delegraph_numba_cpu.codegen.intrinsics import F32, I32
+from delegraph_numba_cpu.codegen.intrinsics import F32, I16, I32
 from delegraph_numba_cpu.codegen.vector_ir import (
     Loop,
     integer,
@@ -20,15 +20,16 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     multiply_add,
     store,
     vector,
+    widened_halves,
 )
-from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYTES
+from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYTES, SCALE_BYTES
 
 i64 = types.int64
 
 WIDTH = 4 if dot_products_neon.IS_THERE else dot_products.LANES
 """Columns of a cell: of the sums that are kept in one vector."""
 
-INTEGERS, FLOATS = vector(I32, WIDTH), vector(F32, WIDTH)
+INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, WIDTH)
 
 
 def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
@@ -81,7 +82,8 @@ def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
     scales_at = builder.add(place, builder.mul(steps, integer(GROUP_BYTES)))
     found = []
     for n in range(len(biases)):
-        scale = load(builder, builder.add(scales_at, integer(4 * WIDTH * n)), FLOATS)
+        halves = load(builder, builder.add(scales_at, integer(2 * WIDTH * n)), HALVES)
+        scale = widened_halves(builder, halves)
         found.append(
             [
                 multiply_add(builder, builder.sitofp(whole[n], FLOATS), scale, total[n])
@@ -90,7 +92,7 @@ def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
         )
     rows = list(zip(*found, strict=True))
     loop.close(
-        builder.add(scales_at, integer(GROUP_BYTES)),
+        builder.add(scales_at, integer(SCALE_BYTES)),
         builder.add(taken, builder.shl(steps, integer(3))),
         *(total for row in rows for total in row),
     )

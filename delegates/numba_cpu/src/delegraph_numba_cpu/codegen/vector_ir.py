@@ -174,6 +174,20 @@ def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return call(builder, f"llvm.fmuladd.{_suffix(x.type)}", x.type, [x, y, z])
 
 
+def widened_halves(builder: Any, x: Any) -> Any:
+    """Return float32 with the values of finite float16, which are given as int16 vectors."""
+    kinds = [vector(element, x.type.count) for element in (I32, F32)]
+    bits = builder.shl(builder.sext(x, kinds[0]), _splat_of(kinds[0], 13))
+    bits = builder.and_(bits, _splat_of(kinds[0], 0x8FFFE000 - (1 << 32)))
+    # Exponents have another bias; a product is right for subnormal numbers as well.
+    return builder.fmul(builder.bitcast(bits, kinds[1]), _splat_of(kinds[1], 2.0**112))
+
+
+def _splat_of(kind: Any, value: float) -> Any:
+    """Return a vector of copies of a constant."""
+    return ir.Constant(kind, [value] * kind.count)
+
+
 def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
     """Return floats no less than *low* and no more than *high*; not-a-number stays."""
     x = builder.select(builder.fcmp_ordered("<", x, low), low, x)

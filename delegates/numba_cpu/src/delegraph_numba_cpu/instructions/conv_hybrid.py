@@ -46,11 +46,14 @@ BYTES, NIBBLES, PARTS = range(3)
 one of the first four of eight inputs, the high half one of the others.
 
 ``PARTS``: so it is for each of ``parts`` parts of a row, ``[groups, parts, ...]``, which have
-scales: after each part's bytes come those of 64 outputs, float32.
+scales: after each part's bytes come those of 64 outputs, finite float16.
 """
 
 GROUP_BYTES = 256
-"""Number of bytes of 64 outputs: of a step of weights, of scales, and of accumulators."""
+"""Number of bytes of 64 outputs: of a step of weights, and of accumulators."""
+
+SCALE_BYTES = 128
+"""Number of bytes of the scales of a part of 64 outputs."""
 
 WINDOWED, DIRECT = range(2)
 """Layouts: windows are laid out in scratch memory; they are rows of the activations already."""

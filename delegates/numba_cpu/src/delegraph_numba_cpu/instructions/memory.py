@@ -32,6 +32,7 @@ class Memory:
         records: the words of each record in the memory, by name; empty without records.
         block: names of the words of a record.
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
+        is_in_place: whether the memory is the model's own, which may be at any address.
         is_read_only: whether rows must not write the memory, although it is not a constant.
         is_report: whether it stands for the header of the row's program.
         first: number of the first row that uses it.
@@ -39,8 +40,8 @@ class Memory:
     """
 
     __slots__ = (
-        "address", "array", "block", "first", "is_read_only", "is_report", "last", "model_tensor",
-        "name", "records", "size", "tensor",
+        "address", "array", "block", "first", "is_in_place", "is_read_only", "is_report", "last",
+        "model_tensor", "name", "records", "size", "tensor",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +62,7 @@ class Memory:
         self.records: Sequence[Mapping[str, Any]] = ()
         self.block: Instruction | None = None
         self.model_tensor: int | None = None
+        self.is_in_place = False
         self.is_read_only = is_read_only
         self.first, self.last = 0, -1
         self.is_report = is_report
@@ -74,17 +76,38 @@ class Memory:
         return self.tensor is None and self.array is not None
 
 
-def constant(array: NDArray[Any]) -> Memory:
+def aligned_bytes(size: int) -> NDArray[np.uint8]:
+    """Return memory for a constant, ``[size], uint8``, with undefined contents."""
+    found: NDArray[np.uint8] = aligned_buffer(size + SLACK)[:size]
+    return found
+
+
+def constant(array: NDArray[Any], *, is_own: bool = False) -> Memory:
     """Return memory with the values of a contiguous array.
 
     Values are copied if their address is not aligned for vectors, or if the array is a part of
-    another.
+    another that does not belong to the caller.
+
+    Args:
+        array: the values.
+        is_own: whether the array, or the memory of which it is a part, is the caller's own.
     """
-    if array.ctypes.data % 64 or array.base is not None:
-        copy = aligned_buffer(array.nbytes + SLACK)[: array.nbytes]
+    if array.ctypes.data % 64 or (array.base is not None and not is_own):
+        copy = aligned_bytes(array.nbytes)
         copy[:] = array.reshape(-1).view(np.uint8)
         array = copy
     return Memory(array.nbytes, array.ctypes.data, array=array)
+
+
+def in_place(tensor: Tensor) -> Memory:
+    """Return the memory of a constant of the model, without a copy.
+
+    It may be at any address, and bytes after it must not be read.
+    """
+    data = tensor.data
+    found = Memory(data.nbytes, data.__array_interface__["data"][0], array=data)
+    found.is_in_place, found.model_tensor = True, tensor.index
+    return found
 
 
 def report() -> Memory:

@@ -28,6 +28,7 @@ which programs name by their SHA-256.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
@@ -66,9 +67,9 @@ HEADER = np.dtype(
     ]
 )
 
-CONSTANT, MODEL, BORDER, WORKING, REPORT, SHARED = range(6)
-"""Kinds of memory: constants in the file; of the model; tensors; working memory; the report;
-constants that programs share.
+CONSTANT, MODEL, BORDER, WORKING, REPORT, SHARED, TABLE = range(7)
+"""Kinds of memory: constants in the file; copies of constants of the model; tensors; working
+memory; the report; constants that programs share; constants of the model in their own place.
 """
 
 SHARED_CONSTANT = np.dtype([("name", "V32"), ("sums", "V32")])
@@ -113,12 +114,35 @@ def digest_place() -> tuple[int, int]:
     return start, start + dtype.itemsize
 
 
-def sums_of(constants: Bytes) -> bytes:
-    """Return the digest of the sums of constants, whose size is a multiple of the page."""
-    words = constants.view("<u8").reshape(-1, PAGE // 8)
-    found = sha256(words.sum(0, dtype="<u8").tobytes())
-    found.update(words.sum(1, dtype="<u8").tobytes())
+def sums_of(*pieces: Bytes) -> bytes:
+    """Return the digest of the sums of constants.
+
+    Args:
+        pieces: the constants, one after the other; together their size is a multiple of the page.
+    """
+    columns, rows = np.zeros(PAGE // 8, "<u8"), [np.zeros(0, "<u8")]
+    for words in _pages(pieces):
+        columns += words.sum(0, dtype="<u8")
+        rows.append(words.sum(1, dtype="<u8"))
+    found = sha256(columns.tobytes())
+    found.update(np.concatenate(rows).tobytes())
     return found.digest()
+
+
+def _pages(pieces: Iterable[Bytes]) -> Iterator[NDArray[np.uint64]]:
+    """Yield ``[pages, 512], uint64``; a page that several pieces have parts of is copied."""
+    left = np.empty(0, np.uint8)
+    for piece in pieces:
+        rest = piece
+        if len(left):
+            taken = min(PAGE - len(left), len(piece))
+            left, rest = np.concatenate([left, piece[:taken]]), piece[taken:]
+            if len(left) < PAGE:
+                continue
+            yield left.view("<u8").reshape(1, -1)
+        whole = len(rest) // PAGE * PAGE
+        yield rest[:whole].view("<u8").reshape(-1, PAGE // 8)
+        left = rest[whole:]
 
 
 def parts_of(header: Any) -> list[tuple[str, Any, int]]:

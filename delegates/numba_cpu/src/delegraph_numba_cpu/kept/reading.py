@@ -18,7 +18,15 @@ from delegraph.errors import DelegraphError
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.bounds.rules import FAMILIES
 from delegraph_numba_cpu.instructions import Instruction
-from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row, constant, report
+from delegraph_numba_cpu.instructions.memory import (
+    SLACK,
+    Address,
+    Memory,
+    Row,
+    constant,
+    in_place,
+    report,
+)
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.library.kernel_library import Library
@@ -171,8 +179,11 @@ class _Reader:
         if kind == file.SHARED:
             return self._shared_constant(size, place)
         tensor = self._tensor(place)
-        if kind == file.MODEL:
+        if kind in (file.MODEL, file.TABLE):
             self._require(tensor.is_constant and tensor.data.nbytes == size, "another constant")
+            if kind == file.TABLE:
+                self._require(tensor.data.flags.c_contiguous, "a constant with gaps")
+                return in_place(tensor)
             memory = constant(np.ascontiguousarray(tensor.data))
             memory.model_tensor = place
             return memory
@@ -210,7 +221,8 @@ class _Reader:
 
     def _require_constants(self) -> None:
         """Check the size of large constants, as the builder does."""
-        sizes = (m.size for m in self._memories if m.is_constant and m.size >= LEAST)
+        copies = (m for m in self._memories if m.is_constant and not m.is_in_place)
+        sizes = (m.size for m in copies if m.size >= LEAST)
         self._host.working_memory.limit.require_copies(sum(sizes), "what kernels keep of constants")
 
     def _tensor(self, index: int) -> Tensor:

@@ -83,12 +83,13 @@ class Places(NamedTuple):
         if content is not None:
             yield content, False
 
-    def keep(self, key: str, content: bytes) -> None:
-        """Keep content for later processes."""
+    def keep(self, key: str, content: bytes | Sequence[memoryview]) -> None:
+        """Keep content, which may be in pieces, for later processes."""
         if self.cache is not None:
             self.cache.keep(key, content)
         elif self.entries is not None:
-            self.entries.keep(_version_everywhere(), key, content)
+            whole = content if isinstance(content, bytes) else b"".join(content)
+            self.entries.keep(_version_everywhere(), key, whole)
 
 
 def places_of(context: DelegateContext) -> Places | None:
@@ -218,15 +219,15 @@ class KeptPrograms:
         self._remember(program)
         if self._places is None or self._written >= MOST_FILES:
             return
-        from delegraph_numba_cpu.kept.writing import written  # here: once for each program
+        from delegraph_numba_cpu.kept.writing import pieces_of  # here: once for each program
 
         self._written += 1
         shared: dict[bytes, bytes] | None = {} if self._places.cache is None else None
         try:
-            content = written(program, self._key, shared)
+            content = pieces_of(program, self._key, shared)
         except MemoryError:
             return
-        if len(content) <= MOST_BYTES:
+        if sum(map(len, content)) <= MOST_BYTES:
             self._places.keep(f"program {self._key.hex()}", content)
             for name, constant in (shared or {}).items():
                 self._places.keep(f"constant {name.hex()}", constant)

@@ -27,7 +27,14 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
         shared: gets large constants, which the file then has not, by their SHA-256; None for a
             file with all constants.
     """
-    return _Writer(program, shared).content(key)
+    return b"".join(pieces_of(program, key, shared))
+
+
+def pieces_of(
+    program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
+) -> list[memoryview]:
+    """Return what :func:`written` does, in pieces; constants are where the program has them."""
+    return [piece.data for piece in _Writer(program, shared).pieces(key)]
 
 
 class _Writer:
@@ -62,8 +69,8 @@ class _Writer:
     def _block(self, block: Instruction) -> int:
         return self._blocks.setdefault(block, len(self._blocks))
 
-    def content(self, key: bytes) -> bytes:
-        """Return the whole file."""
+    def pieces(self, key: bytes) -> list[NDArray[np.uint8]]:
+        """Return the whole file, in pieces."""
         program, memories = self._program, list(self._memories.values())
         records = np.array([self._memory(i, m) for i, m in enumerate(memories)], file.MEMORY)
         rows = [(self._block(row.block), len(row.nodes), row.tiles) for row in program.rows]
@@ -79,17 +86,18 @@ class _Writer:
             np.array(list(self._shared_constants.items()), file.SHARED_CONSTANT),
         ]
         constants = self._constants(memories)
+        size = sum(map(len, constants))
         header = np.zeros(1, file.HEADER)
         header[0] = (
             file.MAGIC, file.VERSION, len(names), len(memories), len(rows), len(words),
-            len(parts[-2]), len(parts[-1]), len(constants), program.scratch_bytes,
-            program.workers, key, file.sums_of(constants), b"",
+            len(parts[-2]), len(parts[-1]), size, program.scratch_bytes,
+            program.workers, key, file.sums_of(*constants), b"",
         )  # fmt: skip
         pieces = [_padded(part, 8) for part in (header, *parts)]
         structure = _padded(np.concatenate(pieces), file.PAGE)
         start, end = file.digest_place()
         structure[start:end] = np.frombuffer(file.digest_of(structure), np.uint8)
-        return structure.tobytes() + constants.tobytes()
+        return [structure, *constants]
 
     def _memory(self, number: int, memory: Memory) -> tuple[int, int, int, int, int]:
         kind, place = self._kind(number, memory)
@@ -105,7 +113,8 @@ class _Writer:
         if not memory.is_constant:
             return file.WORKING, self._program.offsets[id(memory)]
         if memory.model_tensor is not None and memory.size >= LEAST_OF_MODEL:
-            return file.MODEL, memory.model_tensor
+            kind = file.TABLE if memory.is_in_place else file.MODEL
+            return kind, memory.model_tensor
         if memory.records:
             return file.CONSTANT, 0  # its words are in the file
         if self._shared is not None and memory.size >= file.LEAST_SHARED:
@@ -123,12 +132,15 @@ class _Writer:
         self._shared_constants.setdefault(name, file.sums_of(content))
         return list(self._shared_constants).index(name)
 
-    def _constants(self, memories: list[Memory]) -> NDArray[np.uint8]:
-        found = np.zeros(file.padded(self._constants_end, file.PAGE), np.uint8)
+    def _constants(self, memories: list[Memory]) -> list[NDArray[np.uint8]]:
+        """Return the constants, with zeros between them."""
+        found, end = [], 0
         for number, place in self._places.items():
-            array = memories[number].array
-            found[place : place + array.nbytes] = array.reshape(-1).view(np.uint8)
-        return found
+            array = memories[number].array.reshape(-1).view(np.uint8)
+            found += [np.zeros(place - end, np.uint8), array]
+            end = place + len(array)
+        whole = file.padded(self._constants_end, file.PAGE)
+        return [*found, np.zeros(whole - end, np.uint8)]
 
     def _words_of_rows(self) -> Iterator[tuple[int, int]]:
         for number, row in enumerate(self._program.rows):

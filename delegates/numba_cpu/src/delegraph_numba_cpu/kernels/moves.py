@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph_numba_cpu.codegen.intrinsics import (
-    compare_and_swap,
     copy_bytes,
     fill_bytes,
     jit,
@@ -22,7 +21,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
 from delegraph_numba_cpu.codegen.moves_transpose import transposer
 from delegraph_numba_cpu.codegen.registry import kernel
 from delegraph_numba_cpu.instructions import moves as instructions
-from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
+from delegraph_numba_cpu.kernels.positions import report_position
 
 LOOP_BYTES = 8 * instructions.NEST_WORDS
 
@@ -271,21 +270,14 @@ def gather_runs(block, source, index, index_bytes, limits, depth, target, count,
             index += index_bytes
             size = load_i64(limits + 16 * k)
             if not 0 <= position < size:
-                fail(block, position, size)
+                report_position(
+                    block + 8 * G_WRONG, block + 8 * G_AMONG, word(block, G_REPORT), position, size
+                )
                 is_inside = False
             offset += position * load_i64(limits + 16 * k + 8)
         if is_inside:
             copy_run(target, source + offset, run)
         target += run
-
-
-@jit
-def fail(block, position, size):
-    """Report a position that is out of range."""
-    code = position if position < 0 else position + 1
-    if compare_and_swap(block + 8 * G_WRONG, 0, code) == 0:
-        store_i64(block + 8 * G_AMONG, size)
-    store_i64(word(block, G_REPORT) + 8 * IS_CANCELLED, 1)
 
 
 @jit

@@ -19,6 +19,7 @@ MODULES = {
     "rows.arg_min_max": "ARG_MAX ARG_MIN",
     "convolution.batch_matmul": "BATCH_MATMUL",
     "elementwise.cast": "CAST",
+    "composites": "STABLEHLO_COMPOSITE",
     "elementwise.comparison": "EQUAL NOT_EQUAL LESS LESS_EQUAL GREATER GREATER_EQUAL",
     "moves.concatenation": "CONCATENATION",
     "convolution.conv": "CONV_2D",
@@ -32,6 +33,7 @@ MODULES = {
     "elementwise.elementwise_int32": "ADD SUB MUL FLOOR_DIV MAXIMUM MINIMUM",
     "elementwise.elementwise_int8": "ABS ELU EXP GELU HARD_SWISH LEAKY_RELU LOG LOGISTIC NEG RELU "
     "RELU6 RELU_0_TO_1 RELU_N1_TO_1 TANH ADD SUB MUL DIV MAXIMUM MINIMUM PRELU SQUARED_DIFFERENCE",
+    "moves.embedding_lookup": "EMBEDDING_LOOKUP",
     "moves.fill": "FILL ZEROS_LIKE",
     "convolution.fully_connected": "FULLY_CONNECTED",
     "moves.gather": "GATHER GATHER_ND",

@@ -13,6 +13,9 @@ from delegraph.schema.enums import ActivationFunctionType
 from delegraph_numba_cpu.instructions.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.lowering.registry import Call
 
+ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
+"""Types of which the official kernel sets round differently here and there."""
+
 _RANGES = {
     "INT4": (-8, 7),
     "INT8": (-128, 127),

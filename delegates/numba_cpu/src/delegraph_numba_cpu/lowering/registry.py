@@ -64,6 +64,20 @@ class Call:
         return self.context.tensors[outputs[i]]
 
 
+def with_operands(
+    node: Node,
+    index: int,
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+    intermediates: tuple[int, ...] = (),
+) -> Node:
+    """Return a node that is like *node*, with another index and other operands."""
+    return Node(
+        index, inputs, outputs, intermediates, node.options, node.custom_options, node.version,
+        delegate=node.delegate,
+    )  # fmt: skip
+
+
 Check = Callable[[Call], Rejection | None]
 """Returns the reason why a node is rejected; None if it is accepted. Shapes may still change.
 

@@ -18,7 +18,8 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
     for position, call in enumerate(partition.calls):
         if position in fused:
             members = sorted(fused[position].members)
-            builder.nodes = tuple(partition.calls[member].node.index for member in members)
+            nodes = (partition.calls[member].node.index for member in members)
+            builder.nodes = tuple(dict.fromkeys(nodes))
             fused[position].lower(builder)
         elif position not in taken:
             builder.nodes = (call.node.index,)

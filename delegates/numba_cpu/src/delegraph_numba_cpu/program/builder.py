@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph import DelegateContext
+from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions import Instruction, float_word
@@ -19,6 +20,7 @@ from delegraph_numba_cpu.instructions.memory import (
     as_addresses,
     as_numbers,
     constant,
+    in_place,
 )
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory
@@ -48,6 +50,7 @@ class ProgramBuilder:
         working_memory: WorkingMemory | None = None,
     ) -> None:
         self.context = context
+        self._host_tensors = len(context.tensors)  # others are of inlined subgraphs
         self.kernel_library = library
         self.level = library.level
         self.workers = workers
@@ -55,6 +58,7 @@ class ProgramBuilder:
         self.nodes: tuple[int, ...] = ()
         self._rows: list[Row] = []
         self._tensors: dict[int, Memory] = {}
+        self._tables: dict[int, Memory] = {}
         self._packed = packed
         self._working_memory = working_memory or WorkingMemory()
         self._shared = SharedConstants(self._working_memory.limit)
@@ -66,12 +70,25 @@ class ProgramBuilder:
             tensor = self.context.tensors[index]
             if tensor.is_constant:
                 found = self._shared.memory_of(tensor, self.constant)
-                found.model_tensor = index
+                found.model_tensor = index if index < self._host_tensors else None
             else:
                 found = Memory(tensor.bytes)
             found.name = name_of(tensor)
             self._tensors[index] = found
         return found
+
+    def table(self, tensor: Tensor) -> Memory:
+        """Return the memory of a tensor of which a kernel reads parts, at any address.
+
+        Large constants stay where the model has them.
+        """
+        is_of_host = tensor.is_constant and tensor.index < self._host_tensors
+        if not is_of_host or is_guarded() or not tensor.data.flags.c_contiguous:
+            return self.tensor(tensor.index)
+        if tensor.index not in self._tables:
+            found = self._tables[tensor.index] = in_place(tensor)
+            found.name = name_of(tensor)
+        return self._tables[tensor.index]
 
     def border(self, index: int) -> None:
         """Declare that the host owns the memory of a tensor, and may move it."""
@@ -105,21 +122,30 @@ class ProgramBuilder:
         self._working_memory.require(size)
         return Memory(size)
 
-    def constant(self, array: NDArray[Any]) -> Memory:
-        """Return memory with the values of *array*, copied if its address does not suit vectors."""
-        array = np.ascontiguousarray(array)
-        return _guarded(array) if is_guarded() else constant(array)
+    def constant(self, array: NDArray[Any], *, is_own: bool = False) -> Memory:
+        """Return memory with the values of *array*, copied if its address does not suit vectors.
 
-    def packed(self, key: object, pack: Callable[[], NDArray[Any]]) -> Memory:
+        Args:
+            array: the values.
+            is_own: see :meth:`packed`.
+        """
+        array = np.ascontiguousarray(array)
+        return _guarded(array) if is_guarded() else constant(array, is_own=is_own)
+
+    def packed(
+        self, key: object, pack: Callable[[], NDArray[Any]], *, is_own: bool = False
+    ) -> Memory:
         """Return constants in the form that kernels read, packed once per partition.
 
         Args:
             key: the tensor's ``constant_key``, and everything that the packed form depends on.
             pack: computes the packed constants.
+            is_own: whether nothing else holds their memory; then an aligned one is not copied.
         """
         found = self._packed.get(key)
         if found is None:
-            found = self._packed[key] = self._shared.memory(pack(), self.constant)
+            keep = partial(self.constant, is_own=is_own)
+            found = self._packed[key] = self._shared.memory(pack(), keep)
         found.last = -1  # of an earlier program
         return found
 

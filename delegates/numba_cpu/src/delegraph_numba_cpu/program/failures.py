@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delegraph_numba_cpu.instructions.moves import GATHER
 from delegraph_numba_cpu.program.program import Program
-
-_WRONG, _AMONG = GATHER.slots("wrong", "among")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +29,14 @@ def wrong_position(program: Program) -> WrongPosition | None:
     """Return the wrong position that ended a run, and clear it; None if there is none."""
     found = None
     for number, row in enumerate(program.rows):
-        if row.block is not GATHER:
+        if "wrong" not in row.words:
             continue
         block = program.block(number)
-        code = int(block[_WRONG])
+        wrong, among = row.block.slots("wrong", "among")
+        code = int(block[wrong])
         if code:
             found = found or WrongPosition(
-                row.nodes, code if code < 0 else code - 1, int(block[_AMONG])
+                row.nodes, code if code < 0 else code - 1, int(block[among])
             )
-            block[_WRONG] = 0
+            block[wrong] = 0
     return found

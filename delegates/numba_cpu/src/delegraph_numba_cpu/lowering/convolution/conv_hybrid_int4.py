@@ -5,14 +5,17 @@ Each output has a scale, or each of several equal parts of its weights has one.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import bias_or_zeros
+from delegraph.arithmetic import bias_or_zeros, dense_values
 from delegraph_numba_cpu.instructions import conv_hybrid as instructions
+from delegraph_numba_cpu.instructions.memory import aligned_bytes
 from delegraph_numba_cpu.lowering.checks import first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_hybrid import (
@@ -28,6 +31,9 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 UNIT = 16
 """Factor of the weights in kernels, which read a weight as the high half of a byte."""
+
+UNPACKED = 1 << 18
+"""Number of weights that are unpacked at a time while they are packed for kernels."""
 
 LARGEST_SUM = (1 << 31) // (255 * 128)
 """Largest number of products of an activation and a weight whose sum 32 bits always hold."""
@@ -60,6 +66,8 @@ def check_parts(call: Call) -> Rejection | None:
         return Rejection("block-size", actual=size, expected=expected, tensor=weight.index)
     if len(weight.quantization.scales) != outputs * (depth // size):
         return Rejection("quantization", expected="a scale for each block", tensor=weight.index)
+    if weight.quantization.scales.dtype != np.float16:
+        return Rejection("scales", expected="float16", tensor=weight.index)
     return None
 
 
@@ -76,12 +84,14 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
         assert weight.quantization is not None
         size = weight.quantization.block_size
         steps, parts, (low, high), form = size // 8, depth // size, UNLIMITED, instructions.PARTS
-    scales = instructions.GROUP_BYTES // 4 if form == instructions.PARTS else 0
+    scales = instructions.SCALE_BYTES // 4 if form == instructions.PARTS else 0
     return {
         "y": builder.tensor(y),
         "low": low,
         "high": high,
-        "weights": builder.packed(("nibbles", y), lambda: nibble_groups(weight, parts)),
+        "weights": builder.packed(
+            ("nibbles", y), lambda: nibble_groups(weight, parts), is_own=True
+        ),
         "headers": packed_headers(
             builder, y, lambda: _sums_and_scales(weight, parts),
             bias_or_zeros(call.optional_input(2), weight.shape[0], np.float32),
@@ -93,21 +103,46 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def part_scales(weight: Tensor, parts: int) -> NDArray[np.float32]:
+def part_scales(weight: Tensor, parts: int) -> NDArray[np.float16]:
     """Return the scales of the parts of each output's weights, ``[O, parts]``."""
     assert weight.quantization is not None
-    return weight.quantization.scales.astype(np.float32).reshape(-1, parts)
+    scales: NDArray[np.float16] = weight.quantization.scales.reshape(-1, parts)
+    return scales
 
 
 def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
     """Return the sums of each output's weights in the kernel's units, and the result scales."""
-    values = weight_matrix(weight)
-    unit = np.float32(1 / UNIT)
-    if not has_parts(weight):
-        return UNIT * values.sum(axis=1, dtype=np.int32), weight_scales(weight) * unit
-    sums = values.reshape(len(values), parts, -1).sum(axis=2, dtype=np.int32)
-    scaled = (UNIT * sums * part_scales(weight, parts).astype(np.float64)).sum(axis=1)
-    return scaled.astype(np.float32), np.full(len(values), unit)
+    outputs, unit = weight.shape[0], np.float32(1 / UNIT)
+    scales = part_scales(weight, parts) if has_parts(weight) else None
+    sums = np.empty(outputs, np.int32 if scales is None else np.float32)
+    for first, values in row_groups(weight):
+        rows = slice(first, first + len(values))
+        several = values.reshape(len(values), parts, -1)
+        own = UNIT * several.sum(axis=2, dtype=np.int32)
+        if scales is not None:
+            own = own * scales[rows].astype(np.float64)
+        sums[rows] = own.sum(axis=1)
+    if scales is None:
+        return sums, weight_scales(weight) * unit
+    return sums, np.full(outputs, unit)
+
+
+def row_groups(weight: Tensor) -> Iterator[tuple[int, NDArray[np.int8]]]:
+    """Yield weights, ``[O, K]``, unpacked, some groups of outputs at a time.
+
+    Yields:
+        The first output, and ``[outputs, K]``. All but the last have whole groups of outputs.
+    """
+    outputs, depth = weight.shape
+    if weight.sparsity is not None:
+        yield 0, weight_matrix(weight)
+        return
+    step = max(UNPACKED // (depth * GROUP), 1) * GROUP
+    for first in range(0, outputs, step):
+        count = min(step, outputs - first)
+        packed = weight.data[first * depth // 2 : -(-(first + count) * depth // 2)]
+        part = Tensor(weight.index, weight.type, (count, depth), data=packed)
+        yield first, dense_values(part)
 
 
 def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
@@ -116,17 +151,25 @@ def nibble_groups(weight: Tensor, parts: int) -> NDArray[np.uint8]:
     Returns:
         ``[groups, parts, bytes]``; scales of parts are the last bytes.
     """
-    values = weight_matrix(weight)
-    outputs, depth = values.shape
+    outputs, depth = weight.shape
     groups, size = -(-outputs // GROUP), -(-depth // parts // 8) * 8
-    padded = np.zeros((groups * GROUP, parts * size), np.int8)
-    padded[:outputs, :depth] = values
-    halves = padded.reshape(groups, GROUP, parts, size // 8, 2, 4)
-    packed = (halves[..., 0, :] & 15 | halves[..., 1, :] << 4).view(np.uint8)
-    packed = packed.transpose(0, 2, 3, 1, 4).reshape(groups, parts, -1)
-    if not has_parts(weight):
-        return packed
-    scales = np.zeros((groups * GROUP, parts), np.float32)
-    scales[:outputs] = part_scales(weight, parts)
-    scales = scales.reshape(groups, GROUP, parts).transpose(0, 2, 1).copy()
-    return np.concatenate([packed, scales.view(np.uint8)], axis=2)
+    length = GROUP * size // 2
+    scale_bytes = instructions.SCALE_BYTES if has_parts(weight) else 0
+    shape = groups, parts, length + scale_bytes
+    packed = aligned_bytes(math.prod(shape)).reshape(shape)
+    for first, values in row_groups(weight):
+        start, count = first // GROUP, -(-len(values) // GROUP)
+        padded = np.zeros((count * GROUP, parts * size), np.int8)
+        padded[: len(values), :depth] = values
+        halves = padded.reshape(count, GROUP, parts, size // 8, 2, 4)
+        bytes_of = (halves[..., 0, :] & 15 | halves[..., 1, :] << 4).view(np.uint8)
+        in_order = bytes_of.transpose(0, 2, 3, 1, 4).reshape(count, parts, length)
+        packed[start : start + count, :, :length] = in_order
+    if scale_bytes:
+        last, scales = outputs // GROUP * GROUP, part_scales(weight, parts)
+        places = packed[:, :, length:].view(np.float16)  # [groups, parts, GROUP]
+        places[: last // GROUP] = scales[:last].reshape(-1, GROUP, parts).swapaxes(1, 2)
+        if last < outputs:
+            places[-1] = 0
+            places[-1, :, : outputs - last] = scales[last:].T
+    return packed

@@ -169,7 +169,7 @@ def gather(
     builder.emit(
         GATHER,
         tiles_for(builder, max(y.bytes, 8 * rows), rows),
-        source=builder.tensor(x.index),
+        source=builder.table(x),
         target=builder.tensor(y.index),
         positions=builder.tensor(positions.index),
         index_bytes=positions.dtype.itemsize,

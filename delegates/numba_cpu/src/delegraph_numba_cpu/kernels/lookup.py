@@ -1,0 +1,43 @@
+"""Rows of tables of integers, as float32."""
+
+from __future__ import annotations
+
+from delegraph_numba_cpu.codegen.intrinsics import jit, load_f32, load_i32, word
+from delegraph_numba_cpu.codegen.lookup_ir import convert_bytes, convert_nibbles, load_f16
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.instructions import lookup as instructions
+from delegraph_numba_cpu.kernels.positions import report_position
+
+(
+    TABLE, TARGET, POSITIONS, SCALES, TABLE_ROWS, WIDTH, BITS, BLOCK, SCALE_BYTES, ROW_SCALES, ROWS,
+    REPORT, WRONG, AMONG, TILES,
+) = instructions.LOOK_UP.slots(*instructions.LOOK_UP.names)  # fmt: skip
+
+
+@kernel(instructions.LOOK_UP)
+def look_up(block, tile, worker):
+    """Convert the tile's share of the rows whose positions exist."""
+    rows, tiles, size = word(block, ROWS), word(block, TILES), word(block, TABLE_ROWS)
+    for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
+        position = load_i32(word(block, POSITIONS) + 4 * row)
+        if 0 <= position < size:
+            convert_row(block, position, word(block, TARGET) + 4 * row * word(block, WIDTH))
+        else:
+            report_position(
+                block + 8 * WRONG, block + 8 * AMONG, word(block, REPORT), position, size
+            )
+
+
+@jit
+def convert_row(block, position, target):
+    """Convert one row of the table."""
+    width, bits, length = word(block, WIDTH), word(block, BITS), word(block, BLOCK)
+    source = word(block, TABLE) + position * width * bits // 8
+    scales = word(block, SCALES) + position * word(block, ROW_SCALES)
+    for first in range(0, width, length):
+        scale = load_f16(scales) if word(block, SCALE_BYTES) == 2 else load_f32(scales)
+        scales += word(block, SCALE_BYTES)
+        if bits == 8:
+            convert_bytes(source + first, length, scale, target + 4 * first)
+        else:
+            convert_nibbles(source + first // 2, length, scale, target + 4 * first)

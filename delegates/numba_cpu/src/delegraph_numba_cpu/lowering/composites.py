@@ -1,0 +1,221 @@
+"""STABLEHLO_COMPOSITE: the nodes of its decomposition take its place.
+
+So values inside stay in the program's memory, and fusers see nodes on both sides of the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from delegraph import DelegateContext, Rejection, Tensor
+from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_words
+from delegraph_numba_cpu.lowering.checks import (
+    ROUNDED_TYPES,
+    check_quantization,
+    first_rejection,
+)
+from delegraph_numba_cpu.lowering.registry import (
+    OPERATORS,
+    Call,
+    Operator,
+    register,
+    with_operands,
+)
+from delegraph_numba_cpu.program.builder import ProgramBuilder
+
+COMPOSITE = "STABLEHLO_COMPOSITE"
+
+MOST_NODES = 4096
+"""Largest number of nodes that take the place of one."""
+
+
+class InlinedContext:
+    """The host's context, with tensors of inlined subgraphs after its own.
+
+    Attributes:
+        tensors: those of the host, then copies of inner ones, with indices in this list.
+    """
+
+    def __init__(self, context: DelegateContext) -> None:
+        self._host = context
+        self.tensors: list[Tensor] = [*context.tensors]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._host, name)
+
+    def add(self, tensor: Tensor) -> int:
+        """Append a copy of a tensor of another subgraph; return its index."""
+        index, is_constant = len(self.tensors), tensor.is_constant
+        copy = Tensor(
+            index, tensor.type, tensor.shape,
+            name=tensor.name, quantization=tensor.quantization, sparsity=tensor.sparsity,
+            shape_signature=tensor.shape_signature, has_rank=tensor.has_rank,
+        )  # fmt: skip
+        if is_constant:
+            copy.allocation_type, copy.data = tensor.allocation_type, tensor.data
+        self.tensors.append(copy)
+        return index
+
+
+def inlined(calls: Sequence[Call]) -> list[Call]:
+    """Return calls with those of decompositions in place of composites.
+
+    Inner subgraphs get the shapes of the tensors that they are called with.
+
+    Raises:
+        OperatorError: a shape inside is known only while invoking.
+    """
+    if all(call.name != COMPOSITE for call in calls):
+        return [*calls]
+    context: Any = InlinedContext(calls[0].context)
+    outer = [replace(call, context=context) for call in calls]
+    return [each for call in outer for each in _expanded(call, is_sized=True)]
+
+
+def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
+    """Yield a call, or what takes its place.
+
+    Args:
+        call: in an :class:`InlinedContext`.
+        is_sized: whether shapes are known, and inner subgraphs are to be given them.
+        left: number of nodes that may be yielded.
+
+    Raises:
+        OperatorError: there are too many nodes.
+    """
+    if call.name != COMPOSITE:
+        yield call
+        return
+    inner = _called(call)
+    if is_sized:
+        _give_shapes(call, inner)
+    context: Any = call.context
+    numbers = dict(zip(inner.inputs, call.node.inputs, strict=True))
+    numbers.update(zip(inner.outputs, call.node.outputs, strict=True))
+    numbers[-1] = -1
+    for index in inner.get_execution_plan():
+        node, registration = inner.get_node_and_registration(index)
+        for tensor in (*node.inputs, *node.outputs, *node.intermediates):
+            if tensor not in numbers:
+                numbers[tensor] = context.add(inner.tensors[tensor])
+        operands = (
+            tuple(numbers[i] for i in each)
+            for each in (node.inputs, node.outputs, node.intermediates)
+        )
+        own = with_operands(node, call.node.index, *operands)
+        for each in _expanded(Call.of(context, own, registration), is_sized=is_sized, left=left):
+            left -= 1
+            if left < 0:
+                raise OperatorError(f"more than {MOST_NODES} nodes would take its place")
+            yield each
+
+
+def _called(call: Call) -> DelegateContext:
+    return call.context.acquire_subgraph_context(int(call.options.decomposition_subgraph_index))
+
+
+def _give_shapes(call: Call, inner: DelegateContext) -> None:
+    """Let the host compute the shapes inside, where a call has other shapes than the last one.
+
+    Raises:
+        OperatorError: a shape inside is known only while invoking.
+    """
+    shapes = [call.input(i).shape for i in range(len(call.node.inputs))]
+    if [inner.tensors[i].shape for i in inner.inputs] != shapes:
+        subgraph = call.context.subgraph(inner.subgraph_index)
+        for index, shape in zip(inner.inputs, shapes, strict=True):
+            subgraph.resize_input(index, shape)
+        subgraph.allocate()
+    for index in inner.get_execution_plan():
+        for tensor in inner.get_node_and_registration(index)[0].outputs:
+            if tensor >= 0 and inner.tensors[tensor].is_dynamic:
+                name = inner.tensors[tensor].name
+                raise OperatorError(f"the shape of {name!r} inside is known only while invoking")
+
+
+def check_composite(call: Call) -> Rejection | None:
+    """Return a rejection unless all nodes of the decomposition are supported."""
+    context: Any = InlinedContext(call.context)
+    call = replace(call, context=context)
+    try:
+        found = _check_borders(call)
+        if found is not None:
+            return found
+        return first_rejection(*map(_check_inner, _expanded(call, is_sized=False)))
+    except (ArgumentError, DelegateError, OperatorError) as error:
+        return Rejection("subgraph", in_words(error))
+
+
+def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
+    """Return a rejection unless operands and tensors of the decomposition go together.
+
+    The same holds for the composites inside.
+    """
+    index = int(call.options.decomposition_subgraph_index)
+    if index in active:
+        return Rejection("subgraph", f"subgraph {index} calls itself")
+    call.context.subgraph(index)  # which LiteRT does not let a delegate's kernel prepare
+    inner = _called(call)
+    if inner.refused_nodes:
+        return Rejection("subgraph", f"subgraph {index} has nodes that are not well-formed")
+    plan = [inner.get_node_and_registration(i) for i in inner.get_execution_plan()]
+    made = {i for node, _ in plan for i in node.outputs}
+    used = made.union(*(node.inputs for node, _ in plan)) - {-1}
+    borders = [*inner.inputs, *inner.outputs]
+    if len(set(borders)) < len(borders) or not made.issuperset(inner.outputs):
+        return Rejection("subgraph", "an output is no node's own, or has a name more")
+    if any(inner.tensors[i].is_variable for i in used):
+        return Rejection("subgraph", "it keeps values in variables")
+    if call.context.numerics != "builtin":
+        for tensor in (inner.tensors[i] for i in used):
+            if tensor.type.name in ROUNDED_TYPES:
+                return Rejection("numerics", actual=call.context.numerics, expected="builtin")
+    operands = (*call.node.inputs, *call.node.outputs)
+    if len(operands) != len(borders) or min(operands) < 0:
+        return Rejection("subgraph", "operands are absent")
+    for given, own in zip(operands, borders, strict=True):
+        outer = call.context.tensors[given]
+        if outer.is_dynamic or not _are_alike(outer, inner.tensors[own]):
+            return Rejection("subgraph", "an operand differs from that inside", tensor=given)
+    for node, registration in plan:
+        if registration.name == COMPOSITE:
+            found = _check_borders(Call.of(inner, node, registration), (*active, index))
+            if found is not None:
+                return found
+    return None
+
+
+def _are_alike(outer: Tensor, inner: Tensor) -> bool:
+    """Return whether tensors have the same type and quantization."""
+    if outer.type is not inner.type or inner.is_constant:
+        return False
+    a, b = outer.quantization, inner.quantization
+    if a is None or b is None:
+        return a is b
+    axes = (a.quantized_dimension, a.block_size) == (b.quantized_dimension, b.block_size)
+    points = np.array_equal(a.zero_points, b.zero_points)
+    return axes and points and np.array_equal(a.scales, b.scales)
+
+
+def _check_inner(call: Call) -> Rejection | None:
+    operator = OPERATORS.get(call.name)
+    if operator is None or call.node.delegate is not None:
+        found: Rejection | None = Rejection("op", f"there is no kernel for {call.name}")
+    else:
+        found = check_quantization(call)
+        if found is None:
+            found = operator.rejection(call)
+    return None if found is None else Rejection("subgraph", f"{call.name} inside: {found}")
+
+
+def lower_composite(call: Call, builder: ProgramBuilder) -> None:
+    """Raise an error: :func:`inlined` leaves no composite to lower."""
+    raise OperatorError(f"{call.name} was not replaced by its nodes")
+
+
+# Operands have whatever types the nodes inside take; what is claimed is what the kit has models of.
+register({COMPOSITE: Operator(check_composite, lower_composite, ("FLOAT32",), ("subgraph",))})
