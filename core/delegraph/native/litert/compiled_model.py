@@ -95,7 +95,7 @@ def compiled_model(
         raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
     groups = groups_of(placement, limits, failures, {})
     require_official(groups)
-    found = loaded(model, groups["limits"].weights_dir)
+    found = loaded(model, groups["limits"])
     guard.require_known_compiled_model()
     module = compiled_model_module()
     cpu = getattr(options, "cpu_options", None)
@@ -132,7 +132,7 @@ def compiled_model(
     made = applied.make(compile_it)
     made._applied, made._switch_interval = applied, switch_interval
     try:
-        applied.check(observer)
+        _check(made)
     except BaseException:
         made.close()
         raise
@@ -294,9 +294,22 @@ def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
     """Resize an input, and check the new placement."""
     with model._lock:
         _call(model, method, *given, **named)
-        applied = model._applied
-        if applied is not None and applied.observer is not None:
-            applied.check(applied.observer)
+        _check(model)
+
+
+def _check(model: DelegatedModel) -> None:
+    """Check the placement, and the memory that tensors take."""
+    applied = model._applied
+    if applied is None:
+        return
+    observer = applied.observer
+    assert isinstance(observer, Observer)  # compiled_model has set it
+    applied.check(observer)
+    if applied.limits_memory:
+        for index in range(model._model.GetNumSignatures()):
+            key = model._model.GetSignatureByIndex(index)["key"]
+            model.get_output_tensor_details(key)  # type: ignore[attr-defined]  # which allocates
+        applied.require_memory(observer)
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
