@@ -181,6 +181,11 @@ class AppliedDelegates:
             require_full(found)
 
     @property
+    def has_requirements(self) -> bool:
+        """Whether the user restricts the placement or the memory of tensors."""
+        return self.limits_memory or self._rules is not None or self._require is not None
+
+    @property
     def limits_memory(self) -> bool:
         """Whether the user limits the memory of tensors; then :meth:`require_memory` checks it."""
         return self._memory is not None

@@ -284,10 +284,15 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
     with model._lock:
         signature = next(iter((*given, *named.values())), 0)
         with suppress(Exception):  # making the buffers raises it again, or running
-            if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
-                signature = model._model.GetSignatureByIndex(signature)["key"]
-            model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # official
+            _let_prepare(model, signature)
         return _call(model, method, *given, **named)
+
+
+def _let_prepare(model: DelegatedModel, signature: Any) -> None:
+    """Ask for the outputs of a signature, by key or number, so that LiteRT prepares its nodes."""
+    if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
+        signature = model._model.GetSignatureByIndex(signature)["key"]
+    model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official
 
 
 def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -304,12 +309,13 @@ def _check(model: DelegatedModel) -> None:
         return
     observer = applied.observer
     assert isinstance(observer, Observer)  # compiled_model has set it
+    if not applied.has_requirements:
+        return
+    for index in range(model._model.GetNumSignatures()):
+        with suppress(Exception):  # using the signature raises it again
+            _let_prepare(model, index)
     applied.check(observer)
-    if applied.limits_memory:
-        for index in range(model._model.GetNumSignatures()):
-            key = model._model.GetSignatureByIndex(index)["key"]
-            model.get_output_tensor_details(key)  # type: ignore[attr-defined]  # which allocates
-        applied.require_memory(observer)
+    applied.require_memory(observer)
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
