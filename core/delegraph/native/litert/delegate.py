@@ -173,7 +173,6 @@ class LiteRtDelegate:
         cancellation: stop request for the running call; None if calls cannot be stopped.
         memory_limit: bytes that kernels may take; the machine's memory if the user has not said.
         needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
-
     """
 
     def __init__(

@@ -218,13 +218,14 @@ class _Partition:
 
     def _told(self, compute: Callable[[], _Result]) -> _Result:
         """Return the result of Delegraph's code, whose errors name the runtime's tensors."""
-        self._raised = None
         try:
             return compute()
         except OperatorError as error:
             if error is self._raised:
                 raise
             raise OperatorError(self.in_runtime(str(error))) from error
+        finally:
+            self._raised = None
 
     def close(self) -> None:
         """Close the interpreter."""
