@@ -28,7 +28,7 @@ def nothing(y: Any) -> None:
 
 
 class Wrong(ByName):
-    """Computes SIN and ADD, and changes each result by a function of output tensor and run."""
+    """Takes operators by name, and changes each result by a function of its output tensor."""
 
     def __init__(
         self,
@@ -38,9 +38,7 @@ class Wrong(ByName):
         tolerance: float | None = None,
         name: str = "wrong",
     ) -> None:
-        super().__init__(
-            *(ops or ("SIN", "ADD")), flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name=name
-        )
+        super().__init__(*ops, flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name=name)
         self.fault, self.from_run, self.tolerance = fault, from_run, tolerance
         self.runs = 0
 
