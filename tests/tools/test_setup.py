@@ -48,8 +48,8 @@ def test_rules_and_require_are_passed_on_to_litert(sines: Path) -> None:
 
 def test_what_litert_has_not_is_refused(sines: Path) -> None:
     pytest.importorskip("ai_edge_litert")
-    with pytest.raises(ArgumentError, match="memory_limit needs runtime='delegraph'"):
-        Setup(str(sines), runtime="litert", memory_limit=100).interpreter()
+    with pytest.raises(ArgumentError, match="partition_policy needs runtime='delegraph'"):
+        Setup(str(sines), runtime="litert", partition_policy="measured").interpreter()
 
 
 def test_default_delegates_can_be_left_out_of_litert(sines: Path) -> None:

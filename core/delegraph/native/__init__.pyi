@@ -1,3 +1,4 @@
+from .litert.c_kernel import litert_custom_op as litert_custom_op
 from .litert.compiled_model import compiled_model as compiled_model
 from .litert.compiled_model import placement_of as placement_of
 from .litert.delegate import litert_delegate as litert_delegate

@@ -185,14 +185,7 @@ PLACES = {
 """Group and field of each option, by its name on the command line and as deprecated keyword."""
 
 
-OWN_RUNTIME_ONLY = (
-    "partition_policy",
-    "validate",
-    "shadow_share",
-    "memory_limit",
-    "table_limit",
-    "depth_limit",
-)
+OWN_RUNTIME_ONLY = ("partition_policy",)
 """Options that an official interpreter does not have."""
 
 

@@ -41,7 +41,7 @@ def test_another_model_and_runtime(setup: Setup, tmp_path: Path) -> None:
         ("--thread 1", "--against '--thread 1': No such option"),
         ("nowhere.tflite", "--against 'nowhere.tflite': .* does not exist"),
         ("-d 'sin", "--against .*: No closing quotation"),
-        ("--runtime litert --validate", "--validate needs --runtime delegraph"),
+        ("--runtime litert --partition-policy measured", "--partition-policy needs --runtime"),
     ],
 )
 def test_a_mistake_names_the_option_and_the_words(setup: Setup, words: str, message: str) -> None:

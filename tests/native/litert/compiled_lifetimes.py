@@ -62,7 +62,7 @@ class Order:
         given = [each for each in (self.one_of(self.delegates),) if each is not None]
         environment = self.random.choice([None, self.one_of(self.environments)])
         before = self.random.random() < 0.8
-        policy = FailurePolicy(self.random.choice(["raise", "fallback"]))
+        policy = FailurePolicy(self.random.choice(["raise", "fallback", "shadow"]))
         with suppress(ValueError):  # a closed environment
             self.models.append(
                 compiled_model(

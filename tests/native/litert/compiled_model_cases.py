@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 import time
@@ -18,8 +19,14 @@ import numpy as np
 from ai_edge_litert import compiled_model as official
 from litert_cases import run_cases
 
-from delegraph import DelegateContext, DelegateFlags, Interpreter, Node
-from delegraph.native import compiled_model, litert_delegate, register_accelerator
+from delegraph import DelegateContext, DelegateFlags, FailurePolicy, Interpreter, Limits, Node
+from delegraph.errors import OperatorError
+from delegraph.native import (
+    compiled_model,
+    litert_custom_op,
+    litert_delegate,
+    register_accelerator,
+)
 from delegraph.native.litert.compiled_model_check import check_compiled_model
 from delegraph.operators import CustomOp
 from delegraph.testing import one_op_model, tensor
@@ -105,6 +112,63 @@ def custom_operators() -> None:
         assert np.array_equal(run(made, x), -x)
 
 
+def c_kernels() -> None:
+    """A kernel of LiteRT's C interface, here of functions of ctypes, that copies its input."""
+    size_t, pointer = ctypes.c_size_t, ctypes.c_void_p
+    library = ctypes.CDLL(str(next(Path(official.__file__).parent.glob("libLiteRt.*"))))
+
+    def layouts(_data: Any, _n: int, inputs: int, _m: int, outputs: int) -> int:
+        ctypes.memmove(outputs, inputs, 68)
+        return 0
+
+    def run_kernel(_data: Any, _n: int, inputs: Any, _m: int, outputs: Any) -> int:
+        x, y = pointer(), pointer()
+        library.LiteRtLockTensorBuffer(pointer(inputs[0]), ctypes.byref(x), 0)
+        library.LiteRtLockTensorBuffer(pointer(outputs[0]), ctypes.byref(y), 1)
+        ctypes.memmove(y.value or 0, x.value or 0, 16)
+        library.LiteRtUnlockTensorBuffer(pointer(outputs[0]))
+        library.LiteRtUnlockTensorBuffer(pointer(inputs[0]))
+        return 0
+
+    buffers = ctypes.POINTER(pointer)
+    functions = [
+        ctypes.CFUNCTYPE(ctypes.c_int, pointer, size_t, pointer, size_t, pointer)(layouts),
+        ctypes.CFUNCTYPE(ctypes.c_int, pointer, size_t, buffers, size_t, buffers)(run_kernel),
+    ]
+    op = litert_custom_op("Same", get_output_layouts=functions[0], run=functions[1])
+    model = one_op_model("Same", [tensor((4,))], [tensor((4,))])
+    assert np.array_equal(run(compiled_model(model, [], custom_ops={"Same": op})), X)
+
+
+def shadow() -> None:
+    class Wrong(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            super().eval(context, node)
+            context.tensors[node.outputs[0]].data[0] += 1
+
+    class Delegate(ByName):
+        def create_delegate_kernel_interface(self) -> ByNameKernel:
+            return Wrong(self)
+
+    for flags in (DelegateFlags.NONE, DYNAMIC):
+        policy = FailurePolicy("shadow", validate=True)
+        model = compiled_model(sines(), [Delegate("SIN", flags=flags)], failures=policy)
+        np.testing.assert_allclose(run(model), wanted(X), rtol=1e-5)
+        assert model.placement.quarantined == ("by_name",)
+
+
+def memory_limits() -> None:
+    model = compiled_model(sines(), [ByName("SIN")], limits=Limits(memory=100_000))
+    run(model, np.zeros(1000, np.float32))
+    try:
+        run(model, np.zeros(10_000, np.float32))
+    except OperatorError as error:
+        found = str(error)
+    else:
+        found = ""
+    assert "limit of 100000 bytes" in found
+
+
 def registered_accelerators() -> None:
     environment = official.Environment.create()
     delegate = ByName("SIN")
@@ -164,6 +228,9 @@ CASES: list[Callable[[], None]] = [
     resizing,
     errors,
     custom_operators,
+    c_kernels,
+    shadow,
+    memory_limits,
     registered_accelerators,
     threads,
     overhead,

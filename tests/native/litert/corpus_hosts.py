@@ -101,6 +101,10 @@ def in_compiled_model(path: Path, feed: Feed, choice: str | None) -> Outputs:
     for buffer, index in zip(inputs, order, strict=True):
         if feed.inputs[index].nbytes:
             buffer.write(feed.inputs[index].reshape(-1).view(np.uint8))
+    for i, buffer in enumerate(outputs):  # detections that are not found are not written
+        size = model.get_output_buffer_requirements(i)["buffer_size"]
+        if size:
+            buffer.write(np.zeros(size, np.uint8))
     model.run_by_index(0, inputs, outputs)
     details = {d["index"]: d for d in model.get_output_tensor_details(key).values()}
     found = []

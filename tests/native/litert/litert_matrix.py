@@ -23,8 +23,8 @@ ORDERS = ("0", "1", "2", "3", "4", "5")
 """Orders of ``compiled_lifetimes.py``."""
 
 NEEDS = (
-    "click", "flatbuffers", "importlib-metadata", "lazy_loader", "ml_dtypes", "packaging", "pluggy",
-    "rich", "threadpoolctl", "tomli",
+    "click", "flatbuffers", "importlib-metadata", "lazy_loader", "ml_dtypes", "packaging",
+    "platformdirs", "pluggy", "rich", "threadpoolctl", "tomli",
 )  # fmt: skip
 
 

@@ -210,7 +210,7 @@ def test_delegates_of_official_libraries_take_part(tmp_path: Path) -> None:
         ({"switch_interval": 0}, ArgumentError, "seconds > 0"),
         ({"environment": "none"}, AttributeError, "capsule"),
         ({"options": official.Options(), "hardware_accel": 1}, ValueError, "not both"),
-        ({"delegates": [ByName()], "failures": FailurePolicy("shadow")}, ArgumentError, "shadow"),
+        ({"placement": PlacementPolicy(partitions="measured")}, ArgumentError, "partitions="),
     ],
 )
 def test_wrong_arguments(arguments: Any, error: type[Exception], text: str) -> None:

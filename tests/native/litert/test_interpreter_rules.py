@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from delegraph import (
-    FailurePolicy,
     Interpreter,
-    Limits,
     OpResolverType,
     PlacementPolicy,
     PlacementRule,
@@ -188,15 +186,8 @@ def test_old_keywords_work_and_warn() -> None:
     assert {node.op for node in interpreter.placement.nodes if node.delegate is None} == {"SIN"}
 
 
-@pytest.mark.parametrize(
-    ("group", "name"),
-    [
-        ({"limits": Limits(memory=1)}, r"Limits\(memory="),
-        ({"placement": PlacementPolicy(partitions="measured")}, r"PlacementPolicy\(partitions="),
-        ({"failures": FailurePolicy(validate=True)}, r"FailurePolicy\(validate="),
-    ],
-    ids=["limits", "placement", "failures"],
-)
-def test_what_the_official_runtime_has_not_is_refused(group: Any, name: str) -> None:
-    with pytest.raises(ArgumentError, match=name + r"\.\.\.\) needs delegraph\.Interpreter"):
-        LiteRtInterpreter(model_content=sines(), **group)
+def test_measured_partitions_are_refused() -> None:
+    measured = PlacementPolicy(partitions="measured")
+    text = r"PlacementPolicy\(partitions=\.\.\.\) needs delegraph\.Interpreter"
+    with pytest.raises(ArgumentError, match=text):
+        LiteRtInterpreter(model_content=sines(), placement=measured)

@@ -15,7 +15,7 @@ from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
-from delegraph.native import LiteRtInterpreter
+from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.plugins import known_packages
 from delegraph.runtime.delegates import failure_memory
 from delegraph.runtime.delegates.requested_delegates import as_delegate
@@ -182,11 +182,13 @@ def test_in_a_subgraph_that_another_one_calls(install: Install) -> None:
 
 @pytest.mark.parametrize("install", ["configured"], indirect=True)
 @pytest.mark.parametrize("phase", ["initialize", "claim", "init", "prepare", "eval"])
-def test_in_litert_it_costs_one_warning_too(install: Install, phase: str) -> None:
-    pytest.importorskip("ai_edge_litert")
+@pytest.mark.parametrize("host", ["interpreter", "compiled_model"])
+def test_in_litert_it_costs_one_warning_too(install: Install, phase: str, host: str) -> None:
+    pytest.importorskip("ai_edge_litert.compiled_model")
     install(phase)
+    use = _used_litert if host == "interpreter" else _used_compiled_model
     with pytest.warns(DefaultDelegateWarning, match=f"phase {phase}.*boom at {phase}") as given:
-        interpreter = _used_litert()
+        interpreter = use()
     assert len(given) == 1
     assert {incident.phase for incident in interpreter.incidents} == {phase}
     assert interpreter.placement.incidents == interpreter.incidents
@@ -197,6 +199,16 @@ def _used_litert() -> LiteRtInterpreter:
     for _ in range(2):
         np.testing.assert_allclose(run(interpreter), Y, rtol=1e-6)  # type: ignore[arg-type]
     return interpreter
+
+
+def _used_compiled_model() -> Any:
+    model = compiled_model(sines())
+    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+    inputs[0].write(X)
+    for _ in range(2):
+        model.run_by_index(0, inputs, outputs)
+        np.testing.assert_allclose(outputs[0].read(4, np.float32), Y, rtol=1e-6)
+    return model
 
 
 def _doubled() -> Interpreter:

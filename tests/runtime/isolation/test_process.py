@@ -16,9 +16,9 @@ import pytest
 
 from delegraph import Delegate, FailurePolicy, Limits
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError, TimeLimitError
-from delegraph.native import LiteRtInterpreter
+from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.runtime.isolation import process
-from support.by_name import Y, run, sines
+from support.by_name import X, Y, run, sines
 from support.isolated import Watched, interpreter_with, isolated, pid_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches processes by Linux's ways")
@@ -262,6 +262,23 @@ def test_in_litert_a_killed_process_is_replaced() -> None:
         (incident,) = interpreter.incidents
         assert incident.count == 1
         assert "ended with SIGKILL" in incident.error
+        assert pid_of(delegate) != first
+
+
+def test_in_compiled_model_a_killed_process_is_replaced() -> None:
+    pytest.importorskip("ai_edge_litert.compiled_model")
+    delegate = isolated()
+    with compiled_model(sines(), [delegate]) as model:
+        inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+        inputs[0].write(X)
+        for is_killed in (False, True, False):
+            if is_killed:
+                first = pid_of(delegate)
+                os.kill(first, signal.SIGKILL)
+            model.run_by_index(0, inputs, outputs)
+            np.testing.assert_allclose(outputs[0].read(4, np.float32), Y, rtol=1e-5)
+        assert [incident.count for incident in model.incidents] == [1]
+        assert "ended with SIGKILL" in model.incidents[0].error
         assert pid_of(delegate) != first
 
 

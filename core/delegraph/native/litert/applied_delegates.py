@@ -15,6 +15,7 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rules import require_full
 from delegraph.delegation.rules_file import placement_rules
 from delegraph.errors import DelegateError
+from delegraph.graph.calls import require_depth
 from delegraph.graph.model import Model
 from delegraph.native.litert import thunks
 from delegraph.native.litert.custom_op_delegate import custom_op_delegate
@@ -24,9 +25,11 @@ from delegraph.native.litert.given_delegates import (
     failed_while_made,
     split_delegates,
 )
+from delegraph.native.litert.observer import Observer
 from delegraph.native.litert.placement import RuntimeNodes, placement_of, require_allowed
 from delegraph.native.litert.unloaded import require_resolved, unloaded_error
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
@@ -56,7 +59,7 @@ class AppliedDelegates:
         delegates: further delegates as users write them. If both are None, the configuration
             chooses.
         placement: policy for the placement.
-        limits: limits on time; other limits are not supported.
+        limits: limits on memory, time and size.
         failures: policy for failures.
         numerics: kernels of the runtime.
         cache_dir: folder for data that delegates compile.
@@ -101,7 +104,7 @@ class AppliedDelegates:
                 numerics,
                 self._rules,
                 cache_dir,
-                "raise" if delegate is last else failures.on_failure,  # type: ignore[arg-type]  # it refuses "shadow"
+                FailurePolicy("raise") if delegate is last else failures,
                 is_default=any(delegate is known for known in self.by_default),
                 custom_ops=custom_ops,
             )
@@ -112,8 +115,13 @@ class AppliedDelegates:
         self.cancellation = (
             Cancellation(limits.time) if outer is None else NestedCancellation(outer)
         )
+        self._memory = limits.memory
         for delegate in self._made:
             delegate.cancellation = self.cancellation
+            if limits.memory is not None:
+                delegate.memory_limit = MemoryLimit.of(limits.memory, model.bytes)
+        if limits.depth is not None:
+            require_depth(model, limits.depth)
         self._left_out: Sequence[LiteRtDelegate] = ()
         self._messages = _Messages()
         self.observer: RuntimeNodes | None = None
@@ -171,6 +179,28 @@ class AppliedDelegates:
             self._rules.check_pins(found)
         if self._require == "full":
             require_full(found)
+
+    @property
+    def has_requirements(self) -> bool:
+        """Whether the user restricts the placement or the memory of tensors."""
+        return self.limits_memory or self._rules is not None or self._require is not None
+
+    @property
+    def limits_memory(self) -> bool:
+        """Whether the user limits the memory of tensors; then :meth:`require_memory` checks it."""
+        return self._memory is not None
+
+    def require_memory(self, observer: Observer) -> None:
+        """Check that the tensors for which the runtime has allocated memory are within the limit.
+
+        Raises:
+            OperatorError: the tensors of a subgraph take more.
+        """
+        if self._memory is None:
+            return
+        limit = MemoryLimit.of(self._memory, self.model.bytes)
+        for spec in self.model.subgraphs:
+            limit.require(observer.memory(spec), f"subgraph {spec.index}")
 
     @contextmanager
     def profile(self, *, whole_partitions: bool) -> Iterator[Profile]:

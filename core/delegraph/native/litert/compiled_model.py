@@ -95,7 +95,7 @@ def compiled_model(
         raise ArgumentError(f"switch_interval is {switch_interval!r}, expected seconds > 0")
     groups = groups_of(placement, limits, failures, {})
     require_official(groups)
-    found = loaded(model, groups["limits"].weights_dir)
+    found = loaded(model, groups["limits"])
     guard.require_known_compiled_model()
     module = compiled_model_module()
     cpu = getattr(options, "cpu_options", None)
@@ -132,7 +132,7 @@ def compiled_model(
     made = applied.make(compile_it)
     made._applied, made._switch_interval = applied, switch_interval
     try:
-        applied.check(observer)
+        _check(made)
     except BaseException:
         made.close()
         raise
@@ -284,19 +284,38 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
     with model._lock:
         signature = next(iter((*given, *named.values())), 0)
         with suppress(Exception):  # making the buffers raises it again, or running
-            if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
-                signature = model._model.GetSignatureByIndex(signature)["key"]
-            model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # official
+            _let_prepare(model, signature)
         return _call(model, method, *given, **named)
+
+
+def _let_prepare(model: DelegatedModel, signature: Any) -> None:
+    """Ask for the outputs of a signature, by key or number, so that LiteRT prepares its nodes."""
+    if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
+        signature = model._model.GetSignatureByIndex(signature)["key"]
+    model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official
 
 
 def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Resize an input, and check the new placement."""
     with model._lock:
         _call(model, method, *given, **named)
-        applied = model._applied
-        if applied is not None and applied.observer is not None:
-            applied.check(applied.observer)
+        _check(model)
+
+
+def _check(model: DelegatedModel) -> None:
+    """Check the placement, and the memory that tensors take."""
+    applied = model._applied
+    if applied is None:
+        return
+    observer = applied.observer
+    assert isinstance(observer, Observer)  # compiled_model has set it
+    if not applied.has_requirements:
+        return
+    for index in range(model._model.GetNumSignatures()):
+        with suppress(Exception):  # using the signature raises it again
+            _let_prepare(model, index)
+    applied.check(observer)
+    applied.require_memory(observer)
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:

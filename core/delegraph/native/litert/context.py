@@ -166,8 +166,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit for a kernel's own memory: the machine's memory, because LiteRT sets no limit."""
-        return MemoryLimit.of_machine()
+        """Limit to check before a kernel allocates memory of its own."""
+        return self._host.memory_limit
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
@@ -297,6 +297,8 @@ class LiteRtContext(ModelContext, ProfiledContext):
         if dims == tensor.shape and not tensor.is_dynamic:
             return
         require_resizable(tensor, dims)
+        if tensor.type not in OBJECT_TYPES:
+            self.memory_limit.require(byte_size(tensor.type, dims), repr(tensor))
         tensors = self.native_tensors
         self._require_room(tensor, dims)
         try:

@@ -27,11 +27,12 @@ from delegraph.native.abi import (
 )
 from delegraph.native.litert import guard
 from delegraph.native.litert.context import LiteRtContext
-from delegraph.native.litert.failures import Failures, LiteRtOnFailure
+from delegraph.native.litert.failures import Failures
 from delegraph.native.litert.host import BufferContext
 from delegraph.native.litert.kernel import LiteRtKernel
 from delegraph.native.litert.thunks import ADDRESSES, interned, register
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Node, Registration
 from delegraph.plugins.specs import Isolate
@@ -41,6 +42,7 @@ from delegraph.runtime.delegates.requested_delegates import AnyDelegate, as_dele
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.isolation.isolation import Isolation
 from delegraph.runtime.op_resolver import OpResolver
+from delegraph.runtime.options import FailurePolicy, Limits, OnFailure
 
 AnyModel = str | os.PathLike[str] | bytes | Model
 """A model: the path of a ``.tflite`` file, its bytes, or a loaded model."""
@@ -55,7 +57,7 @@ def litert_delegate(
     cache_dir: str | os.PathLike[str] | None = None,
     isolate: Isolate | None = None,
     timeout: float | None = None,
-    on_failure: LiteRtOnFailure | None = None,
+    on_failure: OnFailure | None = None,
 ) -> LiteRtDelegate:
     """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
 
@@ -81,7 +83,8 @@ def litert_delegate(
         timeout: seconds that a kernel in the child process may take for an invoke.
         on_failure: ``"raise"`` makes the call fail. ``"fallback"``, the default of a delegate in a
             child process, lets Delegraph's kernels compute partitions on which the delegate fails;
-            ``incidents`` has the failures.
+            ``incidents`` has the failures. ``"shadow"`` also compares results; see
+            ``FailurePolicy``.
 
     Raises:
         ArgumentError: delegate or model is missing, a delegate object has options, or
@@ -96,22 +99,28 @@ def litert_delegate(
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))
     return LiteRtDelegate(
-        chosen, loaded(model), numerics, cache_dir=cache_dir, on_failure=on_failure
+        chosen,
+        loaded(model),
+        numerics,
+        cache_dir=cache_dir,
+        policy=FailurePolicy(on_failure),
     )
 
 
-def loaded(model: AnyModel, weights_dir: str | os.PathLike[str] | None = None) -> Model:
+def loaded(model: AnyModel, limits: Limits | None = None) -> Model:
     """Return the model of a path or of bytes; a loaded one is returned as it is.
 
     Args:
         model: the model.
-        weights_dir: as in ``Limits``.
+        limits: limits for reading it; None for the defaults.
     """
     if isinstance(model, Model):
         return model
+    given = limits or Limits()
+    read = given.tables, given.memory, given.weights_dir
     if isinstance(model, bytes | bytearray | memoryview):
-        return model_of(None, bytes(model), weights_dir=weights_dir)
-    return model_of(model, None, weights_dir=weights_dir)
+        return model_of(None, bytes(model), *read)
+    return model_of(model, None, *read)
 
 
 @dataclass(slots=True)
@@ -162,10 +171,8 @@ class LiteRtDelegate:
         num_threads: number of threads that the user allows, -1 for none said; None if the runtime
             tells it.
         cancellation: stop request for the running call; None if calls cannot be stopped.
+        memory_limit: bytes that kernels may take; the machine's memory if the user has not said.
         needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
-
-    Raises:
-        ArgumentError: *on_failure* is neither ``"raise"`` nor ``"fallback"``.
     """
 
     def __init__(
@@ -175,7 +182,7 @@ class LiteRtDelegate:
         numerics: Numerics = "builtin",
         rules: MatchedRules | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
-        on_failure: LiteRtOnFailure | None = None,
+        policy: FailurePolicy | None = None,
         *,
         is_default: bool = False,
         custom_ops: Mapping[str, AnyCustomOp] | None = None,
@@ -188,7 +195,7 @@ class LiteRtDelegate:
         self.last_exception: BaseException | None = None
         self.claims: dict[int, Claims] = {}
         self.profile: Profile | None = None
-        self.failures = Failures(delegate, on_failure, is_default=is_default)
+        self.failures = Failures(delegate, policy or FailurePolicy(), is_default=is_default)
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
         self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
         self._applying = _Applying()
@@ -196,6 +203,7 @@ class LiteRtDelegate:
         self.needs_static_shapes = False
         self.num_threads: int | None = None
         self.cancellation: StopRequest | None = None
+        self.memory_limit = MemoryLimit.of_machine()
         self._resolver = OpResolver(custom_ops)
         self.address = malloc(ctypes.sizeof(TfLiteDelegate))
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))

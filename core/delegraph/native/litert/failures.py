@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Literal, get_args
+from dataclasses import replace
 
 from delegraph.delegation.delegate import Delegate, DelegateParams
 from delegraph.delegation.incident import Incident
@@ -13,16 +13,13 @@ from delegraph.errors import DelegateError, DelegatePhase, in_words
 from delegraph.graph.model import OperatorSpec
 from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.fallback import with_fallback
+from delegraph.native.litert.supervised_node import with_supervision
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.operators.registration import Node, Registration
-from delegraph.runtime.arguments import check_choice
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.default_incidents import warn_of
-from delegraph.runtime.delegates.incidents import Incidents
+from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.runtime.options import FailurePolicy
-
-LiteRtOnFailure = Literal["raise", "fallback"]
-"""Failure policies that an official interpreter supports."""
 
 
 class Failures:
@@ -30,12 +27,8 @@ class Failures:
 
     Args:
         delegate: the delegate.
-        on_failure: failure policy; None means ``"fallback"`` for a delegate in a child process,
-            otherwise ``"raise"``.
-        is_default: whether the delegate is applied by default, with the policy ``"fallback"``.
-
-    Raises:
-        ArgumentError: *on_failure* is unknown.
+        policy: failure policy of the user.
+        is_default: whether the delegate is applied by default; its errors are never raised then.
 
     Attributes:
         is_default: whether the delegate is applied by default.
@@ -45,17 +38,22 @@ class Failures:
     def __init__(
         self,
         delegate: Delegate,
-        on_failure: LiteRtOnFailure | None,
+        policy: FailurePolicy,
         *,
         is_default: bool = False,
     ) -> None:
-        check_choice("on_failure in LiteRT", on_failure, [None, *get_args(LiteRtOnFailure)])
         self._delegate = delegate
-        policy = FailurePolicy(on_failure).of(delegate, is_default=is_default)
-        self._raises = policy.on_failure == "raise"
+        self._policy = policy.of(delegate, is_default=is_default)
+        self._raises = self._policy.on_failure == "raise"
+        self._supervision = Supervision()
         self._has_warned = False
         self.is_default = is_default
         self.incidents = Incidents()
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether Delegraph's kernels compute for the delegate, because a result was wrong."""
+        return self._supervision.has_quarantined
 
     def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
         """Add an incident; the first incident of a default delegate also gives a warning.
@@ -70,7 +68,18 @@ class Failures:
 
     def guarded(self, registration: Registration) -> Registration:
         """Return the registration of a delegate node with its failures handled."""
-        return registration if self._raises else with_fallback(registration, self._node_failed)
+        alone = registration if self._raises else with_fallback(registration, self._node_failed)
+        policy = self._policy
+        if policy.on_failure != "shadow" and not policy.validate:
+            return alone
+        return with_supervision(registration, alone, policy, self._supervision, self._supervised)
+
+    def _supervised(self, context: LiteRtContext, node: Node, incident: Incident) -> None:
+        """Record an incident of a supervised node, with the runtime's numbers."""
+        operators, nodes = context.operators, node.options.nodes_to_replace
+        of_model = tuple(operators[index].index for index in nodes if index in operators)
+        at = context.subgraph_index
+        self.record(replace(incident, subgraph=at, node_index=node.index, nodes=of_model))
 
     def _node_failed(
         self, context: LiteRtContext, node: Node, phase: DelegatePhase, error: Exception

@@ -7,7 +7,8 @@ inputs, outputs and variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.delegate import DelegateParams
+from delegraph.delegation.partition_model import PartitionModel
 from delegraph.errors import (
     CallCancelledError,
     DelegateError,
@@ -37,7 +39,7 @@ from delegraph.schema.enums import TensorType
 Report = Callable[[LiteRtContext, Node, DelegatePhase, Exception], None]
 """Function that records that a delegate failed at one of its nodes, and in which phase."""
 
-_Pairs = list[tuple[Tensor, Tensor]]
+Pairs = list[tuple[Tensor, Tensor]]
 """Pairs of a tensor of the partition's model and the same tensor of the graph."""
 
 
@@ -56,6 +58,7 @@ class _Guard:
     """Runs one delegate node; after a failure, Delegraph's kernels compute the node."""
 
     _kernels: PartitionKernels | None = None
+    _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
 
     def __init__(self, registration: Registration, report: Report) -> None:
         self._registration = registration
@@ -106,7 +109,7 @@ class _Guard:
         self._close()
 
     def _close(self) -> None:
-        if self._kernels is not None:
+        if self._kernels is not None and not self._is_finalizing():
             self._kernels.close()
 
 
@@ -128,9 +131,9 @@ class PartitionKernels:
         read = [context.tensors[index] for index in node.inputs if index >= 0]
         self._variables = [tensor for tensor in read if tensor.is_variable]
         self._interpreter: Interpreter | None = None
-        self._inputs: _Pairs = []
-        self._state: _Pairs = []
-        self._results: _Pairs = []
+        self._inputs: Pairs = []
+        self._state: Pairs = []
+        self._results: Pairs = []
         self._obstacle: str | None = None  # empty means none; None means unknown
 
     def copied_variables(self) -> list[tuple[Tensor, NDArray[Any]]]:
@@ -156,45 +159,13 @@ class PartitionKernels:
             ModelError: Delegraph's kernels do not support the partition.
             DelegateError: the partition cannot be a separate model.
         """
-        self._require_own_state()
-        context, params = self.context, cast(DelegateParams, self.node.options)
-        model = params.partition_model()
-        interpreter = Interpreter(
-            model_content=model.content,
-            delegates=[],
-            num_threads=context.num_threads,
-            numerics=context.numerics,
-            custom_ops=context.custom_ops,
-            limits=Limits(cancellation=context.cancellation),
-        )
+        require_own_state(self.context, self.node)
+        model = cast(DelegateParams, self.node.options).partition_model()
+        interpreter = partition_interpreter(self.context, model)
         interpreter.allocate_tensors()
-        own, tensors = interpreter.subgraph(), context.tensors
-        self._inputs = _paired(own, own.inputs, [tensors[i] for i in model.inputs])
-        self._results = _paired(own, own.outputs, [tensors[i] for i in model.outputs])
-        state = [i for i, tensor in enumerate(own.tensors) if tensor.is_variable]
-        self._state = _paired(own, state, [tensors[model.tensors[i]] for i in state])
+        own = interpreter.subgraph()
+        self._inputs, self._results, self._state = paired(own, self.context, model)
         self._interpreter = interpreter
-
-    def _require_own_state(self) -> None:
-        """Check that the partition has no state that a separate interpreter would lack.
-
-        Raises:
-            DelegateError: it has such state.
-        """
-        context = self.context
-        replaced = self.node.options.nodes_to_replace
-        nodes = [context.get_node_and_registration(index)[0] for index in replaced]
-        for node in nodes:
-            if any(True for _ in called_subgraphs(node.options)):
-                raise DelegateError(
-                    f"node {node.index} calls a subgraph, whose state is the runtime's"
-                )
-        touched = {i for node in nodes for i in (*node.inputs, *node.outputs) if i >= 0}
-        for tensor in (context.tensors[index] for index in sorted(touched)):
-            if tensor.type in _HANDLES:
-                raise DelegateError(f"{tensor!r} is a resource, and those are the runtime's")
-            if tensor.buffer_handle != NULL_BUFFER_HANDLE:
-                raise DelegateError(f"{tensor!r} is in a buffer of the delegate's own")
 
     def size_outputs(self) -> None:
         """Set the shapes of the outputs to those that the kernels compute."""
@@ -246,8 +217,77 @@ class PartitionKernels:
             self._interpreter.close()
 
 
+def partition_interpreter(
+    context: LiteRtContext, model: PartitionModel, **more: Any
+) -> Interpreter:
+    """Return an interpreter of Delegraph for a partition, with the options of its context.
+
+    Args:
+        context: context of the subgraph.
+        model: the partition as a separate model.
+        more: other arguments of the interpreter; by default it has no delegates.
+    """
+    limit = context.memory_limit
+    return Interpreter(
+        model_content=model.content,
+        num_threads=context.num_threads,
+        numerics=context.numerics,
+        custom_ops=context.custom_ops,
+        limits=Limits(
+            memory=None if limit.is_default else limit.bytes, cancellation=context.cancellation
+        ),
+        **{"delegates": [], **more},
+    )
+
+
+def require_own_state(context: LiteRtContext, node: Node) -> None:
+    """Check that a partition has no state that a separate interpreter would lack.
+
+    Args:
+        context: context of the subgraph.
+        node: the delegate node of the partition.
+
+    Raises:
+        DelegateError: it has such state.
+    """
+    replaced = node.options.nodes_to_replace
+    nodes = [context.get_node_and_registration(index)[0] for index in replaced]
+    for inner in nodes:
+        if any(True for _ in called_subgraphs(inner.options)):
+            raise DelegateError(
+                f"node {inner.index} calls a subgraph, whose state is the runtime's"
+            )
+    touched = {i for inner in nodes for i in (*inner.inputs, *inner.outputs) if i >= 0}
+    for tensor in (context.tensors[index] for index in sorted(touched)):
+        if tensor.type in _HANDLES:
+            raise DelegateError(f"{tensor!r} is a resource, and those are the runtime's")
+        if tensor.buffer_handle != NULL_BUFFER_HANDLE:
+            raise DelegateError(f"{tensor!r} is in a buffer of the delegate's own")
+
+
 _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
-def _paired(own: CallableSubgraph, indices: Any, tensors: list[Tensor]) -> _Pairs:
-    return list(zip([own.tensors[index] for index in indices], tensors, strict=True))
+def paired(
+    own: CallableSubgraph, context: LiteRtContext, model: PartitionModel
+) -> tuple[Pairs, Pairs, Pairs]:
+    """Return the pairs of a partition's inputs, outputs and variables.
+
+    Args:
+        own: the partition in the interpreter of its model.
+        context: context of the subgraph.
+        model: the partition's model.
+    """
+    state = [i for i, tensor in enumerate(own.tensors) if tensor.is_variable]
+    return (
+        _pairs(own, own.inputs, context, model.inputs),
+        _pairs(own, own.outputs, context, model.outputs),
+        _pairs(own, state, context, [model.tensors[i] for i in state]),
+    )
+
+
+def _pairs(
+    own: CallableSubgraph, inner: Sequence[int], context: LiteRtContext, outer: Sequence[int]
+) -> Pairs:
+    both = zip(inner, outer, strict=True)
+    return [(own.tensors[i], context.tensors[j]) for i, j in both]

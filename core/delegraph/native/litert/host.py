@@ -14,6 +14,7 @@ from delegraph.graph.model import Model, OperatorSpec
 from delegraph.native.litert.profile import ProfiledHost
 from delegraph.native.litert.tensors import LiteRtTensors
 from delegraph.operators.custom_op import AnyCustomOp
+from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import Registration
 
@@ -57,6 +58,9 @@ class Host(ProfiledHost, Protocol):
 
     num_threads: int | None
     """Number of threads that the user allows; None if the runtime tells it."""
+
+    memory_limit: MemoryLimit
+    """Bytes that kernels may take."""
 
     cancellation: StopRequest | None
     """Stop request for the running call; None if calls cannot be stopped."""

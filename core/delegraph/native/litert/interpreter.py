@@ -15,6 +15,7 @@ from delegraph.native.litert.applied_delegates import AppliedDelegates
 from delegraph.native.litert.given_delegates import AnnouncedDelegates
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.native.litert.interpreter_nodes import InterpreterNodes
+from delegraph.native.litert.observer import Observer
 from delegraph.native.litert.switch_interval import switching
 from delegraph.operators.custom_op import AnyCustomOp
 from delegraph.runtime.arguments import check_choice, checked_num_threads, model_of
@@ -56,9 +57,9 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             delegates follow no rules: if one of them has a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
-        limits: ``time`` and ``cancellation``, which stop a call at the next node of a Python
-            delegate, and ``weights_dir``. The official runtime has no other limits.
-        failures: as in ``delegraph.Interpreter``, without ``"shadow"`` and ``validate``.
+        limits: as in ``delegraph.Interpreter``. A call stops at the next node of a Python delegate.
+            ``memory`` counts what the runtime has allocated for tensors when nodes are prepared.
+        failures: as in ``delegraph.Interpreter``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first.
         switch_interval: seconds after which a busy Python thread must yield to the delegate's
             kernels during ``invoke``; see ``sys.setswitchinterval``. It applies to the whole
@@ -102,7 +103,9 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         groups = groups_of(placement, limits, failures, arguments)
         require_official(groups)
         limits = groups["limits"]
-        self._model = model_of(model_path, model_content, weights_dir=limits.weights_dir)
+        self._model = model_of(
+            model_path, model_content, limits.tables, limits.memory, limits.weights_dir
+        )
         path, model_content = official_source(self._model, model_path, model_content)
         module = interpreter_module(runtime)
         resolver = getattr(experimental_op_resolver_type, "name", experimental_op_resolver_type)
@@ -120,12 +123,15 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             takes_defaults=default_delegates_are_wanted(OpResolverType[resolver]),
         )
         self._switch_interval = switch_interval
+        self._observers = [Observer(self._model)] if self._applied.limits_memory else []
 
         def made() -> Any:
             return module.Interpreter(
                 model_path=path,
                 model_content=model_content,
-                experimental_delegates=AnnouncedDelegates(self._applied.all, on_loaded),
+                experimental_delegates=AnnouncedDelegates(
+                    [*self._applied.all, *self._observers], on_loaded
+                ),
                 num_threads=checked_num_threads(num_threads),
                 experimental_op_resolver_type=module.OpResolverType[resolver],
                 **arguments,
@@ -217,6 +223,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     def _check_placement(self) -> None:
         self._applied.check(self._nodes())
+        for observer in self._observers:
+            self._applied.require_memory(observer)
 
     def _nodes(self) -> InterpreterNodes:
         return InterpreterNodes(self._interpreter)

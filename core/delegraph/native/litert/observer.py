@@ -20,6 +20,9 @@ from delegraph.native.litert.delegate import Claims, LiteRtDelegate
 from delegraph.native.litert.interpreter_nodes import nodes_between
 from delegraph.native.litert.placement import RUNTIME_DELEGATE, RuntimePartition
 from delegraph.native.litert.subgraph import LiteRtSubgraph
+from delegraph.operators.tensor import AllocationType
+
+_CONSTANT = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 
 
 class _Nothing(Delegate):
@@ -136,6 +139,23 @@ class Observer(LiteRtDelegate):
         return {
             i: int(TfLiteTensor.from_address(native.tensors + i * size).bytes) for i in range(count)
         }
+
+    def memory(self, spec: SubgraphSpec) -> int:
+        """Return the bytes of memory that a subgraph's tensors take, constants excepted."""
+        seen = self._seen.get(spec.index)
+        if seen is None:
+            return 0
+        native = TfLiteContext.from_address(seen.address)
+        size, end, total = ctypes.sizeof(TfLiteTensor), 0, 0
+        places = []
+        for i in range(int(native.tensors_size)):
+            tensor = TfLiteTensor.from_address(native.tensors + i * size)
+            if tensor.data and tensor.allocation_type not in _CONSTANT:
+                places.append((int(tensor.data), int(tensor.data + tensor.bytes)))
+        for start, stop in sorted(places):  # tensors with other lifetimes share memory
+            total += max(stop - max(start, end), 0)
+            end = max(end, stop)
+        return total
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
         """Return the execution plan with all delegates applied."""

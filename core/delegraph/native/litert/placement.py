@@ -98,6 +98,7 @@ def placement_of(
         (*names, *others),
         tuple(crossings),
         tuple(spec.name for spec in model.subgraphs),
+        tuple(each.delegate_name for each in delegates if each.failures.is_quarantined),
         notes=notes_of([delegate.delegate for delegate in delegates], by_default),
         host="LiteRT",
         incidents=incidents,

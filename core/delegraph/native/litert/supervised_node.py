@@ -1,0 +1,305 @@
+"""Shadow and validation in an official runtime: a delegate's results are checked by Delegraph.
+
+The partition becomes a separate model in an interpreter of Delegraph. The only node of that model
+stands for the delegate node in the official runtime, on the same memory. So the failure policies of
+Delegraph's own runtime hold for it, with the same checks and tolerances.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from delegraph.delegation.delegate import Delegate, DelegateContext, DelegateFlags, DelegateParams
+from delegraph.delegation.incident import Incident
+from delegraph.errors import DelegateError, ModelError, OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.native.litert.context import LiteRtContext
+from delegraph.native.litert.fallback import paired, partition_interpreter, require_own_state
+from delegraph.operators.registration import Eval, Node, Registration, nothing
+from delegraph.operators.tensor import Tensor
+from delegraph.runtime.delegates.fallback import guarded
+from delegraph.runtime.delegates.incidents import Incidents, Supervision
+from delegraph.runtime.options import FailurePolicy
+
+_Result = TypeVar("_Result")
+
+Record = Callable[[LiteRtContext, Node, Incident], None]
+"""Function that records an incident at a delegate node."""
+
+
+def with_supervision(
+    registration: Registration,
+    alone: Registration,
+    policy: FailurePolicy,
+    supervision: Supervision,
+    record: Record,
+) -> Registration:
+    """Return a registration whose results Delegraph checks as *policy* says.
+
+    Args:
+        registration: registration of the delegate's nodes.
+        alone: the same for partitions that cannot be a separate model, with failures handled.
+        policy: failure policy of the delegate.
+        supervision: knowledge about the delegate, which its nodes share.
+        record: is called for each incident.
+    """
+    node = _SupervisedNode(registration, alone, policy, supervision, record)
+    return replace(registration, prepare=node.prepare, free=node.free)
+
+
+class _SupervisedNode:
+    """Runs one delegate node under a failure policy of Delegraph's runtime."""
+
+    _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
+
+    def __init__(
+        self,
+        registration: Registration,
+        alone: Registration,
+        policy: FailurePolicy,
+        supervision: Supervision,
+        record: Record,
+    ) -> None:
+        self._registration = registration
+        self._alone = alone
+        self._policy = replace(policy, isolate=None, timeout=None, is_default=False)
+        self._supervision = supervision
+        self._record = record
+        self._partition: _Partition | None = None
+        self._is_alone = False
+
+    def prepare(self, context: Any, node: Node) -> Eval:
+        """Prepare the delegate's node, or Delegraph's kernels instead; return the evaluation."""
+        if self._partition is None and not self._is_alone:
+            try:
+                self._partition = self._opened(context, node)
+            except (ModelError, DelegateError):
+                self._is_alone = True
+        if self._partition is None:
+            return self._alone.prepare(context, node)
+        return self._partition.prepared()
+
+    def _opened(self, context: LiteRtContext, node: Node) -> _Partition:
+        """Return the partition as a separate model.
+
+        Raises:
+            ModelError: Delegraph's kernels do not support the partition.
+            DelegateError: the partition cannot be a separate model.
+        """
+        own = partial(self._registration.prepare, context, node)
+        partition = _Partition(context, node, own, self._policy)
+        session = partition.interpreter.session
+        session.incidents = _Incidents(partition, partial(self._record, context, node))
+        key = context.subgraph_index, node.index
+        session.supervision = _SupervisionOfNode(self._supervision, key)
+        return partition
+
+    def free(self, user_data: Any) -> None:
+        """Free the delegate's kernel and the partition's interpreter."""
+        if self._alone.free is not None:
+            self._alone.free(user_data)
+        if self._partition is not None and not self._is_finalizing():
+            self._partition.close()
+            self._partition = None
+
+
+class _Partition:
+    """A partition of the official runtime in an interpreter of Delegraph, on the same memory.
+
+    Attributes:
+        interpreter: the interpreter, whose only node is the delegate's.
+    """
+
+    def __init__(
+        self,
+        context: LiteRtContext,
+        node: Node,
+        own: Callable[[], Eval],
+        policy: FailurePolicy,
+    ) -> None:
+        require_own_state(context, node)
+        self._context = context
+        self._own = own
+        params = cast(DelegateParams, node.options)
+        self._delegate = cast(Delegate, params.delegate)
+        model = params.partition_model()
+        self.interpreter = partition_interpreter(
+            context, model, delegates=[_Substitute(self._delegate)], failures=policy
+        )
+        self._subgraph = self.interpreter.session.subgraphs[0]
+        nodes = [inner for inner, _ in self._subgraph.plan.steps()]
+        if len(nodes) != 1 or nodes[0].delegate is not self._delegate:
+            raise DelegateError("the partition is not one node of a separate model")
+        self._node = nodes[0]
+        self._inputs, self._results, state = paired(self.interpreter.subgraph(), context, model)
+        self._memory = [*self._inputs, *state, *self._results]
+        self._step: Eval = nothing
+        self._raised: Exception | None = None
+
+    # -- preparing -----------------------------------------------------------------------------
+
+    def prepared(self) -> Eval:
+        """Prepare the node for the present shapes; return the evaluation."""
+        for inner, tensor in self._inputs:
+            inner.shape, inner.data = tensor.shape, None
+            if tensor.is_constant_or_persistent:
+                inner.data = tensor.data
+        for inner, _ in self._results:
+            inner.make_static()
+            inner.data = None
+        self._step = self._told(partial(guarded, self._subgraph, self._node, self._prepare_own))
+        for inner, tensor in self._results:  # Delegraph's kernels may have decided them
+            if inner.is_dynamic and tensor.type not in OBJECT_TYPES:
+                self._context.set_dynamic(tensor)
+            else:
+                self._context.resize_tensor(tensor, inner.shape)
+        return self._run
+
+    def _prepare_own(self, *_: object) -> Eval:
+        """Prepare the delegate's node in the official runtime, and take over its shapes."""
+        step, inner_context = self._keeping(self._own), self._subgraph.context
+        for inner, tensor in self._results:
+            if tensor.is_dynamic and tensor.type not in OBJECT_TYPES:
+                inner_context.set_dynamic(inner)
+            else:
+                inner_context.resize_tensor(inner, tensor.shape)
+        return partial(self._run_own, step)
+
+    # -- running -------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        self._make_readable([tensor for _, tensor in self._inputs])
+        for inner, tensor in self._memory:
+            inner.shape, inner.data = tensor.shape, tensor.data
+        self._told(self._step)
+        for inner, tensor in self._results:
+            self._deliver(inner, tensor)
+
+    def _run_own(self, step: Eval) -> None:
+        """Run the delegate's node, and take over its results."""
+        self._keeping(step)
+        self._make_readable([tensor for _, tensor in self._results])
+        for inner, tensor in self._results:
+            inner.shape, inner.data = tensor.shape, tensor.data
+
+    def _make_readable(self, tensors: list[Tensor]) -> None:
+        """Copy values of which only the delegate's own buffers are up to date."""
+        for tensor in tensors if self._context.has_buffer_handles else ():
+            if tensor.data_is_stale:
+                self._delegate.copy_from_buffer_handle(self._context, tensor)
+                tensor.data_is_stale = False
+
+    def _deliver(self, inner: Tensor, tensor: Tensor) -> None:
+        """Write a result of Delegraph's kernels to the runtime's tensor."""
+        if inner.data is tensor.data:
+            return
+        if tensor.is_dynamic or tensor.type in OBJECT_TYPES or tensor.shape != inner.shape:
+            self._context.resize_tensor(tensor, inner.shape)
+            np.copyto(tensor.data, inner.data)
+        else:
+            tensor.data = inner.data  # the runtime's memory, which the delegate had replaced
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def _keeping(self, compute: Callable[[], _Result]) -> _Result:
+        """Return the result of the delegate's code, and keep its exception."""
+        try:
+            return compute()
+        except Exception as error:
+            self._raised = error
+            raise
+
+    def _told(self, compute: Callable[[], _Result]) -> _Result:
+        """Return the result of Delegraph's code, whose errors name the runtime's tensors."""
+        try:
+            return compute()
+        except OperatorError as error:
+            if error is self._raised:
+                raise
+            raise OperatorError(self.in_runtime(str(error))) from error
+        finally:
+            self._raised = None
+
+    def close(self) -> None:
+        """Close the interpreter."""
+        self._step = nothing
+        self.interpreter.close()
+
+    def in_runtime(self, text: str) -> str:
+        """Return *text* with the tensors named as in the official runtime."""
+        names = {_start(inner): _start(tensor) for inner, tensor in self._memory}
+        return re.sub(r"Tensor\(\d+, '[^']*'", lambda m: names.get(m[0], m[0]), text)
+
+
+def _start(tensor: Tensor) -> str:
+    return f"Tensor({tensor.index}, {tensor.name!r}"
+
+
+class _Substitute(Delegate):
+    """Gives all nodes of a partition's model to the delegate of the official runtime's node."""
+
+    flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
+
+    def __init__(self, delegate: Delegate) -> None:
+        self._delegate = delegate
+
+    def name(self) -> str:
+        """Name of the delegate that it stands for."""
+        return self._delegate.name()
+
+    def prepare(self, context: DelegateContext) -> None:
+        """Make one node of the model."""
+        registration = Registration(self.name(), _not_prepared)
+        context.replace_node_subsets_with_delegate_kernels(
+            registration, context.get_execution_plan(), self._delegate
+        )
+
+
+def _not_prepared(context: Any, node: Node) -> Eval:
+    raise DelegateError("only the official runtime prepares this node")
+
+
+class _Incidents(Incidents):
+    """Passes incidents on, as those of the official runtime's node."""
+
+    def __init__(self, partition: _Partition, record: Callable[[Incident], None]) -> None:
+        super().__init__()
+        self._partition = partition
+        self._record = record
+
+    def record(self, incident: Incident, heir: str = "", level: int = 0) -> None:
+        """Record an incident in the official runtime."""
+        self._record(replace(incident, error=self._partition.in_runtime(incident.error)))
+
+
+class _SupervisionOfNode(Supervision):
+    """The part of one node in the supervision of its delegate.
+
+    Args:
+        shared: supervision of the delegate.
+        key: subgraph and node in the official runtime.
+    """
+
+    def __init__(self, shared: Supervision, key: tuple[int, int]) -> None:
+        super().__init__()
+        self._shared = shared
+        self._key = key
+
+    def quarantine(self, delegate: object) -> None:
+        """Stop running *delegate*, in all its nodes."""
+        self._shared.quarantine(delegate)
+
+    def is_quarantined(self, delegate: object) -> bool:
+        """Return whether a delegate has been quarantined."""
+        return self._shared.is_quarantined(delegate)
+
+    def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
+        """Return whether this run of the node is to be recomputed."""
+        return self._shared.is_due(*self._key, share)
