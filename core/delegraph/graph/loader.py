@@ -19,11 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.collector import collector_paused
-from delegraph.errors import (
-    ExternalBufferError,
-    MalformedModelError,
-    SectionError,
-)
+from delegraph.errors import ExternalBufferError, MalformedModelError, SectionError
 from delegraph.graph.model import (
     ExternalBuffers,
     Model,
@@ -34,7 +30,7 @@ from delegraph.graph.model import (
     TensorSpec,
 )
 from delegraph.graph.model_files import mapped_address
-from delegraph.graph.tensor_loader import Copies, TensorLoader
+from delegraph.graph.tensor_loader import Copies, TensorLoader, require_tensors
 from delegraph.log import Logger
 from delegraph.schema import tables
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator
@@ -354,21 +350,6 @@ def _with_known_activation(options: Any) -> Any:
     return options.replace(**{_ACTIVATION: _NO_ACTIVATION})
 
 
-def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
-    """Check that each of *indices* is below *num_tensors*, or -1 for an absent tensor.
-
-    *where* names their place in the error.
-
-    Raises:
-        MalformedModelError: some index is out of range.
-    """
-    for index in indices:
-        if not -1 <= index < num_tensors:
-            raise MalformedModelError(
-                f"{where}: tensor index {index} is out of range, expected -1 to {num_tensors - 1}"
-            )
-
-
 def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tuple[Signature, ...]:
     signatures = []
     for index, signature in enumerate(record.signature_defs or ()):
@@ -395,10 +376,7 @@ def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tupl
 def _named_tensors(
     maps: Sequence[tables.TensorMap] | None, num_tensors: int, where: str
 ) -> dict[str, int]:
-    """Return tensor indices by the names in *maps*, sorted by name as in the official runtime.
-
-    Indices must be below *num_tensors*; *where* names their place in the error.
-    """
+    """Return tensor indices by the names in *maps*, sorted by name as in the official runtime."""
     named = {m.name: m.tensor_index for m in maps or () if m.name is not None}
     require_tensors(list(named.values()), num_tensors, where)
     return dict(sorted(named.items()))

@@ -309,3 +309,18 @@ class TensorLoader:
                 index, f"The {axis}th sparse dimension has segments that do not fit its indices."
             )
         return dimension
+
+
+def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
+    """Check that each of *indices* is below *num_tensors*, or -1 for an absent tensor.
+
+    *where* names their place in the error.
+
+    Raises:
+        MalformedModelError: some index is out of range.
+    """
+    for index in indices:
+        if not -1 <= index < num_tensors:
+            raise MalformedModelError(
+                f"{where}: tensor index {index} is out of range, expected -1 to {num_tensors - 1}"
+            )

@@ -331,11 +331,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Return *tensors* in the order of placement, given their *sizes* in bytes.
-
-        Tensors that live during the whole plan are first, then large before small, then early
-        before late.
-        """
+        """Sort by rank: tensors that live for the whole plan, then large ones, then early ones."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:
@@ -345,10 +341,7 @@ class ArenaPlanner:
         return sorted(tensors, key=rank)
 
     def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
-        """Return whether *tensor* uses its root's memory; end sharing that is now impossible.
-
-        Sharing needs equal *sizes*, which are in bytes, by tensor.
-        """
+        """Return whether *tensor* uses its root's memory; end sharing that is now impossible."""
         graph, root = self._graph, self._root[tensor]
         if graph.tensor_kind(root) is _SHARED_ARENA:
             size = sizes[root] if root in sizes else graph.tensor_bytes(root)
@@ -390,8 +383,7 @@ class ArenaPlanner:
 def _shareable(inplace: int, num_inputs: int) -> list[int]:
     """Return the positions of inputs whose memory the first output may use.
 
-    *inplace* has a bit for each such input, as in :class:`PlanNode`; *num_inputs* is the node's
-    number of inputs.
+    *inplace* has a bit for each such input, as in :class:`PlanNode`.
     """
     positions = range(min(num_inputs, _MOST_SHAREABLE_INPUTS))
     return [i for i in positions if inplace & (_INPUT_0_SHARED << i)]

@@ -152,9 +152,6 @@ class MicroAllocator:
     ) -> MicroAllocator:
         """Return an allocator with one arena for persistent memory and another for tensors.
 
-        The arenas are writable memory of the caller; *planner* and *target* are those of
-        :meth:`create`.
-
         Raises:
             ArenaTooSmallError: an arena is too small for the allocator itself.
             ArgumentError: the two arenas are the same, or one is read-only.
@@ -304,8 +301,6 @@ class MicroAllocator:
     def request_scratch_buffer_in_arena(self, size: int, subgraph: int = 0) -> int:
         """Return the number of a new scratch buffer for the node that is being prepared.
 
-        The buffer has *size* bytes; *subgraph* is the index of the node's subgraph.
-
         Raises:
             OperatorError: the node has already requested 12 buffers.
         """
@@ -377,10 +372,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate *size* bytes of persistent memory for *count* items of kind *what*.
-
-        The result is the address.
-        """
+        """Allocate *size* bytes for *count* items of kind *what*, and return their address."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
@@ -394,10 +386,7 @@ def _chosen_planner(
     arena: PersistentBufferAllocator,
     target: MicroTarget,
 ) -> MicroMemoryPlanner:
-    """Return the planner that *planner* names, or the caller's.
-
-    Memory for it is reserved in *arena*, in the size of *target*, unless it is the caller's.
-    """
+    """Return the planner that *planner* names, with memory in *arena*, or the caller's planner."""
     if planner == "greedy":
         arena.allocate_persistent_buffer(target.greedy_planner, target.pointer)
         return GreedyMemoryPlanner()
