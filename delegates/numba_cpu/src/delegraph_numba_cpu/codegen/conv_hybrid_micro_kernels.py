@@ -69,17 +69,21 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
     return sums
 
 
-def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
+def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
     """Return biases plus the sums of each part of rows times its scales, float32.
 
-    The scales of a part are stored after its weights, of which two share a byte.
+    The scales of a part, of all 64 outputs, are stored after its weights, of which two share a
+    byte. *weights* and *block* are the address of the group and the number of its first block of
+    16 outputs that is computed.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
     totals = [[loop.carried(bias) for bias in biases] for _ in rows_at]
     rows_at = [builder.add(row, taken) for row in rows_at]
-    sums = _sums(builder, rows_at, place, len(biases), steps, 2)
-    scales_at = builder.add(place, builder.mul(steps, integer(GROUP_BYTES)))
+    first = builder.add(place, builder.mul(block, integer(64)))
+    sums = _sums(builder, rows_at, first, len(biases), steps, 2)
+    end = builder.add(place, builder.mul(steps, integer(GROUP_BYTES)))
+    scales_at = builder.add(end, builder.mul(block, integer(SCALE_BYTES // 4)))
     found = []
     for n in range(len(biases)):
         halves = load(builder, builder.add(scales_at, integer(2 * WIDTH * n)), HALVES)
@@ -92,7 +96,7 @@ def _scaled_sums(builder, rows_at, weights, biases, parts, steps):
         )
     rows = list(zip(*found, strict=True))
     loop.close(
-        builder.add(scales_at, integer(SCALE_BYTES)),
+        builder.add(end, integer(SCALE_BYTES)),
         builder.add(taken, builder.shl(steps, integer(3))),
         *(total for row in rows for total in row),
     )
@@ -107,23 +111,27 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     cells, kind = blocks * dot_products.LANES // WIDTH, FLOATS if by_parts else INTEGERS
 
     @intrinsic
-    def tile(context, a, row_bytes, weights, parts, steps, headers, acc):
-        """Store bias + a @ weights; rows are *row_bytes* apart, rows of results a group apart."""
+    def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
+        """Store bias + a @ weights; rows are *row_bytes* apart, rows of results a group apart.
+
+        *weights* is the address of the group, *block* the number of its first block of columns.
+        """
 
         def generate(lowering, builder, signature, arguments):
-            a, row_bytes, weights, parts, steps, headers, acc = arguments
+            a, row_bytes, weights, block, parts, steps, headers, acc = arguments
             rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in range(rows)]
             biases = []
             for column in range(0, WIDTH * cells, WIDTH):
-                block, lane = divmod(column, dot_products.LANES)
-                header = builder.add(headers, integer(block * HEADER_BYTES + 4 * lane))
+                nth, lane = divmod(column, dot_products.LANES)
+                header = builder.add(headers, integer(nth * HEADER_BYTES + 4 * lane))
                 biases.append(load(builder, header, kind))
             if by_parts:
-                found = _scaled_sums(builder, rows_at, weights, biases, parts, steps)
+                found = _scaled_sums(builder, rows_at, weights, block, biases, parts, steps)
             else:
+                first = builder.add(weights, builder.mul(block, integer(64)))
                 found = [
                     [builder.add(*each) for each in zip(row, biases, strict=True)]
-                    for row in _sums(builder, rows_at, weights, cells, steps, weights_a_byte)
+                    for row in _sums(builder, rows_at, first, cells, steps, weights_a_byte)
                 ]
             for m, row in enumerate(found):
                 for n, value in enumerate(row):
@@ -131,7 +139,7 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
                     store(builder, value, builder.add(acc, place))
             return lowering.get_dummy_value()
 
-        return types.void(*[i64] * 7), generate
+        return types.void(*[i64] * 8), generate
 
     return tile
 

@@ -215,7 +215,7 @@ def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
     form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
     for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):
         tile = (
-            a, row_bytes, weights + 64 * j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j
+            a, row_bytes, weights, j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j
         )  # fmt: skip
         if is_single:
             if form == BYTES:
