@@ -111,6 +111,7 @@ def test_other_rows_are_not_unpacked():
     model = one_op_model("EMBEDDING_LOOKUP", [tensor((1,), "INT32"), table], [tensor((1, 512))])
     with Interpreter(model_content=model, delegates=[]) as interpreter:
         interpreter.allocate_tensors()
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], np.int32([4095]))
         tracemalloc.start()
         try:
             interpreter.invoke()
