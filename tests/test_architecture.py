@@ -312,7 +312,7 @@ SOURCE_ROOTS = [ROOT / "core", *sorted(ROOT.glob("delegates/*/src")), ROOT / "pl
 
 
 def module_imports() -> dict[str, list[str]]:
-    """Return what every module of the core and of all distributions imports, by full name.
+    """Return the imports of each module of the core and of all distributions, by full name.
 
     What a stub imports counts for its module: it says what a lazy package exports.
     """

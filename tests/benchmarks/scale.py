@@ -5,7 +5,7 @@ two, of Ray with two actors, and of a server at 1, 8 and 64 clients, as ratios t
 same run. ``--only`` does some of it. Ray needs the environment of ``make test-scale-ray``, the
 server that of ``make test-scale-serve``, or of ``make test-scale-serve-ray`` for both of its
 engines. ``--killed`` kills a job of 200,000 rows at three random moments, resumes it each time, and
-compares its file with that of a job which nobody interrupts.
+compares its file with that of a job without interruption.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 
 
 def at_first_use(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
-    """Return what :func:`once_if_constant` does; known sources are read at the first call.
+    """Return *compute*, cached if the sources are constant; they are read at the first call.
 
     So a node that is prepared, and then run by a delegate, takes no memory for its weights. Sparse
     sources are read at once, since their values may not fit their indices.

@@ -40,7 +40,7 @@ def test_requests_wait_in_turn_until_there_is_room() -> None:
     assert asyncio.run(run()) == ["a", "c", "d", "all"]
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_a_wait_for_bytes_ends() -> None:
     async def run() -> None:
         budget = ByteBudget(10, 0.01)
         async with budget.held(6):

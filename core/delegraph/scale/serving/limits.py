@@ -81,10 +81,8 @@ class ByteBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if (
-                turn.done() and not turn.cancelled() and not turn.exception()
-            ):  # it got its bytes at the same moment
-                self._free += size
+            if turn.done() and not turn.cancelled() and not turn.exception():
+                self._free += size  # it got its bytes at the same moment
             raise
         finally:
             timer.cancel()

@@ -37,7 +37,7 @@ class ModelFile:
     error: str = ""
 
     def stamp(self) -> tuple[int, ...]:
-        """Return what changes when the file is written or replaced; empty if it cannot be read."""
+        """Return the file's identity, size and time of change; empty if it cannot be read."""
         try:
             status = os.stat(self.path.partition("#")[0])
         except OSError:

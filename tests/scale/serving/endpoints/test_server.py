@@ -1,4 +1,4 @@
-"""A server in its process: who may come in, what is refused, and what nobody waits for."""
+"""A server in its process: access, refusals, and large requests beside small ones."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def in_progress(served: Served) -> float:
     return metrics(served).get('delegraph_requests_in_progress{model_name="neg"}', 0)
 
 
-def test_large_json_keeps_nobody_waiting(served: Served) -> None:
+def test_large_json_delays_no_other_client(served: Served) -> None:
     numbers = ",".join(["1.5"] * 200_000)
     large = f'{{"inputs":[{{"name":"x","shape":[100000,2],"datatype":"FP32","data":[{numbers}]}}]}}'
     with ThreadPoolExecutor(3) as pool:

@@ -297,7 +297,7 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return what is awaited, or give it up when the client leaves.
+    """Return the result of *answer*; cancel it when the client leaves.
 
     Raises:
         ClientGone: the client has left.

@@ -33,7 +33,7 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
 def pieces_of(
     program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
 ) -> list[memoryview]:
-    """Return what :func:`written` does, in pieces; constants are where the program has them."""
+    """Return the file of :func:`written` in pieces; constants are where the program has them."""
     return [piece.data for piece in _Writer(program, shared).pieces(key)]
 
 
