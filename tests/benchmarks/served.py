@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,9 +27,10 @@ Ask = Callable[[], object]
 
 
 def serving(model: Path, width: int, seconds: float) -> None:
-    """Print start, memory, requests a second and latencies of each way, in turns.
+    """Print start, memory, requests a second and latencies of each engine beside a plain loop.
 
-    Each request has one row. The engines that are installed are measured.
+    Each request has one row. The installed engines are measured one after the other, as a cluster
+    of Ray takes processor time while it waits; the loop and the clients of an engine take turns.
 
     Args:
         model: takes ``[1, width], float32``.
@@ -50,22 +51,20 @@ def serving(model: Path, width: int, seconds: float) -> None:
     if find_spec("ray") is not None:
         engines |= {"Ray, 1 replica": ["--ray-address", "local"]}
         engines |= {"Ray, 2 replicas": ["--replicas", "2"]}
-    with ExitStack() as stack:
-        predictor = stack.enter_context(Predictor(model, batching="rows"))
-        ways: dict[str, list[Ask]] = {"plain loop": [lambda: predictor({"t0": x})]}
+    with Predictor(model, batching="rows") as predictor:
         predictor({"t0": x})
         for engine, words in engines.items():
             with server(model, *words, *SETTINGS):
                 pass  # what later starts find is compiled now
-            port = stack.enter_context(server(model, *words, *SETTINGS, name=engine))
-            for clients in CLIENTS:
-                asks = [client(port) for _ in range(clients)]
-                ways[f"{engine}, {clients} client(s)"] = asks
-        times: dict[str, list[list[float]]] = {way: [] for way in ways}
-        for _ in range(ROUNDS + 1):
-            for way, asks in ways.items():
-                times[way].append(asked(asks, seconds))
-    report({way: rounds[1:] for way, rounds in times.items()}, seconds)  # the first warms up
+            with server(model, *words, *SETTINGS, name=engine) as port:
+                ways: dict[str, list[Ask]] = {"plain loop": [lambda: predictor({"t0": x})]}
+                for clients in CLIENTS:
+                    ways[f"{clients} client(s)"] = [client(port) for _ in range(clients)]
+                times: dict[str, list[list[float]]] = {way: [] for way in ways}
+                for _ in range(ROUNDS + 1):
+                    for way, asks in ways.items():
+                        times[way].append(asked(asks, seconds))
+            report({way: rounds[1:] for way, rounds in times.items()}, seconds)  # 1st warms up
 
 
 def asked(asks: Sequence[Ask], seconds: float) -> list[float]:
@@ -97,7 +96,7 @@ def report(times: dict[str, list[list[float]]], seconds: float) -> None:
         p50, p99 = (1e3 * np.percentile(best, p) for p in (50, 99))
         low, high = (edge(map(len, rounds)) / seconds for edge in (min, max))
         print(
-            f"{way:29} {len(best) / base:5.2f} of the loop, p50 {p50:7.1f} ms, p99 {p99:7.1f} ms "
+            f"  {way:12} {len(best) / base:5.2f} of the loop, p50 {p50:7.1f} ms, p99 {p99:7.1f} ms "
             f"({low:.0f} to {high:.0f} requests/s)"
         )
 

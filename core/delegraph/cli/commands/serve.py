@@ -63,7 +63,7 @@ _OPTIONS = (
         default=5.0,
         show_default=True,
         metavar="MS",
-        help="Milliseconds that a request waits for as many others as there were last.",
+        help="Milliseconds to wait, once the model is free, for as many requests as before.",
     ),
     click.option(
         "--max-queue",

@@ -103,6 +103,21 @@ def test_a_request_waits_for_as_many_as_came_last() -> None:
     assert run(test, max_latency=10.0).batches in ([[1, 2], [3, 4]], [[1], [2], [3, 4]])
 
 
+def test_requests_of_a_long_batch_wait_for_the_clients_of_that_batch() -> None:
+    async def again(task: asyncio.Task[Answer], queue: BatchQueue) -> None:
+        await task
+        await queue.answer(row(3))
+
+    async def test(queue: BatchQueue, model: Model) -> None:
+        client = asyncio.create_task(again(await first(queue, model), queue))
+        others = [asyncio.create_task(queue.answer(row(value))) for value in (1, 2)]
+        await asyncio.sleep(0.35)  # longer than the latency
+        model.gate.set()
+        await asyncio.gather(client, *others)
+
+    assert run(test, max_latency=0.3).batches == [[0], [1, 2, 3]]
+
+
 def test_one_client_does_not_wait() -> None:
     async def test(queue: BatchQueue, model: Model) -> None:
         for value in range(3):

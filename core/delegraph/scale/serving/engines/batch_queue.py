@@ -34,7 +34,8 @@ class BatchQueue:
         thread: computes the batches.
         compute: returns the answers to requests with at most *max_rows* rows together.
         max_rows: largest number of rows in a batch.
-        max_latency: seconds that a request waits for as many others as the last batch had.
+        max_latency: seconds that the thread waits, once it is free, for as many requests as the
+            last batch had and left.
         max_queued: largest number of waiting requests; further ones are refused.
     """
 
@@ -130,13 +131,17 @@ class BatchQueue:
                 self._arrived.clear()
                 await self._arrived.wait()
                 continue
-            await self._await_others(self._waiting[0].since + self._max_latency)
+            await self._await_others(time.perf_counter() + self._max_latency)
             batch = self._taken()
             if batch:
                 return batch
 
     async def _await_others(self, end: float) -> None:
-        """Wait until a batch is full, as many wait as the last batch had, or the time is over."""
+        """Wait until a batch is full, as many wait as are expected, or the time is over.
+
+        The time counts from when the thread is free. If it counted from the arrival of the first
+        request, two halves of the clients would take turns, each in batches half as large.
+        """
         while len(self._waiting) < self._expected and not self._is_full():
             seconds = end - time.perf_counter()
             if seconds <= 0:
