@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,38 @@ def test_grpc_refuses_what_rest_refuses(served: Served) -> None:
             "INVALID_ARGUMENT",
             "input 'x' is missing; inputs are x",
         )
+
+
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""Start of a connection of gRPC: the preface of HTTP/2, and an empty frame of settings."""
+
+
+@pytest.mark.parametrize("start", [b"", HTTP2[:10], HTTP2], ids=["silent", "half", "idle"])
+def test_connections_of_grpc_are_closed_in_time(served: Served, start: bytes) -> None:
+    address = ("127.0.0.1", served.grpc_port)
+    with socket.create_connection(address, timeout=10) as raw:
+        raw.sendall(start)
+        while raw.recv(4096):
+            pass  # until the server closes the connection
+
+
+def test_connections_of_grpc_over_the_limit(served: Served) -> None:
+    with ExitStack() as stack:
+        address = ("127.0.0.1", served.grpc_port)
+        raws = [stack.enter_context(socket.create_connection(address, 10)) for _ in range(30)]
+        for raw in raws:
+            raw.sendall(HTTP2)
+        assert sum(bool(_received(raw)) for raw in raws) <= 20
+    with grpc.insecure_channel(served.grpc) as channel:
+        grpc.channel_ready_future(channel).result(timeout=10)
+
+
+def _received(raw: socket.socket) -> bytes:
+    """Return what a server says first; empty if it closes the connection."""
+    try:
+        return raw.recv(4096)
+    except ConnectionError:
+        return b""
 
 
 def test_a_token_is_needed_but_by_probes(gated: GatedModel, tmp_path: Path) -> None:
