@@ -94,5 +94,14 @@ def test_warm_prepares_the_batches_of_a_server(delegraph: Command, tmp_path: Pat
     assert model["new_files"] == 4  # batches of 1, 2, 4 and 6 rows
 
 
+def test_warm_prepares_each_signature(delegraph: Command, tmp_path: Path) -> None:
+    keeping = tmp_path / "keeping.py"
+    keeping.write_text(KEEPING)
+    model = str(MODEL.parent / "language_model.tflite")
+    words = ["cache", "warm", model, "--delegate-file", str(keeping), "--json"]
+    (warmed,) = delegraph(*words, "--max-batch-size", "2").json["models"]
+    assert warmed["new_files"] == 1
+
+
 def test_warm_of_a_missing_model_is_a_mistake(delegraph: Command) -> None:
     assert "Could not open 'missing.tflite'" in delegraph("cache", "warm", "missing.tflite").err

@@ -136,15 +136,20 @@ def warm(
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
-    """Compute a batch of each size that a server of the model prepares."""
+    """Compute a batch of each size that a server prepares, for each signature of the model."""
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serving.batches import ServedBatches
     from delegraph.scale.serving.tensors import served_signature
 
-    with Predictor(setup, max_batch=max_batch_size, on_error="column") as predictor:
-        inputs, outputs = predictor.input_columns(), predictor.output_columns()
-        has_rows = served_signature(inputs, outputs, max_batch_size).has_rows
-        ServedBatches(predictor, has_rows).warm_up()
+    with setup.interpreter() as interpreter:
+        signatures = list(interpreter.get_signature_list()) or [None]
+    for signature in signatures:
+        with Predictor(
+            setup, signature=signature, max_batch=max_batch_size, on_error="column"
+        ) as predictor:
+            inputs, outputs = predictor.input_columns(), predictor.output_columns()
+            has_rows = served_signature(inputs, outputs, max_batch_size).has_rows
+            ServedBatches(predictor, has_rows).warm_up()
 
 
 def _groups(delegates: tuple[str, ...] | None) -> Groups:
