@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import pytest
 
-CASES = 24
+CASES = 12
 """Largest number of cases of a test in a sample."""
 
 

@@ -11,7 +11,7 @@ from sampling import CASES, drawn_cases
 pytest_plugins = ("pytester",)
 
 LEVELS = [f"level {i}" for i in range(4)]
-SIZES = [f"size {i}" for i in range(20)]
+SIZES = [f"size {i}" for i in range(10)]
 
 SUITE = """
 import pytest

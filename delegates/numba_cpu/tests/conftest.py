@@ -31,18 +31,22 @@ if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and
     collect_ignore += ["test_build_libraries.py", "test_prebuilt.py", "test_progress.py"]
 
 
+_LEFT_BY_THE_KIT = ("numba_cpu:more", "prepare_is_idempotent", "resize_is_survived")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave levels that no installation makes a library for to ``make test-all``.
 
-    The conformance kit, which takes long, leaves it all but the best level, and a check of 20 s.
+    The conformance kit, which takes long, leaves it all but the best level, the operators of that
+    level alone, and two checks of 20 s.
     """
     others = [level.name for level in supported_levels()[1:]]
     here = Path(__file__).parent
     for item in items:
         words = re.split("[-=]", item.callspec.id) if hasattr(item, "callspec") else []
         is_kit = item.path.stem == "test_conformance"
-        left = [*others, "prepare_is_idempotent", "resize_is_survived"] if is_kit else others[:-1]
+        left = [*others, *_LEFT_BY_THE_KIT] if is_kit else others[:-1]
         if item.path.parent == here and not set(left).isdisjoint(words):
             item.add_marker(pytest.mark.repetition(0))
 
