@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import ArgumentError, DelegraphError
+from delegraph.errors import DelegraphError
 from delegraph.scale.extras import require_extra
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.serving.options import ServeOptions as ServeOptions
 
 if TYPE_CHECKING:
     from delegraph.scale.serving.engines.engine import StartedEngine
+    from delegraph.scale.serving.engines.ray_engine import RayCluster
+    from delegraph.scale.serving.model_files import ModelFile
     from delegraph.scale.serving.served_model import Models
 
 
@@ -39,40 +42,53 @@ def serve(
         ArgumentError: a package is not installed, an address cannot be used, or the model has a
             tensor of a type that the protocol does not have.
         DelegraphError: the model cannot be loaded.
-        PredictionError: no replica can be made.
+        PredictionError: Ray cannot be started or reached, or no replica can be made.
     """
     packages = ("grpc", "google.protobuf", "httptools", "prometheus_client", "uvicorn")
     require_extra("serving", "serve", *packages)
     options.addresses.require_usable()
-    models = _models(predictor, options)
-    return asyncio.run(_Serving(models, options, on_ready).run())
+    cluster = _cluster(options)
+    models = _models(predictor, options, cluster)
+    with cluster or nullcontext():
+        return asyncio.run(_Serving(models, options, on_ready).run())
 
 
-def _models(predictor: Predictor, options: ServeOptions) -> Models:
+def _cluster(options: ServeOptions) -> RayCluster | None:
+    if not options.needs_ray:
+        return None
+    require_extra("serving by several processes", "serve-ray", "ray")
+    from delegraph.scale.serving.engines.ray_engine import RayCluster
+
+    return RayCluster(options)
+
+
+def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | None) -> Models:
     """Return the models; what is wrong with the only one shows here, before anything listens."""
     from delegraph.scale.serving.one_model import OneModel
 
     offered = options.offered
     if offered is None:
-        return OneModel(options.name, _engine(predictor, options))
-    if options.needs_ray:
-        raise ArgumentError(
-            "several models are computed by one process: serve one file by --replicas, "
-            "--ray-address or RAY_ADDRESS"
-        )
+        return OneModel(options.name, _engine(predictor, options, options.name, cluster))
     from delegraph.scale.serving.repository import Repository
 
     offered.find()  # raises what is wrong with all of them
-    return Repository(offered, lambda path: _engine(predictor.replaced(model=path), options))
+    numbers = count()  # a version that was written anew is there twice for a moment
+
+    def opened(file: ModelFile) -> StartedEngine:
+        name = "-".join(filter(None, (file.name, file.version, str(next(numbers)))))
+        return _engine(predictor.replaced(model=file.path), options, name, cluster)
+
+    return Repository(offered, opened)
 
 
-def _engine(predictor: Predictor, options: ServeOptions) -> StartedEngine:
+def _engine(
+    predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
+) -> StartedEngine:
     """Return the engine; errors of the model show here, before anything listens."""
-    if options.needs_ray:
-        require_extra("serving by several processes", "serve-ray", "ray")
+    if cluster is not None:
         from delegraph.scale.serving.engines.ray_engine import RayEngine
 
-        return RayEngine(predictor, options)
+        return RayEngine(predictor, options, name, cluster)
     from delegraph.scale.serving.engines.local_engine import LocalEngine
 
     return LocalEngine(predictor, options.max_latency, options.max_queued)

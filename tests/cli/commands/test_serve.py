@@ -46,10 +46,3 @@ def test_two_files_of_one_name_are_a_mistake(delegraph: Command) -> None:
     ran = delegraph("serve", DIGITS, DIGITS)
     assert ran.code == 2
     assert "would both be served as 'digits_int8': rename one" in ran.err
-
-
-def test_several_models_have_one_process(delegraph: Command, tmp_path: Path) -> None:
-    pytest.importorskip("uvicorn", reason="tested by make test-scale-serve")
-    ran = delegraph("serve", tmp_path, "--replicas", "2")
-    assert ran.code == 2
-    assert "several models are computed by one process" in ran.err

@@ -20,7 +20,7 @@ pytest.importorskip("prometheus_client", reason="tested by make test-scale-serve
 from delegraph import Interpreter
 from delegraph.scale.predictor import Predictor
 from delegraph.scale.serving.engines.local_engine import LocalEngine
-from delegraph.scale.serving.model_files import OfferedModels
+from delegraph.scale.serving.model_files import ModelFile, OfferedModels
 from delegraph.scale.serving.refusals import Kind, Refusal
 from delegraph.scale.serving.repository import Repository
 from delegraph.scale.serving.requests import InferRequest
@@ -42,15 +42,15 @@ def write(path: Path, op: str) -> None:
     new.rename(path)
 
 
-def engine(path: str, delegate: str | None = None) -> LocalEngine:
+def engine(file: ModelFile, delegate: str | None = None) -> LocalEngine:
     files = () if delegate is None else (delegate,)
-    return LocalEngine(Predictor(Setup(path, delegate_files=files, threads=1)), 0.0, 8)
+    return LocalEngine(Predictor(Setup(file.path, delegate_files=files, threads=1)), 0.0, 8)
 
 
 def during(
     folder: Path,
     test: Callable[[Repository], Awaitable[None]],
-    opened: Callable[[str], LocalEngine] = engine,
+    opened: Callable[[ModelFile], LocalEngine] = engine,
     *,
     all_versions: bool = False,
     may_change: bool = True,
@@ -317,9 +317,9 @@ def test_models_are_loaded_away_from_the_event_loop(tmp_path: Path) -> None:
     write(tmp_path / "neg.tflite", "NEG")
     threads = []
 
-    def opened(path: str) -> LocalEngine:
+    def opened(file: ModelFile) -> LocalEngine:
         threads.append(threading.current_thread())
-        return engine(path)
+        return engine(file)
 
     async def test(repository: Repository) -> None:
         assert threads
@@ -334,10 +334,10 @@ def test_an_engine_that_fails_in_any_way_stops_nothing(
     write(tmp_path / "a.tflite", "NEG")
     write(tmp_path / "b.tflite", "NEG")
 
-    def opened(path: str) -> LocalEngine:
-        if path.endswith("a.tflite"):
+    def opened(file: ModelFile) -> LocalEngine:
+        if file.path.endswith("a.tflite"):
             raise KeyError("of a delegate")
-        return engine(path)
+        return engine(file)
 
     async def test(repository: Repository) -> None:
         assert states(repository) == [("a", "", "UNAVAILABLE"), ("b", "", "READY")]

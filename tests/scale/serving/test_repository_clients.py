@@ -47,8 +47,17 @@ def client(module: Any, served: Served) -> Any:
     return module.InferenceServerClient(served.grpc if module is grpc else served.http)
 
 
+@pytest.fixture(params=["embedded", "ray"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What computes."""
+    if request.param == "ray":
+        if importlib.util.find_spec("ray") is None:
+            pytest.skip("tested by make test-scale-serve-ray")
+        monkeypatch.setenv("RAY_ADDRESS", "local")
+
+
 @pytest.fixture
-def asking(module: Any, folder: Path, tmp_path: Path) -> Iterator[Any]:
+def asking(module: Any, engine: None, folder: Path, tmp_path: Path) -> Iterator[Any]:
     with Served([str(folder)], tmp_path / "log") as served:
         served.wait_until_ready()
         with client(module, served) as found:

@@ -76,7 +76,7 @@ class _Version:
         """Return whether this file is loaded as it is now."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
-    async def load(self, open_engine: Callable[[str], StartedEngine]) -> None:
+    async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
         """Load the file, or note why that fails."""
         if self.file.error:
             self._fail(self.file.error)
@@ -85,7 +85,7 @@ class _Version:
         self._stamp = self.file.stamp()
         engine = None
         try:
-            engine = await asyncio.to_thread(open_engine, self.file.path)
+            engine = await asyncio.to_thread(open_engine, self.file)
             await engine.start()
         except Exception as error:  # noqa: BLE001  # a delegate may raise anything; others go on
             self._fail(in_words(error))
@@ -125,7 +125,9 @@ class Repository:
         open_engine: returns the engine of a model file; it is called in a thread.
     """
 
-    def __init__(self, offered: OfferedModels, open_engine: Callable[[str], StartedEngine]) -> None:
+    def __init__(
+        self, offered: OfferedModels, open_engine: Callable[[ModelFile], StartedEngine]
+    ) -> None:
         self._offered = offered
         self._open_engine = open_engine
         self._models: dict[str, dict[str, _Version]] = {}

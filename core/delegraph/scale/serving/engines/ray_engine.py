@@ -27,12 +27,54 @@ HEALTH_CHECK = 2.0
 """Seconds between Ray Serve's checks that a replica is alive."""
 
 
+class RayCluster:
+    """The Ray cluster whose nodes compute: a given one, or one of this process on loopback only.
+
+    Models are served by it inside of ``with``, which must begin before a gRPC server runs: Ray
+    starts processes.
+
+    Args:
+        options: options of the server.
+
+    Attributes:
+        is_own: whether the cluster is one of this process.
+    """
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._address = options.ray_address or os.environ.get("RAY_ADDRESS") or "local"
+        self.is_own = self._address == "local"  # else Ray joins any cluster on this machine
+
+    def __enter__(self) -> None:
+        """Start or join the cluster.
+
+        Raises:
+            PredictionError: Ray cannot be started or reached.
+        """
+        if self.is_own:
+            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
+            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads it when it is imported
+        import ray
+
+        try:
+            ray.init(self._address, include_dashboard=False, logging_level="WARNING")
+        except Exception as error:  # Ray raises errors of many types
+            raise PredictionError(f"Ray cannot be started or reached: {error}") from error
+
+    def __exit__(self, *exc_info: object) -> None:
+        """End the own cluster, or the connection to the given one."""
+        import ray
+
+        ray.shutdown()
+
+
 class RayEngine:
     """Computes the requests of one model by replicas, each a process.
 
     Args:
         predictor: computes in each replica, at most ``max_batch`` rows together.
         options: options of the server.
+        name: name of the model in Ray Serve, unlike that of all other engines.
+        cluster: has the replicas.
 
     Attributes:
         signature: inputs and outputs of the model.
@@ -40,37 +82,20 @@ class RayEngine:
     Raises:
         ArgumentError: the model has a tensor of a type that the protocol does not have.
         DelegraphError: the model cannot be loaded.
-        PredictionError: Ray cannot be started or reached.
     """
 
-    def __init__(self, predictor: Predictor, options: ServeOptions) -> None:
+    def __init__(
+        self, predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster
+    ) -> None:
         with predictor:  # errors show here, and replicas find compiled kernels in the cache
             self.signature = served_signature(
                 predictor.input_columns(), predictor.output_columns(), predictor.max_batch
             )
         self._predictor = predictor
         self._options = options
+        self._app = f"delegraph-{name}"
+        self._cluster = cluster
         self._handle: Any = None
-        self._connect()  # this starts processes, which is not possible while a gRPC server runs
-
-    def _connect(self) -> None:
-        address = self._options.ray_address or os.environ.get("RAY_ADDRESS")
-        more: dict[str, Any] = {}
-        self._is_own = address in (None, "", "local")
-        if self._is_own:
-            address = "local"  # otherwise Ray joins any cluster that happens to run on this machine
-            more["num_cpus"] = max(os.cpu_count() or 1, self._options.replicas * self._threads())
-            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
-            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads it when it is imported
-        import ray
-
-        try:
-            ray.init(address, include_dashboard=False, logging_level="WARNING", **more)
-        except Exception as error:  # Ray raises errors of many types
-            raise PredictionError(f"Ray cannot be started or reached: {error}") from error
-
-    def _threads(self) -> int:
-        return self._predictor.setup.threads or 1
 
     async def start(self) -> None:
         """Start the replicas, and wait until they are warm.
@@ -96,7 +121,7 @@ class RayEngine:
             Replica,
             name=DEPLOYMENT,
             num_replicas=options.replicas,
-            ray_actor_options={"num_cpus": self._threads()},
+            ray_actor_options={"num_cpus": 0 if self._cluster.is_own else self._threads()},
             max_ongoing_requests=2 * self._predictor.max_batch,  # one batch computes, one fills
             max_queued_requests=options.max_queued,
             health_check_period_s=HEALTH_CHECK,
@@ -105,24 +130,22 @@ class RayEngine:
             logging_config=quiet,
         )
         bound = deployment.bind(
-            self._predictor, self.signature.has_rows, options.max_latency, self._is_own
+            self._predictor, self.signature.has_rows, options.max_latency, self._cluster.is_own
         )
-        return serve.run(bound, name=self._app(), route_prefix=None)
+        return serve.run(bound, name=self._app, route_prefix=None)
 
-    def _app(self) -> str:
-        return f"delegraph-{self._options.name}"
+    def _threads(self) -> int:
+        return self._predictor.setup.threads or 1
 
     async def stop(self) -> None:
-        """Stop the replicas, and the connection to Ray."""
-        await asyncio.to_thread(self._stop)
+        """Stop the replicas."""
+        if self._handle is not None:
+            await asyncio.to_thread(self._delete)
 
-    def _stop(self) -> None:
-        import ray
+    def _delete(self) -> None:
         from ray import serve
 
-        if self._handle is not None:
-            serve.delete(self._app())
-        ray.shutdown()
+        serve.delete(self._app)
 
     async def is_ready(self) -> bool:
         """Return whether a replica is running."""
@@ -131,7 +154,7 @@ class RayEngine:
     def _is_running(self) -> bool:
         from ray import serve
 
-        app = serve.status().applications.get(self._app())
+        app = serve.status().applications.get(self._app)
         states = app.deployments[DEPLOYMENT].replica_states if app else {}
         return bool(states.get("RUNNING"))
 
