@@ -21,6 +21,7 @@ from delegraph.cli.options.arguments import (
     require_folder,
     rule_options,
 )
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from delegraph.tools.compiling import CompiledModel
@@ -35,7 +36,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     return tuple(int(kind(each, parameter, ctx)) for each in _listed(ctx, parameter, text))
 
 
-@click.command("compile")
+@click.command("compile", cls=SectionedCommand)
 @model_argument
 @named_delegate_option
 @click.option(
@@ -44,21 +45,19 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     required=True,
     metavar="OUT",
     callback=require_folder,
-    help="Write the compiled model to this file; for a model in a bundle, the whole bundle unless "
-    "the name ends in .tflite.",
+    help="Write the model, or its bundle, to this file.",
 )
 @click.option(
     "--cpu",
     metavar="LEVEL,...",
     callback=_listed,
-    help="For which levels of processors numba_cpu, or another delegate with an option 'cpu', "
-    "prepares the model.  [default: this processor's]",
+    help="Levels of processors.  [default: this processor's]",
 )
 @click.option(
     "--threads",
     metavar="N,...",
     callback=_numbers,
-    help="For which numbers of threads.  [default: the interpreter's on this machine]",
+    help="Numbers of threads.  [default: the interpreter's here]",
 )
 @rule_options
 @limit_options

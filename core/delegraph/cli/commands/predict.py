@@ -17,6 +17,7 @@ from delegraph.cli.options.arguments import (
     require_folder,
     with_options_added,
 )
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
 
@@ -78,8 +79,7 @@ _OPTIONS = (
         type=click.Path(dir_okay=False, writable=True),
         callback=_require_output,
         metavar="FILE",
-        help="Write the rows to FILE.jsonl, FILE.npz or FILE.parquet. What is done so far lies in "
-        "the folder FILE.job.",
+        help="Write the rows to .jsonl, .npz or .parquet.",
     ),
     click.option("--resume", is_flag=True, help="Go on with what an interrupted job has done."),
     click.option(
@@ -99,33 +99,32 @@ _OPTIONS = (
         type=click.Choice(["auto", "resize", "pad", "rows"]),
         default="auto",
         show_default=True,
-        help="Compute rows together by resizing the inputs, filled up to the size that the model "
-        "has, or one by one; by default, what the model shows that it can.",
+        help="How rows are computed.",
     ),
     click.option(
         "--on-error",
         type=click.Choice(["column", "drop", "raise"]),
         default="column",
         show_default=True,
-        help="Give bad rows a reason in the column 'error', leave them out, or stop.",
+        help="What becomes of bad rows.",
     ),
     click.option(
         "--isolate-rows",
         is_flag=True,
-        help="Compute in further processes: a row that ends one, or takes too long, is bad.",
+        help="Find rows that crash or hang, in further processes.",
     ),
     click.option(
         "--row-timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="With --isolate-rows, what --max-batch rows may take.",
+        help="Longest call, with --isolate-rows.  [default: none]",
     ),
     click.option(
         "--max-restarts",
         type=click.IntRange(0),
         default=100,
         show_default=True,
-        help="With --isolate-rows, how often a process is started again, in each of --processes.",
+        help="Restarts of a process, with --isolate-rows.",
     ),
     click.option("--signature", metavar="NAME", help="Call this signature, by its names."),
     click.option(
@@ -134,7 +133,7 @@ _OPTIONS = (
         multiple=True,
         metavar="INPUT=COLUMN",
         callback=_renamings,
-        help="Take an input from another column than that of its name.",
+        help="Take an input from another column; repeatable.",
     ),
     click.option(
         "--output-column",
@@ -142,7 +141,7 @@ _OPTIONS = (
         multiple=True,
         metavar="OUTPUT=COLUMN",
         callback=_renamings,
-        help="Write an output to a column of another name, and only outputs that are so named.",
+        help="Write only these outputs, so named; repeatable.",
     ),
 )
 
@@ -151,7 +150,7 @@ def _options(command: Any) -> Any:
     return with_options_added(command, _OPTIONS)
 
 
-@click.command("predict")
+@click.command("predict", cls=SectionedCommand)
 @setup_options
 @click.argument("data", type=click.Path(exists=True, readable=True))
 @_options
