@@ -66,6 +66,10 @@ class Source(ABC):
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*, at most up to the last row."""
 
+    def name(self, row: int) -> str:
+        """Return the name of a row beside its number, such as its file; empty if it has none."""
+        return ""
+
     @abstractmethod
     def identity(self) -> str:
         """Return a digest of the data: of the names, sizes and times of its files."""
@@ -184,7 +188,13 @@ class FileRows(Source):
             except ArgumentError as error:
                 unread[place] = str(error)
         given = {column: stacked(rows)} if rows else {}
-        return Rows({FILE: np.array(names, object)}, given, unread)
+        # Names that are no text have their bytes in words: no format of outputs takes them.
+        shown = [os.fsencode(name).decode(errors="backslashreplace") for name in names]
+        return Rows({FILE: np.array(shown, object)}, given, unread)
+
+    def name(self, row: int) -> str:
+        """Return the path of a row's file, relative to the folder."""
+        return self._names[row]
 
     def _row(self, path: str, details: Details) -> NDArray[Any]:
         """Return the input array of a file, without the batch axis."""
@@ -211,4 +221,4 @@ def stamp(path: str) -> str:
 
 def digest(texts: Iterable[str]) -> str:
     """Return the digest of texts."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()

@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+)
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
     from delegraph.scale.sources import Source
     from delegraph.tools.setup import Setup
 
-BAD_SHOWN = 10
-"""Largest number of bad rows in the summary; JSON has all."""
+CAUSES_SHOWN = 10
+"""Largest number of causes of bad rows in the summary; JSON has all, and every bad row."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,8 @@ class PredictRequest:
     max_restarts: int
     processes: int | None
     resume: bool
+    labels: str | None
+    top: int
 
 
 def _renamings(
@@ -79,9 +88,21 @@ _OPTIONS = (
         type=click.Path(dir_okay=False, writable=True),
         callback=_require_output,
         metavar="FILE",
-        help="Write the rows to .jsonl, .npz or .parquet.",
+        help="Write the rows to .jsonl, .csv, .npz or .parquet.",
     ),
     click.option("--resume", is_flag=True, help="Go on with what an interrupted job has done."),
+    click.option(
+        "--labels",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Names of the classes, one a line.  [default: the metadata's]",
+    ),
+    click.option(
+        "--top",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Best classes to write in place of scores.",
+    ),
     click.option(
         "--processes",
         type=click.IntRange(1),
@@ -161,34 +182,61 @@ def command(as_json: bool, **options: Any) -> None:
 
     DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
     each input. The output has the number of each row, the columns that are no inputs, and the
-    outputs. Each process has one thread unless --threads says otherwise. A summary of bad rows is
-    printed at the end; the exit code is 1 if no row is good.
+    outputs. With --top, --labels or labels in the model's metadata, a classifier's scores become
+    the best classes, by name; outputs of --output-column stay as well.
+
+    What is done so far lies in the folder FILE.job. The summary has the causes of bad rows; the
+    exit code is 1 if no row is good.
     """
     request = PredictRequest(**options)
     if not request.isolate_rows:
         require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
-    result = _predicted(request)
+    result, source = _predicted(request)
     if as_json:
         print_json(result.to_json())
     else:
-        _print(console(), result)
+        _print(console(), request, result, source)
     if len(result.bad) == result.rows:
         row, reason = next(iter(result.bad.items()))
         raise CheckFailed(f"none of {plural(result.rows, 'row')} is good; row {row}: {reason}")
 
 
-def _predicted(request: PredictRequest) -> JobResult:
+def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
     from delegraph.scale.job import predict
 
-    with _predictor(request) as predictor, shown_progress() as progress:
-        return predict(
-            predictor,
-            _source(request, predictor),
-            request.output,
-            processes=request.processes,
-            resume=request.resume,
-            progress=progress,
-        )
+    with _predictor(request) as predictor:
+        source = _source(request, predictor)
+        labels, top = _classes(request, predictor)
+
+        def tell(rows: int, bad: int) -> None:
+            """Print what --resume has found."""
+            total = len(source)
+            text = f"{rows:,} of {plural(total, 'row')} done ({bad:,} bad), {total - rows:,} to go"
+            click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)
+
+        with shown_progress() as progress:
+            result = predict(
+                predictor,
+                source,
+                request.output,
+                processes=request.processes,
+                resume=request.resume,
+                resumed_from=tell,
+                top=top,
+                labels=labels,
+                progress=progress,
+            )
+    return result, source
+
+
+def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
+    """Return the given labels, and the number of classes; None leaves the scores."""
+    from delegraph.scale.classes import has_labels
+    from delegraph.tools.evaluation.labelled_pictures import read_words
+
+    labels = () if request.labels is None else read_words(request.labels)
+    typed = click.get_current_context().get_parameter_source("top") is ParameterSource.COMMANDLINE
+    return labels, request.top if labels or typed or has_labels(predictor) else None
 
 
 def _predictor(request: PredictRequest) -> Predictor:
@@ -221,9 +269,12 @@ def _source(request: PredictRequest, predictor: Predictor) -> Source:
     return open_source(request.data, inputs, described)
 
 
-def _print(out: Console, result: JobResult) -> None:
-    resumed = f", {result.resumed} of them in an earlier run" if result.resumed else ""
-    out.print(f"{plural(result.rows, 'row')}{resumed}: {result.written} written to {result.output}")
+def _print(out: Console, request: PredictRequest, result: JobResult, source: Source) -> None:
+    resumed = f", {result.resumed:,} of them in an earlier run" if result.resumed else ""
+    bad = len(result.bad)
+    good = f"{result.rows - bad:,} good, {bad:,} bad" if bad else "all good"
+    rows = f"{result.rows:,} row{'s' * (result.rows != 1)}"
+    out.print(f"{rows}{resumed}: {good}; {result.written:,} written to {result.output}")
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
         f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
@@ -233,13 +284,17 @@ def _print(out: Console, result: JobResult) -> None:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:
         out.print(f"  rows have ended {_processes(result.lost_processes)}")
-    if not result.bad:
+    if not bad:
         return
-    heading(out, f"{plural(len(result.bad), 'bad row')}")
-    for row, reason in list(result.bad.items())[:BAD_SHOWN]:
-        out.print(f"  {row}: {reason}")
-    if len(result.bad) > BAD_SHOWN:
-        out.print(f"  and {len(result.bad) - BAD_SHOWN} more")
+    where = "left out" if request.on_error == "drop" else "reasons in the column 'error'"
+    heading(out, f"{bad:,} bad row{'s' * (bad != 1)}, {where}")
+    for cause in result.causes[:CAUSES_SHOWN]:
+        count = f"{cause.rows:,} rows, such as " if cause.rows > 1 else ""
+        name = source.name(cause.first)
+        file = f" ({name})" if name not in cause.reason else ""
+        print_paragraph(out, f"{count}row {cause.first}{file}: {cause.reason}")
+    if len(result.causes) > CAUSES_SHOWN:
+        out.print(f"  and {len(result.causes) - CAUSES_SHOWN} more causes, which --json has")
 
 
 def _processes(count: int) -> str:
