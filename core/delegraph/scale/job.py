@@ -245,21 +245,8 @@ class _Told:
         """Add *rows* finished rows to the progress."""
         self._done += rows
         rate = (self._done - self._resumed) / (time.perf_counter() - self._begin)
-        left = _duration((self._total - self._done) / rate)
-        what = f"{self._done:,} of {self._total:,} rows, {rate:,.4g} a second, {left} left"
+        what = f"{self._done:,} of {self._total:,} rows, {rate:,.4g} a second"
         self._progress(what, self._done, self._total)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration in words.
-
-    >>> _duration(4.6), _duration(130), _duration(7500)
-    ('5 s', '2 min', '2 h 5 min')
-    """
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _computed(

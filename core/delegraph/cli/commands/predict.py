@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from delegraph.scale.job import JobResult
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.sources import Source
+    from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
 CAUSES_SHOWN = 10
@@ -211,7 +214,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
         def tell(rows: int, bad: int) -> None:
             """Print what --resume has found."""
             total = len(source)
-            text = f"{rows:,} of {plural(total, 'row')} done ({bad:,} bad), {total - rows:,} to go"
+            text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
             click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)
 
         with shown_progress() as progress:
@@ -224,9 +227,39 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
                 resumed_from=tell,
                 top=top,
                 labels=labels,
-                progress=progress,
+                progress=_with_time_left(progress),
             )
     return result, source
+
+
+def _with_time_left(progress: Progress) -> Progress:
+    """Return a progress function that tells the remaining time in words, where no bar shows it."""
+    if sys.stderr.isatty():
+        return progress
+    begin = time.monotonic()
+    first: float | None = None
+
+    def tell(what: str, done: float, total: float | None) -> None:
+        nonlocal first
+        first = done if first is None else first
+        if total is not None and done > first:
+            left = (time.monotonic() - begin) / (done - first) * (total - done)
+            what = f"{what}, {_duration(left)} left"
+        progress(what, done, total)
+
+    return tell
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _duration(4.6), _duration(130), _duration(7500)
+    ('5 s', '2 min', '2 h 5 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
@@ -273,8 +306,7 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     resumed = f", {result.resumed:,} of them in an earlier run" if result.resumed else ""
     bad = len(result.bad)
     good = f"{result.rows - bad:,} good, {bad:,} bad" if bad else "all good"
-    rows = f"{result.rows:,} row{'s' * (result.rows != 1)}"
-    out.print(f"{rows}{resumed}: {good}; {result.written:,} written to {result.output}")
+    out.print(f"{_rows(result.rows)}{resumed}: {good}; {result.written:,} written to {result.output}")
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
         f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
@@ -287,14 +319,18 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     if not bad:
         return
     where = "left out" if request.on_error == "drop" else "reasons in the column 'error'"
-    heading(out, f"{bad:,} bad row{'s' * (bad != 1)}, {where}")
+    heading(out, f"{_rows(bad, 'bad row')}, {where}")
     for cause in result.causes[:CAUSES_SHOWN]:
-        count = f"{cause.rows:,} rows, such as " if cause.rows > 1 else ""
+        count = f"{_rows(cause.rows)}, such as " if cause.rows > 1 else ""
         name = source.name(cause.first)
         file = f" ({name})" if name not in cause.reason else ""
         print_paragraph(out, f"{count}row {cause.first}{file}: {cause.reason}")
     if len(result.causes) > CAUSES_SHOWN:
         out.print(f"  and {len(result.causes) - CAUSES_SHOWN} more causes, which --json has")
+
+
+def _rows(count: int, noun: str = "row") -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _processes(count: int) -> str:
