@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delegraph.cli.commands.predict import _with_time_left
+from delegraph.cli.commands.predict import with_time_left
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, tensor
 from support.command import Command
@@ -87,7 +87,7 @@ def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: P
 
 def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
     told: list[str] = []
-    progress = _with_time_left(lambda what, done, total: told.append(what))
+    progress = with_time_left(lambda what, done, total: told.append(what))
     for done in (5, 10):
         progress(f"{done} rows", done, 10)
     assert told == ["5 rows", "10 rows, 0 s left"]

@@ -227,12 +227,12 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
                 resumed_from=tell,
                 top=top,
                 labels=labels,
-                progress=_with_time_left(progress),
+                progress=with_time_left(progress),
             )
     return result, source
 
 
-def _with_time_left(progress: Progress) -> Progress:
+def with_time_left(progress: Progress) -> Progress:
     """Return a progress function that tells the remaining time in words, where no bar shows it."""
     if sys.stderr.isatty():
         return progress
@@ -306,7 +306,9 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     resumed = f", {result.resumed:,} of them in an earlier run" if result.resumed else ""
     bad = len(result.bad)
     good = f"{result.rows - bad:,} good, {bad:,} bad" if bad else "all good"
-    out.print(f"{_rows(result.rows)}{resumed}: {good}; {result.written:,} written to {result.output}")
+    out.print(
+        f"{_rows(result.rows)}{resumed}: {good}; {result.written:,} written to {result.output}"
+    )
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
         f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
