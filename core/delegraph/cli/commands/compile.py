@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,12 +120,13 @@ def command(
         _print_inside(model, output, compiled)
     checked = None
     if is_any and output is not None and not dry_run:
-        compiled.write(output)
-        if not as_json:
-            click.echo(f"\nwritten to {printable(output)}")
-        if not no_check:
-            checked = _checked(_setups(model, output, delegates, threads, compiled, arguments))
-            answer["check"] = checked.to_json()
+        with _lasting(model, output) as source:
+            compiled.write(output)
+            if not as_json:
+                click.echo(f"\nwritten to {printable(output)}")
+            if not no_check:
+                checked = _checked(_setups(source, output, delegates, threads, compiled, arguments))
+                answer["check"] = checked.to_json()
     if as_json:
         print_json(answer)
     elif checked is not None:
@@ -151,6 +156,21 @@ def _require_compilable(delegates: Sequence[str]) -> None:
             )
 
 
+@contextlib.contextmanager
+def _lasting(model: str, output: str) -> Iterator[str]:
+    """Yield the address of the model after *output* is written: of a copy if this is its file."""
+    from delegraph.bundles.opening import split_address
+
+    file, section = split_address(model)
+    if not os.path.exists(output) or not os.path.samefile(file, output):
+        yield model
+        return
+    # In the same folder, as constants may be in files beside the model.
+    with tempfile.NamedTemporaryFile(dir=Path(file).parent, suffix=Path(file).suffix) as copy:
+        shutil.copyfile(file, copy.name)
+        yield copy.name if section is None else f"{copy.name}#{section}"
+
+
 def _setups(
     model: str,
     output: str,
@@ -163,8 +183,10 @@ def _setups(
     from delegraph.bundles.opening import split_address
     from delegraph.tools.setup import Setup
 
-    limits = {name: value for name, value in arguments.items() if name != "require"}
-    # Compiled partitions bring their delegates; others are applied to both files.
+    # Compiled partitions bring their delegates; others are applied to both files, whose nodes are
+    # the same, so that rules have the same meaning.
+    unused = {"require", "rules"} if compiled.partitions else {"require"}
+    limits = {name: value for name, value in arguments.items() if name not in unused}
     named = None if compiled.partitions else tuple(delegates)
     before = Setup(model, delegates=named, threads=next(iter(threads), None), **limits)
     section = split_address(model)[1] if compiled.bundles else None
