@@ -122,6 +122,16 @@ def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_p
         open_source(str(path.parent if "/" in name else path), INPUTS)
 
 
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
+def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: Path) -> None:
+    inputs = {"images": INPUTS["image"]}
+    message = (
+        r"has no 'images' \(did you mean 'image'\?\); its columns are image, name; --input-col"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        open_source(written(tmp_path / name), inputs).read(0, 2)
+
+
 def test_data_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="is not there"):
         open_source(str(tmp_path / "nothing.npz"), INPUTS)

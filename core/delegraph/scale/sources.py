@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import Columns, columns_of, fitted_column, is_ragged, row_count, stacked
@@ -87,7 +87,12 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; ragged columns are checked row by row."""
+        """Return columns as rows; ragged columns are checked row by row.
+
+        Raises:
+            ArgumentError: an input has no column.
+        """
+        require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
@@ -103,6 +108,21 @@ class Table(Source):
             good = [place for place in range(row_count(columns)) if place not in unread]
             given = {name: regular(values[good]) for name, values in given.items()}
         return Rows(passed, given, unread)
+
+
+def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
+    """Check that a file has a column for each input.
+
+    Raises:
+        ArgumentError: an input has no column.
+    """
+    for name in inputs:
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise ArgumentError(
+                f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
+                f"--input-column INPUT=COLUMN (inputs={{...}}) names others"
+            )
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:

@@ -113,7 +113,7 @@ def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: 
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
         (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
-        (["-o", "out.npz"], "has no 'x'; its keys are place"),
+        (["-o", "out.npz"], "has no 'x'; its columns are place"),
     ],
 )
 def test_mistakes(
