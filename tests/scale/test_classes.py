@@ -14,6 +14,8 @@ from delegraph import Interpreter, Predictor
 from delegraph.errors import ArgumentError
 from delegraph.scale.job import predict
 from delegraph.scale.opening import open_source
+from delegraph.testing import graph_model, tensor
+from support.described_models import of_tensor, with_metadata
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 WORDS = [f"digit {number}" for number in range(10)]
@@ -75,6 +77,22 @@ def test_a_class_of_the_data_keeps_its_name(tmp_path: Path) -> None:
     np.savez(path, **{"image": np.zeros((2, 8, 8, 1), np.int8), "class": np.arange(2)})  # type: ignore[arg-type]
     found = written(path, tmp_path / "out.jsonl", top=1)
     assert list(found[0]) == ["row", "class", "predicted_class", "predicted_score", "error"]
+
+
+def test_beside_labels_other_vectors_stay(tmp_path: Path) -> None:
+    tensors = {"x": tensor((1, 12)), "y": tensor((1, 12)), "z": tensor((1, 12))}
+    nodes = [("ABS", "x", "y", None), ("NEG", "x", "z", None)]
+    content = graph_model(nodes, inputs="x", outputs="y z", tensors=tensors)
+    described = (of_tensor(axis_labels="words.txt"), of_tensor())
+    words = "\n".join(f"word {number}" for number in range(12)).encode()
+    model = tmp_path / "model.tflite"
+    model.write_bytes(with_metadata(content, (of_tensor(),), described, {"words.txt": words}))
+    np.savez(tmp_path / "data.npz", x=np.arange(-6, 6, dtype=np.float32)[np.newaxis])
+    with Predictor(model, on_error="drop") as predictor:
+        source = open_source(str(tmp_path / "data.npz"), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.jsonl", processes=1, top=1)
+    [row] = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert (row["class"], row["score"], row["z"][:2]) == ("word 0", 6.0, [6.0, 5.0])
 
 
 def test_labels_of_other_classes_are_refused(rows: Path, tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ def classes_of(
         ArgumentError: no output holds scores of as many classes as there are labels.
     """
     scored = dict(_scored(predictor, labels))
+    labelled = {column: each for column, each in scored.items() if each[1]}
+    scored = labelled or scored  # beside labels, a vector of features is none of scores
     if not scored:
         classes = f"{len(labels):,} classes, as there are labels" if labels else "classes"
         found = predictor.output_columns().items()
