@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,16 +106,35 @@ def test_what_is_done_is_not_done_again(moody: Setup, tmp_path: Path) -> None:
         with pytest.raises(PredictionError, match=r"row 3: .*88 is too much") as caught:
             predict(predictor, source, output, processes=1)
         assert caught.value.row == 3
-        with pytest.raises(ArgumentError, match=r"has not ended: --resume .* goes on"):
+        with pytest.raises(ArgumentError, match=r"has not ended, with 3 rows done: --resume .*"):
             predict(predictor, source, output)
         other = Predictor(moody, max_batch=2)
         with pytest.raises(ArgumentError, match=r"job: not the same arguments \(max_batch\)\. "):
             predict(other, source, output, resume=True)
+        found: list[tuple[int, int]] = []
+
+        def resume() -> None:
+            predict(
+                predictor,
+                source,
+                output,
+                processes=1,
+                resume=True,
+                resumed_from=lambda *counts: found.append(counts),
+            )
+
         with pytest.raises(PredictionError, match="row 3"):
-            predict(predictor, source, output, processes=1, resume=True)
+            resume()
+        (tmp_path / "out.jsonl.job" / "00000001.done").write_text("{")
+        with pytest.raises(PredictionError, match="row 3"):
+            resume()
+        assert found == [(3, 0), (2, 0)]
         data(tmp_path, np.array([1, 2, 3, 8, 5]))
         changed = open_source(path, predictor.input_columns())
         with pytest.raises(ArgumentError, match=r"not the same data\. "):
+            predict(predictor, changed, output, resume=True)
+        (tmp_path / "out.jsonl.job" / "job.json").write_text("{")
+        with pytest.raises(ArgumentError, match=r"job.json' is damaged: delete "):
             predict(predictor, changed, output, resume=True)
 
 
@@ -163,6 +184,44 @@ def test_files_that_cannot_be_read_are_bad_rows(tmp_path: Path) -> None:
         predict(predictor, source, tmp_path / "out.jsonl", processes=1)
     [row] = lines(tmp_path / "out.jsonl")
     assert row["digit"] == [0] * 10
+
+
+@posix
+def test_a_file_whose_name_is_no_text_is_a_row(tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    np.save(os.fsdecode(bytes(folder) + b"/\xff.npy"), np.zeros((8, 8, 1), np.int8))
+    with Predictor(DIGITS, on_error="column") as predictor:
+        source = open_source(str(folder), predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    assert [row["file"] for row in lines(tmp_path / "out.jsonl")] == ["\\xff.npy"]
+
+
+def test_csv_has_one_line_of_names_and_arrays_as_json(moody: Setup, tmp_path: Path) -> None:
+    path = data(tmp_path, np.array([1, 88, 3]))
+    with Predictor(moody, max_batch=1, on_error="column", outputs={"y": "a\nb"}) as predictor:
+        source = open_source(path, predictor.input_columns())
+        predict(predictor, source, tmp_path / "out.csv", processes=1)
+    with open(tmp_path / "out.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["row", "id", "a\nb", "error"]
+    assert [row[:3] for row in rows[1:]] == [
+        ["0", "0", "[-1.0, -1.0]"],
+        ["1", "10", "[null, null]"],
+        ["2", "20", "[-3.0, -1.0]"],
+    ]
+
+
+def test_bad_rows_are_counted_by_cause(moody: Setup, tmp_path: Path) -> None:
+    path = data(tmp_path, np.array([88, 1, 88, 3]))
+    with Predictor(moody, max_batch=2, on_error="drop") as predictor:
+        source = open_source(path, predictor.input_columns())
+        result = predict(predictor, source, tmp_path / "out.jsonl", processes=1)
+    told = replace(result, bad={**result.bad, 7: "line 8: is a list", 9: "line 10: is a list"})
+    told = replace(told, bad={**told.bad, 11: "picture 'a.png' cannot be read"})
+    assert [(cause.rows, cause.first) for cause in told.causes] == [(2, 0), (2, 7), (1, 11)]
+    assert told.causes[0].reason == result.bad[0]
+    assert told.to_json()["causes"][1] == {"rows": 2, "first": 7, "reason": "line 8: is a list"}
 
 
 @posix

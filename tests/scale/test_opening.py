@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,16 @@ def test_data_that_cannot_be_used(name: str, content: bytes, message: str, tmp_p
         open_source(str(path.parent if "/" in name else path), INPUTS)
 
 
+@pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])
+def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: Path) -> None:
+    inputs = {"images": INPUTS["image"]}
+    message = (
+        r"has no 'images' \(did you mean 'image'\?\); its columns are image, name; --input-col"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        open_source(written(tmp_path / name), inputs).read(0, 2)
+
+
 def test_data_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="is not there"):
         open_source(str(tmp_path / "nothing.npz"), INPUTS)
@@ -159,9 +170,9 @@ def test_pieces_become_one_file(suffix: str, tmp_path: Path) -> None:
     kind.join(paths, str(whole))
     names, y, files = _read(whole)
     assert names == ["row", "file", "y", "text"]
-    assert files == ["a", "" if suffix == ".npz" else None, "longer"]
+    assert files == ["a", "" if suffix in (".npz", ".csv") else None, "longer"]
     expected = np.concatenate([piece["y"] for piece in PIECES])
-    if suffix == ".jsonl":
+    if suffix in (".jsonl", ".csv"):
         expected[~np.isfinite(expected)] = np.nan
     np.testing.assert_array_equal(np.array(y, np.float32), expected)
 
@@ -174,6 +185,11 @@ def _read(path: Path) -> tuple[list[str], Any, list[Any]]:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         assert [row["text"] for row in rows] == ["é", "x", "long"]
         return list(rows[0]), [row["y"] for row in rows], [row["file"] for row in rows]
+    if path.suffix == ".csv":
+        with open(path, encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+        assert [row["text"] for row in table] == ["é", "x", "long"]
+        return list(table[0]), [json.loads(row["y"]) for row in table], [r["file"] for r in table]
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(path)
@@ -195,5 +211,5 @@ def test_rows_of_other_shapes_are_no_npz(tmp_path: Path) -> None:
 
 
 def test_an_output_of_another_kind() -> None:
-    with pytest.raises(ArgumentError, match=r"'out.csv': expected a file ending in .jsonl, .npz"):
-        output_format("out.csv")
+    with pytest.raises(ArgumentError, match=r"'out.txt': expected a file ending in .jsonl, .csv"):
+        output_format("out.txt")

@@ -258,7 +258,7 @@ def test_a_delegate_without_compiler_is_refused(
 ) -> None:
     write_plugin(engine, "plain")
     use_plugins_of(monkeypatch, engine)
-    with pytest.raises(PluginError, match=r"'plain' cannot be compiled.*can: .*fake-engine:engine"):
+    with pytest.raises(PluginError, match=r"'plain' cannot be compiled.*file: .*fake-engine"):
         compile_model(sines(), ["plain"])
 
 

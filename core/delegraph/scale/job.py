@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself
 from delegraph.scale.batching import Batching
+from delegraph.scale.classes import classes_of
 from delegraph.scale.job_folder import JobFolder, Record
 from delegraph.scale.job_work import Work
 from delegraph.scale.outputs import output_format
@@ -31,12 +33,29 @@ MOST_PIECE_ROWS = 1024
 PIECES = 64
 """Number of pieces into which a job is cut, if they then have at most MOST_PIECE_ROWS rows."""
 
+_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+
 TRIED_ROWS = 8
 """Number of rows with which a job finds out whether the model accepts several rows at a time."""
 
 
 def _rows(bad: Mapping[int, str]) -> list[dict[str, Any]]:
     return [{"row": row, "reason": reason} for row, reason in bad.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause(JsonRecord):
+    """Bad rows whose reasons differ at most in numbers and quoted names.
+
+    Attributes:
+        rows: number of these rows.
+        first: number of the first one.
+        reason: its reason.
+    """
+
+    rows: int
+    first: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +76,7 @@ class JobResult(JsonRecord):
         fingerprint: fingerprint of the predictor.
     """
 
-    json_properties: ClassVar = {"rows_per_second": "rate"}
+    json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes"}
 
     output: str
     rows: int
@@ -76,6 +95,15 @@ class JobResult(JsonRecord):
         """Number of rows per second in this run."""
         return (self.rows - self.resumed) / self.seconds
 
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Causes of bad rows, the most frequent first."""
+        alike: dict[str, list[int]] = {}
+        for row, reason in self.bad.items():
+            alike.setdefault(_VARYING.sub("", reason), []).append(row)
+        found = (Cause(len(rows), rows[0], self.bad[rows[0]]) for rows in alike.values())
+        return tuple(sorted(found, key=lambda cause: (-cause.rows, cause.first)))
+
 
 def predict(
     predictor: Predictor,
@@ -84,6 +112,9 @@ def predict(
     *,
     processes: int | None = None,
     resume: bool = False,
+    resumed_from: Callable[[int, int], object] = lambda rows, bad: None,
+    top: int | None = None,
+    labels: Sequence[str] = (),
     progress: Progress = untold,
 ) -> JobResult:
     """Compute all rows of a source, and write the results to a file in the same order.
@@ -103,11 +134,19 @@ def predict(
         output: a ``.jsonl``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
         resume: whether to continue an interrupted job.
+        resumed_from: is called with *resume*, before any row is computed: with the number of rows
+            that earlier runs have finished, and of the bad ones among them.
+        top: number of best classes that replace an output's scores, each with a column for the
+            class and one for its score; None leaves the scores. Outputs that the predictor has by
+            name are kept as well.
+        labels: names of the classes, with *top*; by default those of the model's metadata, else
+            classes are numbers.
         progress: is called with the number of finished rows.
 
     Raises:
         ArgumentError: the output's suffix is unknown, the data do not fit the model, an interrupted
-            job exists and *resume* is False, or the interrupted job is a different one.
+            job exists and *resume* is False, the interrupted job is a different one, or *top* is
+            given and no output holds scores of classes.
         PredictionError: a row is bad and ``predictor.on_error`` is ``"raise"``, or a row has killed
             its process.
         DelegraphError: the model cannot be loaded.
@@ -115,16 +154,23 @@ def predict(
     path = os.path.abspath(output)
     output_format(path)
     count = processes or _cores()
+    classes = None
+    if top is not None:
+        classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
     identity = {**predictor.identity(), "data": source.identity(), "output": Path(path).suffix}
+    if classes is not None:
+        identity["classes"] = classes.identity()
     piece_rows = _piece_rows(len(source), predictor.max_batch)
     folder = JobFolder(path, identity, resume=resume)
     try:
         batching = _batching(predictor, source)
         marking = predictor.replaced(batching=batching, on_error="column")
-        work = Work(marking, source, predictor.on_error, piece_rows, path)
+        work = Work(marking, source, predictor.on_error, piece_rows, path, classes)
         start = time.perf_counter()
         records = folder.records()
         resumed = sum(record.rows for record in records.values())
+        if resume:
+            resumed_from(resumed, sum(len(record.bad) for record in records.values()))
         told = _Told(progress, resumed, len(source))
         numbers = range(-(-len(source) // piece_rows))
         pending = [number for number in numbers if number not in records]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,8 +66,9 @@ class JobFolder:
         self._suffix = Path(output).suffix
         if self.path.exists() and not resume:
             raise ArgumentError(
-                f"{str(self.path)!r} is of a job that has not ended: --resume (resume=True) goes "
-                "on with it; delete the folder to begin anew"
+                f"{str(self.path)!r} is of a job that has not ended, with "
+                f"{sum(record.rows for record in self.records().values()):,} rows done: --resume "
+                "(resume=True) goes on with it; delete the folder to begin anew"
             )
         try:
             self.path.mkdir(exist_ok=True)
@@ -94,7 +96,10 @@ class JobFolder:
         if not file.exists():
             write_whole(str(file), json.dumps(wanted, indent=2).encode())
             return
-        kept = json.loads(file.read_text(encoding="utf-8"))
+        try:
+            kept = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise ArgumentError(f"{str(file)!r} is damaged: delete {str(self.path)!r}") from error
         if kept != wanted:
             other = ", ".join(_differing(kept, wanted))
             raise ArgumentError(
@@ -112,10 +117,11 @@ class JobFolder:
         write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
-        """Return the records of finished pieces, by number."""
+        """Return the records of finished pieces, by number; a damaged one counts as missing."""
         found = {}
         for path in sorted(self.path.glob("*.done")):
-            found[int(path.stem)] = from_json(Record, json.loads(path.read_text(encoding="utf-8")))
+            with suppress(ValueError):
+                found[int(path.stem)] = from_json(Record, json.loads(path.read_bytes()))
         return found
 
     def leave(self) -> None:

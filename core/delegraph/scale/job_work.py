@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from delegraph.errors import PredictionError
+from delegraph.scale.classes import Classes
 from delegraph.scale.job_folder import Record
 from delegraph.scale.outputs import output_format
 from delegraph.scale.predictor import ERROR, Predictor
@@ -30,6 +31,7 @@ class Work:
         on_error: how the output treats bad rows: an error, a column with reasons, or no such row.
         piece_rows: number of rows in a piece.
         output: path of the job's output.
+        classes: columns that replace scores; None leaves the scores.
     """
 
     predictor: Predictor
@@ -37,6 +39,7 @@ class Work:
     on_error: Literal["raise", "column", "drop"]
     piece_rows: int
     output: str
+    classes: Classes | None = None
 
     def compute(self, number: int, path: str) -> Record:
         """Compute a piece, write its file, and return its record.
@@ -74,8 +77,11 @@ class Work:
         reasons = [rows.unread.get(place, "") for place in range(stop - start)]
         read = np.array([place for place, reason in enumerate(reasons) if not reason], np.intp)
         outputs = self._outputs(rows.given)
-        for place, reason in zip(read, outputs.pop(ERROR), strict=True):
+        errors = list(outputs.pop(ERROR))
+        for place, reason in zip(read, errors, strict=True):
             reasons[place] = reason
+        if self.classes is not None:
+            outputs = self.classes.replaced(outputs, errors)
         require_no_clash(rows.passed, outputs)
         columns: Columns = {ROW: np.arange(start, stop), **rows.passed}
         columns |= {name: spread(v, read, stop - start) for name, v in outputs.items()}

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.errors import ArgumentError
 from delegraph.scale.rows import Columns, fitted_column, stacked
-from delegraph.scale.sources import Inputs, Rows, Table
+from delegraph.scale.sources import Inputs, Rows, Table, require_columns
 from delegraph.tools.model_call import Details
 
 
@@ -39,12 +39,7 @@ class JsonRows(Table):
             except ValueError as error:
                 raise ArgumentError(f"{path!r}, line 1: {error}") from error
         self._keys = list(first)
-        for name in inputs:
-            if name not in first:
-                hint = did_you_mean(name, self._keys)
-                raise ArgumentError(
-                    f"{path!r} has no {name!r}{hint}; its keys are {', '.join(self._keys)}"
-                )
+        require_columns(path, self._keys, inputs)
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import zipfile
@@ -54,7 +55,7 @@ def write_json_lines(path: str, columns: Columns) -> None:
     """Write a JSON object per row; NaN, infinities and missing values are null."""
     names = list(columns)
     values = [_json_values(column) for column in columns.values()]
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         for row in zip(*values, strict=True):
             file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
@@ -87,6 +88,35 @@ def join_lines(pieces: Sequence[str], path: str) -> None:
     with open(path, "wb") as whole:
         for piece in pieces:
             with open(piece, "rb") as file:
+                shutil.copyfileobj(file, whole)
+
+
+# -- CSV -------------------------------------------------------------------------------------------
+
+
+def write_csv(path: str, columns: Columns) -> None:
+    """Write a line of names, then a line per row; arrays are JSON, missing values are empty."""
+    values = [_csv_values(column) for column in columns.values()]
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*values, strict=True))
+
+
+def _csv_values(column: NDArray[Any]) -> list[Any]:
+    return [
+        json.dumps(value, ensure_ascii=False) if isinstance(value, bool | list | dict) else value
+        for value in _json_values(column)
+    ]
+
+
+def join_csv(pieces: Sequence[str], path: str) -> None:
+    """Write the rows of several CSV files into one file, with one line of names."""
+    with open(path, "w", encoding="utf-8", newline="") as whole:
+        for number, piece in enumerate(pieces):
+            with open(piece, encoding="utf-8", newline="") as file:
+                if number:
+                    next(csv.reader(file))  # a name may hold line breaks
                 shutil.copyfileobj(file, whole)
 
 
@@ -162,6 +192,7 @@ def _column(piece: str, name: str) -> NDArray[Any]:
 
 FORMATS: Mapping[str, OutputFormat] = {
     ".jsonl": OutputFormat(write_json_lines, join_lines),
+    ".csv": OutputFormat(write_csv, join_csv),
     ".npz": OutputFormat(write_npz_columns, join_npz),
     ".parquet": OutputFormat(write_parquet, join_parquet, require_pyarrow),
 }

@@ -227,6 +227,11 @@ class Predictor:
         """Largest number of rows in a call."""
         return self._recipe.max_batch
 
+    @property
+    def names_outputs(self) -> bool:
+        """Whether *outputs* says which outputs there are."""
+        return self._outputs is not None
+
     def input_columns(self) -> dict[str, Details]:
         """Return a mapping from each input's column to the details of the input.
 

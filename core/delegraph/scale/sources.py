@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.scale.parquet import ParquetTable
 from delegraph.scale.rows import Columns, columns_of, fitted_column, is_ragged, row_count, stacked
@@ -66,6 +66,10 @@ class Source(ABC):
     def read(self, start: int, stop: int) -> Rows:
         """Return the rows from *start* to before *stop*, at most up to the last row."""
 
+    def name(self, row: int) -> str:
+        """Return the name of a row beside its number, such as its file; empty if it has none."""
+        return ""
+
     @abstractmethod
     def identity(self) -> str:
         """Return a digest of the data: of the names, sizes and times of its files."""
@@ -83,7 +87,12 @@ class Table(Source):
         return digest([stamp(self.path)])
 
     def split(self, columns: Columns) -> Rows:
-        """Return columns as rows; ragged columns are checked row by row."""
+        """Return columns as rows; ragged columns are checked row by row.
+
+        Raises:
+            ArgumentError: an input has no column.
+        """
+        require_columns(self.path, list(columns), self.inputs)
         given = {name: values for name, values in columns.items() if name in self.inputs}
         passed = {name: values for name, values in columns.items() if name not in self.inputs}
         unread: dict[int, str] = {}
@@ -99,6 +108,21 @@ class Table(Source):
             good = [place for place in range(row_count(columns)) if place not in unread]
             given = {name: regular(values[good]) for name, values in given.items()}
         return Rows(passed, given, unread)
+
+
+def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
+    """Check that a file has a column for each input.
+
+    Raises:
+        ArgumentError: an input has no column.
+    """
+    for name in inputs:
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise ArgumentError(
+                f"{path!r} has no {name!r}{hint}; its columns are {', '.join(columns)}; "
+                f"--input-column INPUT=COLUMN (inputs={{...}}) names others"
+            )
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:
@@ -184,7 +208,13 @@ class FileRows(Source):
             except ArgumentError as error:
                 unread[place] = str(error)
         given = {column: stacked(rows)} if rows else {}
-        return Rows({FILE: np.array(names, object)}, given, unread)
+        # Names that are no text have their bytes in words: no format of outputs takes them.
+        shown = [os.fsencode(name).decode(errors="backslashreplace") for name in names]
+        return Rows({FILE: np.array(shown, object)}, given, unread)
+
+    def name(self, row: int) -> str:
+        """Return the path of a row's file, relative to the folder."""
+        return self._names[row]
 
     def _row(self, path: str, details: Details) -> NDArray[Any]:
         """Return the input array of a file, without the batch axis."""
@@ -211,4 +241,4 @@ def stamp(path: str) -> str:
 
 def digest(texts: Iterable[str]) -> str:
     """Return the digest of texts."""
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()

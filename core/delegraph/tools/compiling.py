@@ -203,7 +203,10 @@ def _chosen(
             able = ", ".join(o.address for o in installed().offers() if _is_compiled(o))
             raise PluginError(
                 f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
-                f"CompilerSpec for it; those that can: {able or 'none'}"
+                f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
+                f"run MODEL -d {parsed.name}', and 'delegraph cache warm MODEL -d {parsed.name}' "
+                f"makes beforehand what it keeps. Those that compile into the file: "
+                f"{able or 'none'}"
             )
         made = make_options(offer.spec, only_one(parsed, options))
         if spec is None:

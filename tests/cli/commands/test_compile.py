@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from delegraph.testing import one_op_model, tensor
+from delegraph.schema.options import GatherOptions
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import sines
 from support.command import Command
-from support.compiling_plugin import install_compiler, uninstall_compiler
+from support.compiling_plugin import change_compiler, install_compiler, uninstall_compiler
 from support.keeping_plugin import install_keeping
 
 
@@ -58,9 +60,96 @@ def test_nothing_compiled_is_exit_1_and_no_file(model: Path, delegraph: Command)
     assert any("it has too few nodes" in line for line in result.lines)
 
 
+def test_what_will_be_inside_is_shown_before_it_is_written(model: Path, delegraph: Command) -> None:
+    out = model.with_name("out.tflite")
+    words = ("compile", model, "-d", "engine")
+    shown = delegraph(*words, "--dry-run")
+    assert shown.code == 0
+    assert "Compiled" in shown.lines
+    assert not out.exists()
+    written = delegraph(*words, "-o", out)
+    assert written.lines.index("Compiled") < written.lines.index(f"written to {out}")
+
+
+def test_the_written_file_is_run_and_compared(model: Path, delegraph: Command) -> None:
+    words = ("compile", model, "-d", "engine", "-o", model.with_name("out.tflite"))
+    ran = delegraph(*words)
+    assert "run once on random inputs: all outputs equal those of model.tflite" in ran.lines
+    assert delegraph(*words, "--json").json["check"]["is_equal"] is True
+    assert "run once" not in delegraph(*words, "--no-check").out
+
+
+@pytest.mark.parametrize(
+    ("computed", "code", "told"),
+    [
+        ("values + 1e-3", 0, "output y differs from that of model.tflite by 0.00"),
+        ("values * np.nan", 1, "does not compute what model.tflite does: output 'y': nan in place"),
+        ("missing", 1, "does not compute what model.tflite does: "),
+    ],
+)
+def test_a_file_that_computes_something_else_is_told(
+    model: Path,
+    delegraph: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    computed: str,
+    code: int,
+    told: str,
+) -> None:
+    change_compiler(
+        model.parent,
+        monkeypatch,
+        'data[...] = self.engine.get_tensor(detail["index"])',
+        f'data[...] = (lambda np, values: {computed})(__import__("numpy"), '
+        'self.engine.get_tensor(detail["index"]))',
+    )
+    out = model.with_name("out.tflite")
+    ran = delegraph("compile", model, "-d", "engine", "-o", out)
+    assert ran.code == code
+    assert told in ran.out + ran.err
+    assert out.exists()
+
+
+def test_a_replaced_model_is_compared_with_what_it_was(
+    model: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = 'data[...] = self.engine.get_tensor(detail["index"])'
+    change_compiler(model.parent, monkeypatch, read, f"{read} + 1")
+    ran = delegraph("compile", model, "-d", "engine", "-o", model)
+    assert "output y differs from that of model.tflite by " in ran.out
+    assert [path.name for path in model.parent.glob("*.tflite")] == ["model.tflite"]
+
+
+def test_a_model_that_does_not_run_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delegraph: Command
+) -> None:
+    install_compiler(tmp_path, monkeypatch, left=("GATHER",))
+    table = constant(np.zeros((1, 2), np.float32))
+    tensors = {"x": tensor((1,), "INT32"), "table": table, "z": tensor((1, 2)), "y": tensor((1, 2))}
+    nodes = [("GATHER", "table x", "z", GatherOptions()), ("ABS", "z", "y", None)]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    ran = delegraph("compile", path, "-d", "engine", "-o", tmp_path / "out.tflite")
+    assert ran.code == 0
+    told = "not compared, as model.tflite itself does not run on random inputs: "
+    assert any(line.startswith(told) for line in ran.lines)
+
+
+def test_a_delegate_that_cannot_says_what_else_there_is(
+    model: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change_compiler(model.parent, monkeypatch, "def delegraph_compilers", "def _unused")
+    change_compiler(model.parent, monkeypatch, "@hookimpl\ndef _unused", "def _unused")
+    ran = delegraph("compile", model, "-d", "engine", "-o", model.with_name("out.tflite"))
+    assert ran.code == 3
+    assert "it is applied when the model is loaded, 'delegraph run MODEL -d engine'" in ran.err
+    assert "Those that compile into the file: " in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (("-d", "all", "-o", "out.tflite"), 2, "--delegate all: name the delegates to compile"),
+        (("-d", "./my.so", "-o", "out.tflite"), 2, "in a file is applied when the model is loaded"),
         (("-o", "out.tflite"), 2, "give at least one --delegate"),
         (("-d", "engine"), 2, "Missing option '-o'"),
         (("-d", "engine", "-o", "missing/out.tflite"), 2, "there is no folder"),
@@ -143,6 +232,7 @@ def test_what_a_delegate_keeps_is_listed_by_level_and_threads(
     words = ("compile", model, "-d", "keeping", "-o", out, "--cpu", "one,two", "--threads", "1,4")
     result = delegraph(*words)
     assert result.code == 0
+    assert "run once on random inputs: all outputs equal those of model.tflite" in result.lines
     assert any("keeping:cpu=two" in line and "1 2 6" in line for line in result.lines)
     answer = delegraph(*words, "--json").json
     assert [each["threads"] for each in answer["kept"]] == [1, 4, 1, 4]

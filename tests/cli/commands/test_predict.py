@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delegraph.cli.commands.predict import with_time_left
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, tensor
 from support.command import Command
+from support.described_models import of_tensor, with_metadata
 
 
 @pytest.fixture
@@ -35,9 +37,11 @@ def test_a_summary_tells_of_bad_rows(delegraph: Command, lookup: Path, tmp_path:
     words = ["predict", lookup, data(tmp_path, 1, 99, 3), "-o", output, "--processes", 1]
     ran = delegraph(*words, "--input-column", "x=place", "--output-column", "y=pair")
     assert ran.code == 0
-    assert f"3 rows: 3 written to {output}\n" in ran.out
+    assert f"3 rows: 2 good, 1 bad; 3 written to {output}\n" in ran.out
     assert "rows a second in " in ran.out
-    assert "1 process, rows together\n\n1 bad row\n  1: " in ran.out
+    assert (
+        "1 process, rows together\n\n1 bad row, reasons in the column 'error'\n  row 1: " in ran.out
+    )
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["pair"] for row in rows] == [[2, 3], [None, None], [6, 7]]
     ran = delegraph(*words, "--input-column", "x=place", "--on-error", "raise")
@@ -54,15 +58,62 @@ def test_json_and_no_good_row(delegraph: Command, lookup: Path, tmp_path: Path) 
     assert "none of 1 row is good; row 0: " in answer["error"]["message"]
 
 
+def test_classes_are_named_by_metadata_or_labels(delegraph: Command, tmp_path: Path) -> None:
+    scores = constant(np.eye(10, dtype=np.float32))
+    tensors = {"x": tensor((1,), "INT32"), "table": scores, "y": tensor((1, 10))}
+    node = ("GATHER", "table x", "y", GatherOptions())
+    model = tmp_path / "classes.tflite"
+    content = graph_model([node], inputs="x", outputs="y", tensors=tensors)
+    model.write_bytes(content)
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join(f"word {number}" for number in range(10)))
+    output = tmp_path / "out.csv"
+    base = ["-o", output, "--processes", 1, "--input-column", "x=place"]
+    place = data(tmp_path, 3, 99)
+    plain = delegraph("predict", model, place, *base)
+    assert (plain.code, output.read_text().split("\n")[0]) == (0, "row,y,error")
+    ran = delegraph("predict", model, place, *base, "--labels", words)
+    assert ran.code == 0
+    assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+    ran = delegraph("predict", model, place, *base, "--top", 2)
+    assert output.read_text().startswith("row,class_1,score_1,class_2,score_2,error\n0,3,1.0,0,")
+    described = tmp_path / "described.tflite"
+    outputs = (of_tensor(axis_labels="words.txt"),)
+    files = {"words.txt": words.read_bytes()}
+    described.write_bytes(with_metadata(content, (of_tensor(),), outputs, files))
+    ran = delegraph("predict", described, place, *base)
+    assert output.read_text().startswith("row,class,score,error\n0,word 3,1.0,\n1,,,")
+
+
+def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
+    told: list[str] = []
+    progress = with_time_left(lambda what, done, total: told.append(what))
+    for done in (5, 10):
+        progress(f"{done} rows", done, 10)
+    assert told == ["5 rows", "10 rows, 0 s left"]
+
+
+def test_resume_tells_what_it_found(delegraph: Command, lookup: Path, tmp_path: Path) -> None:
+    words = ["predict", lookup, data(tmp_path, 1, 3, 99), "-o", tmp_path / "out.jsonl"]
+    words += ["--processes", 1, "--input-column", "x=place", "--max-batch", 1]
+    assert delegraph(*words, "--on-error", "raise").code == 1
+    ran = delegraph(*words, "--on-error", "raise", "--resume")
+    assert "resuming: 2 of 3 rows done (0 bad), 1 to go\n" in ran.err
+    (tmp_path / "out.jsonl.job").rename(tmp_path / "away")
+    ran = delegraph(*words, "--resume")
+    assert "nothing to resume: a new job\n" in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "out.csv"], "expected a file ending in .jsonl, .npz, .parquet"),
+        (["-o", "out.txt"], "expected a file ending in .jsonl, .csv, .npz, .parquet"),
         (["-o", "nowhere/out.npz"], "there is no folder 'nowhere'"),
         (["-o", "out.npz", "--row-timeout", "3"], "--row-timeout needs --isolate-rows"),
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
-        (["-o", "out.npz"], "has no 'x'; its keys are place"),
+        (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
+        (["-o", "out.npz"], "has no 'x'; its columns are place"),
     ],
 )
 def test_mistakes(

@@ -101,28 +101,26 @@ def against_options(command: Command) -> Command:
         return command(*arguments, setup=setup, against=wanted, **options)
 
     options = [
-        against_option("Compare with another set-up, all taking turns"),
+        against_option("Compare with another set-up"),
         click.option(
             "--fail-above",
             type=_PERCENT,
             metavar="PERCENT",
-            help="Fail (exit code 1) where MODEL is slower than another by more than this, its "
-            "whole interval included.",
+            help="Fail where MODEL is slower than another by more.",
         ),
         click.option(
             "--blocks",
             type=click.IntRange(5),
             default=12,
             show_default=True,
-            help="Processes, one after the other, in each of which all are made anew and take "
-            "turns.",
+            help="Processes in which all take turns anew.",
         ),
         click.option(
             "--seconds",
             type=click.FloatRange(0, min_open=True),
             default=12.0,
             show_default=True,
-            help="How long they take turns in all, without what it takes to make them.",
+            help="How long they take turns in all.",
         ),
         click.option(
             "--same-within",

@@ -22,6 +22,7 @@ from delegraph.cli.options.arguments import (
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.op_profile import op_profile_options
 from delegraph.cli.options.run_control import run_control_options
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class BenchmarkRequest:
     profile: ProfileRequest
 
 
-@click.command("benchmark")
+@click.command("benchmark", cls=SectionedCommand)
 @setup_options
 @against_options
 @run_control_options
@@ -61,7 +62,7 @@ class BenchmarkRequest:
     type=click.Path(dir_okay=False, writable=True),
     callback=require_folder,
     metavar="FILE",
-    help="Write all figures, the time of every run, and the machine, as JSON.",
+    help="Write all figures, the time of every run, and the machine.",
 )
 @op_profile_options
 @json_option

@@ -11,6 +11,7 @@ import click
 
 from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
 from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from delegraph.delegation.cache_entries import CacheEntry
@@ -29,7 +30,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", cls=SectionedCommand)
 @json_option
 @diagnosis_options
 def list_(as_json: bool) -> None:
@@ -57,7 +58,7 @@ def list_(as_json: bool) -> None:
     )
 
 
-@command.command("clear")
+@command.command("clear", cls=SectionedCommand)
 @click.argument("delegates", nargs=-1, metavar="[DELEGATE]...")
 @json_option
 @diagnosis_options
@@ -84,14 +85,14 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
         click.echo(f"removed {plural(len(entries), 'file')}, {size(_bytes(entries))}")
 
 
-@command.command("warm")
+@command.command("warm", cls=SectionedCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @delegate_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of the interpreter.")
 @click.option(
     "--max-batch-size",
     type=click.IntRange(min=1),
-    help="Prepare the batch sizes of `delegraph serve` with this option (there, 32 by default).",
+    help="Prepare the batch sizes of `delegraph serve` with this option.",
 )
 @json_option
 @diagnosis_options

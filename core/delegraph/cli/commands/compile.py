@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table, size
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+    print_table,
+    progress,
+    size,
+)
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.commands.explain import print_refusals, print_stages
 from delegraph.cli.exit_codes import OK
@@ -21,9 +36,13 @@ from delegraph.cli.options.arguments import (
     require_folder,
     rule_options,
 )
+from delegraph.cli.options.sections import SectionedCommand
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
+    from delegraph.tools.compiled_run import CompiledRun
     from delegraph.tools.compiling import CompiledModel
+    from delegraph.tools.setup import Setup
 
 
 def _listed(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -35,31 +54,30 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     return tuple(int(kind(each, parameter, ctx)) for each in _listed(ctx, parameter, text))
 
 
-@click.command("compile")
+@click.command("compile", cls=SectionedCommand)
 @model_argument
 @named_delegate_option
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="OUT",
     callback=require_folder,
-    help="Write the compiled model to this file; for a model in a bundle, the whole bundle unless "
-    "the name ends in .tflite.",
+    help="Write the model, or its bundle, to this file.",
 )
 @click.option(
     "--cpu",
     metavar="LEVEL,...",
     callback=_listed,
-    help="For which levels of processors numba_cpu, or another delegate with an option 'cpu', "
-    "prepares the model.  [default: this processor's]",
+    help="Levels of processors.  [default: this processor's]",
 )
 @click.option(
     "--threads",
     metavar="N,...",
     callback=_numbers,
-    help="For which numbers of threads.  [default: the interpreter's on this machine]",
+    help="Numbers of threads.  [default: the interpreter's here]",
 )
+@click.option("--dry-run", is_flag=True, help="Show what would be inside; write nothing.")
+@click.option("--no-check", is_flag=True, help="Do not run the written file.")
 @rule_options
 @limit_options
 @json_option
@@ -67,9 +85,11 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 def command(
     model: str,
     delegates: tuple[str, ...],
-    output: str,
+    output: str | None,
     cpu: tuple[str, ...],
     threads: tuple[int, ...],
+    dry_run: bool,
+    no_check: bool,
     as_json: bool,
     **arguments: Any,
 ) -> int:
@@ -81,35 +101,142 @@ def command(
 
     For numba_cpu all nodes stay unchanged, so the written file runs in every runtime. What
     numba_cpu decides for the model comes into the file beside the nodes, for --cpu and --threads.
+
+    The written file is run once on random inputs, and its outputs are compared with those before.
     """
-    if not delegates:
-        raise click.UsageError("give at least one --delegate", click.get_current_context())
+    _require_compilable(delegates)
+    if output is None and not dry_run:
+        raise click.UsageError("Missing option '-o' / '--output', or --dry-run")
     from delegraph.runtime.options import in_groups
     from delegraph.tools import compile_model
 
-    with shown_progress() as progress:
+    with shown_progress() as tell:
         compiled = compile_model(
-            model, delegates, cpu=cpu, threads=threads, progress=progress, **in_groups(arguments)
+            model, delegates, cpu=cpu, threads=threads, progress=tell, **in_groups(arguments)
         )
-    is_written = bool(compiled.partitions or any(each.entries for each in compiled.kept))
-    if is_written:
-        compiled.write(output)
+    is_any = bool(compiled.partitions or any(each.entries for each in compiled.kept))
+    answer = {"model": model, "output": output, **compiled.to_json()}
+    if not as_json:
+        _print_inside(model, output, compiled)
+    checked = None
+    if is_any and output is not None and not dry_run:
+        with _lasting(model, output) as source:
+            compiled.write(output)
+            if not as_json:
+                click.echo(f"\nwritten to {printable(output)}")
+            if not no_check:
+                checked = _checked(_setups(source, output, delegates, threads, compiled, arguments))
+                answer["check"] = checked.to_json()
     if as_json:
-        print_json({"model": model, "output": output, **compiled.to_json()})
-    else:
-        _print(model, output, compiled)
-    if not is_written:
-        raise CheckFailed(f"nothing of {Path(model).name} was compiled; {output} is not written")
+        print_json(answer)
+    elif checked is not None:
+        print_paragraph(console(), _told(model, checked), indent=0)
+    if not is_any:
+        raise CheckFailed(_nothing(model, output, compiled))
+    if checked is not None and checked.failure:
+        raise CheckFailed(
+            f"{output} does not compute what {Path(model).name} does: {checked.failure}"
+        )
     return OK
 
 
-def _print(model: str, output: str, compiled: CompiledModel) -> None:
+def _require_compilable(delegates: Sequence[str]) -> None:
+    """Check that each of the words of ``--delegate`` names an installed delegate."""
+    if not delegates:
+        raise click.UsageError("give at least one --delegate", click.get_current_context())
+    from delegraph.runtime.delegates.requested_delegates import is_installed_name
+
+    for word in delegates:
+        if word in ("all", "none"):
+            raise click.UsageError(f"--delegate {word}: name the delegates to compile for")
+        if not is_installed_name(word):
+            raise click.UsageError(
+                f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
+                f"'delegraph run MODEL -d {word}'; what compiles is an installed delegate"
+            )
+
+
+@contextlib.contextmanager
+def _lasting(model: str, output: str) -> Iterator[str]:
+    """Yield the address of the model after *output* is written: of a copy if this is its file."""
+    from delegraph.bundles.opening import split_address
+
+    file, section = split_address(model)
+    if not os.path.exists(output) or not os.path.samefile(file, output):
+        yield model
+        return
+    # In the same folder, as constants may be in files beside the model.
+    with tempfile.NamedTemporaryFile(dir=Path(file).parent, suffix=Path(file).suffix) as copy:
+        shutil.copyfile(file, copy.name)
+        yield copy.name if section is None else f"{copy.name}#{section}"
+
+
+def _setups(
+    model: str,
+    output: str,
+    delegates: Sequence[str],
+    threads: Sequence[int],
+    compiled: CompiledModel,
+    arguments: Mapping[str, Any],
+) -> tuple[Setup, Setup]:
+    """Return the set-ups of the model before and of the written file."""
+    from delegraph.bundles.opening import split_address
+    from delegraph.tools.setup import Setup
+
+    # Compiled partitions bring their delegates; others are applied to both files, whose nodes are
+    # the same, so that rules have the same meaning.
+    unused = {"require", "rules"} if compiled.partitions else {"require"}
+    limits = {name: value for name, value in arguments.items() if name not in unused}
+    named = None if compiled.partitions else tuple(delegates)
+    before = Setup(model, delegates=named, threads=next(iter(threads), None), **limits)
+    section = split_address(model)[1] if compiled.bundles else None
+    is_bundle = section is not None and not output.lower().endswith(".tflite")
+    return before, replace(before, model=f"{output}#{section}" if is_bundle else output)
+
+
+def _checked(setups: tuple[Setup, Setup]) -> CompiledRun:
+    from delegraph.tools.compiled_run import run_compiled
+
+    with progress("running the written file once"):
+        return run_compiled(*setups)
+
+
+def _told(model: str, checked: CompiledRun) -> str:
+    name = Path(model).name
+    if checked.failure:
+        return "run once: it does not compute what it did before"
+    if checked.is_equal is None:
+        return f"not compared, as {name} itself does not run on random inputs: {checked.reason}"
+    if checked.is_equal:
+        return f"run once on random inputs: all outputs equal those of {name}"
+    return (
+        f"run once on random inputs: output {checked.output} differs from that of {name} by "
+        f"{checked.largest:.3g} at most, where it was {checked.value:.6g} "
+        f"('delegraph diff' measures it)"
+    )
+
+
+def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
+    """Return the error text of a file without anything compiled."""
+    taken = [each.delegate for each in compiled.explanation.placement.partitions]
+    why = ""
+    if compiled.kept and taken:
+        why = f": {taken[0]} takes nodes, and decides nothing for them that could be kept"
+    written = "" if output is None else f"; {output} is not written"
+    return f"nothing of {Path(model).name} was compiled{why}{written}"
+
+
+def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> None:
+    """Print what the file holds, before it is written."""
     out = console()
     out.print(model, style="bold")
+    where = "" if output is None else f": {output}"
+    before = "" if compiled.bundles else f" ({size(Path(model).stat().st_size)} before)"
+    length = f"{size(len(compiled.content))}{before}"
     if compiled.partitions:
         count = plural(len(compiled.partitions), "partition")
         time = f"{compiled.seconds:.1f} s"
-        out.print(f"  {count} compiled in {time}: {output}, {size(len(compiled.content))}")
+        out.print(f"  {count} compiled in {time}{where}, {length}")
         heading(out, "Compiled")
         print_table(
             out,
@@ -127,9 +254,9 @@ def _print(model: str, output: str, compiled: CompiledModel) -> None:
             ],
             right=("nodes", "blob"),
         )
-    if compiled.kept:
+    if any(kept.entries for kept in compiled.kept):
         time = f"{compiled.seconds:.1f} s"
-        out.print(f"  prepared in {time}: {output}, {size(len(compiled.content))}")
+        out.print(f"  prepared in {time}{where}, {length}")
         heading(out, "Kept in the file")
         print_table(
             out,

@@ -15,6 +15,7 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
 from delegraph.cli.options.without_effect import require_effect
 
@@ -40,61 +41,52 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     return path
 
 
-@click.command("diff")
+@click.command("diff", cls=SectionedCommand)
 @setup_options
 @click.option(
     "--reference",
-    metavar='"[MODEL] [OPTION]..."',
-    help="What is right: the words that differ from this command's own, as in "
-    '"--runtime litert -d none", "-d numba_cpu" or "other.tflite".  [default: Delegraph\'s '
-    "kernels, without any delegate]",
+    metavar='"[OPTION]..."',
+    help="Set-up that is right.  [default: Delegraph's kernels alone]",
 )
 @click.option(
     "--runs",
     type=click.IntRange(1),
-    help="Runs, each on values of its own: an input that is a folder gives each its next file, "
-    "random ones have the next seed.  [default: one a file; 1 where nothing is random; else 50]",
+    help="Runs, each on its own values.  [default: by input, up to 50]",
 )
 @click.option(
     "--warmup",
     type=click.IntRange(0),
     default=1,
     show_default=True,
-    help="Invokes before the runs, on either side, which no time is taken of.",
+    help="Invokes before the runs, on either side.",
 )
 @input_request_options("inference_diff")
-@click.option(
-    "--signature", metavar="NAME", help="Call this signature, its inputs and outputs by its names."
-)
+@click.option("--signature", metavar="NAME", help="Call this signature, by its names.")
 @click.option(
     "--tolerance",
     "tolerances",
     multiple=True,
-    metavar="[OUTPUT=]ABSOLUTE[,RELATIVE]",
-    help="Fail (exit code 1) where an element is further off than ABSOLUTE + RELATIVE * |right|, "
-    "in stored values; for one output, or for all.",
+    metavar="[OUTPUT=]ABS[,REL]",
+    help="Fail above ABS + REL * |right|, in stored values; repeatable.",
 )
 @click.option(
     "--layers",
     is_flag=True,
-    help="Compare every tensor that a node computes, too: where each side goes on with its own "
-    "values (drift), and where the test computes each partition from the reference values (same "
-    "inputs).",
+    help="Compare every tensor that a node computes, too.",
 )
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
     default="boundaries",
     show_default=True,
-    help="Tensors inside of partitions, which delegates do not compute: leave them out; make them "
-    "outputs of their partition; make a partition of every node.",
+    help="Inside partitions.",
 )
 @click.option(
     "--sort",
     type=click.Choice(["order", "worst"]),
     default="order",
     show_default=True,
-    help="Layers as they run, or those first that add most noise themselves.",
+    help="Order of layers.",
 )
 @click.option(
     "--plot",
@@ -104,7 +96,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
 @click.option(
     "--node-data",
     metavar="FOLDER",
-    help="Write the layers' greatest differences as Model Explorer's node data.",
+    help="Write the layers' differences for Model Explorer.",
 )
 @click.option(
     "--bisect",
@@ -112,9 +104,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     flag_value="bisect",
     callback=_require_folder,
     metavar="[FOLDER]",
-    help="Find the smallest sets of nodes that make the result further off than --tolerance when "
-    "a delegate has them, crashes and hangs included; write the smallest failing model, its inputs "
-    "and rules to a folder.  [default: bisect]",
+    help="Find the nodes to blame.  [default folder: bisect]",
 )
 @click.option(
     "--probe-time-limit",
@@ -122,8 +112,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --bisect: what applying the delegates, or a run, may take before it counts as "
-    "hanging.",
+    help="Longest probe of --bisect.",
 )
 @json_option
 @diagnosis_options

@@ -19,6 +19,7 @@ from delegraph.cli.answers.printing import (
 from delegraph.cli.commands.plugins import print_findings, survey_findings, time_limit_option
 from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 SHOWN_FAILURES = 10
 
 
-@click.command("doctor")
+@click.command("doctor", cls=SectionedCommand)
 @time_limit_option(60)
 @json_option
 @diagnosis_options

@@ -11,6 +11,7 @@ from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
 from delegraph.cli.options.arguments import require_folder
 from delegraph.cli.options.preprocessing import preprocessing_options
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,23 +23,22 @@ if TYPE_CHECKING:
 _FILE = click.Path(exists=True, dir_okay=False)
 
 
-@click.command("classification")
+@click.command("classification", cls=SectionedCommand)
 @evaluation_options
 @click.option(
     "--images",
     required=True,
     type=click.Path(exists=True, file_okay=False),
-    help="Folder of the pictures: all its files, in the order of their names' bytes.",
+    metavar="FOLDER",
+    help="Folder of the pictures, in the order of their names.",
 )
-@click.option(
-    "--truth", required=True, type=_FILE, help="The right word of each picture, one a line."
-)
+@click.option("--truth", required=True, type=_FILE, help="The right word of each, one a line.")
 @click.option(
     "--labels",
     type=_FILE,
-    help="Words of the model's classes, one a line.  [default: those of the metadata]",
+    help="Names of the classes, one a line.  [default: the metadata's]",
 )
-@click.option("--denylist", type=_FILE, help="Numbers of pictures to leave out, the first being 1.")
+@click.option("--denylist", type=_FILE, help="Numbers of pictures to leave out, from 1.")
 @num_images_option
 @click.option(
     "--csv",

@@ -8,6 +8,7 @@ import click
 
 from delegraph.cli.answers.printing import heading, print_table
 from delegraph.cli.commands.evaluation import Evaluation, evaluation_options
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,16 +16,14 @@ if TYPE_CHECKING:
     from delegraph.tools.evaluation.custom import CustomEvaluation
 
 
-@click.command("custom")
+@click.command("custom", cls=SectionedCommand)
 @evaluation_options
 @click.argument("data", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--metric",
     required=True,
     metavar="PACKAGE:FUNCTION",
-    help="What judges each row. A function of outputs and labels, both arrays by name, returns a "
-    "number or numbers by name, whose means are shown; an object has row(outputs, labels) and "
-    "total(rows).",
+    help="Judges each row.",
 )
 def command(evaluation: Evaluation, data: tuple[str, ...], metric: str) -> None:
     """Evaluate any model by a Python function.

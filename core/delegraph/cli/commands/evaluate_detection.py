@@ -11,6 +11,7 @@ import click
 from delegraph.cli.answers.printing import heading, plural, print_table
 from delegraph.cli.commands.evaluation import Evaluation, evaluation_options, num_images_option
 from delegraph.cli.options.preprocessing import whole_picture_options
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,52 +28,49 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     return () if text is None else tuple(part.strip() for part in text.split(","))
 
 
-@click.command("detection")
+@click.command("detection", cls=SectionedCommand)
 @evaluation_options
 @click.option(
     "--images",
     required=True,
     type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
     help="Folder of the pictures.",
 )
 @click.option(
     "--truth",
     required=True,
     type=_FILE,
-    help="The objects in them: a .json file in COCO's form (instances_val2014.json), or the "
-    "official tool's ground_truth.pb. All its pictures are used.",
+    help="COCO's .json, or ground_truth.pb.",
 )
 @click.option(
     "--ids",
     type=_FILE,
-    help="Use only the pictures with these ids, one a line, such as mscoco_minival_ids.txt.",
+    help="Use only the pictures with these ids, one a line.",
 )
 @num_images_option
 @click.option(
     "--labels",
     type=_FILE,
-    help="Names of the classes of the ground truth, one a line, the first being class 0. A class "
-    "that has none is an error.  [default: every class is allowed]",
+    help="Classes of the ground truth, one a line.  [default: any]",
 )
 @click.option(
     "--class-offset",
     type=int,
     default=1,
     show_default=True,
-    help="Is added to the model's classes; 1 where the ground truth begins with class 1.",
+    help="Is added to the model's classes.",
 )
 @click.option(
     "--outputs",
     callback=_split,
     metavar="LIST",
-    help="What the model's outputs are, in its order: scores,boxes,count,classes, say.  [default: "
-    "by the operator that makes them, by names and shapes]",
+    help="Such as scores,boxes,count,classes.  [default: recognized]",
 )
 @click.option(
     "--keep-all",
     is_flag=True,
-    help="Keep what the official tool's script drops before that tool sees it: pictures without "
-    "objects, and boxes over the edge. COCO's definition has them always.",
+    help="Keep what the official script drops.",
 )
 @click.option(
     "--resamples",

@@ -128,7 +128,7 @@ def _with_options(command: Command) -> Command:
         type=click.IntRange(0),
         default=1,
         show_default=True,
-        help="Runs on the first sample before any time counts.",
+        help="Runs before any time counts.",
     )(command)
     command = click.option(
         "--restart", is_flag=True, help="Begin anew, whatever an interrupted run has done."
@@ -139,10 +139,9 @@ def _with_options(command: Command) -> Command:
         type=click.Path(dir_okay=False, writable=True),
         callback=require_folder,
         metavar="FILE.json",
-        help="Write the result to a file. What is done so far stands in FILE.json.journal: the "
-        "same command goes on after an interruption.",
+        help="Write the result; an interrupted run goes on from FILE.journal.",
     )(command)
-    return against_option("Compare with another set-up on the same samples")(command)
+    return against_option("Compare with another set-up")(command)
 
 
 def _print_setups(out: Console, answers: Answers) -> None:
@@ -181,6 +180,6 @@ num_images_option = click.option(
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="How many of the pictures to use, in the order of their names; 0 for all.",
+    help="How many pictures, by name; 0 for all.",
 )
 """Decorator that adds ``--num-images``, for every task on pictures."""

@@ -23,6 +23,7 @@ from delegraph.cli.answers.printing import (
 from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed, with_options
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
 OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
@@ -54,20 +55,19 @@ class ExplainRequest:
     as_json: bool
 
 
-@click.command("explain")
+@click.command("explain", cls=SectionedCommand)
 @placed_setup_options
 @click.option(
     "--signature",
     metavar="NAME",
-    help="Show the nodes of this signature only, and of the subgraphs that it calls.",
+    help="Show only the nodes of this signature.",
 )
 @click.option("--lock", metavar="FILE", help="Write the placement to FILE.")
 @click.option(
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE",
-    help="Compare with what --lock wrote; exit with 1 when the placement differs. Without "
-    "--delegate the delegates of FILE are applied.",
+    help="Exit with 1 where the placement differs from that of --lock.",
 )
 @json_option
 @diagnosis_options

@@ -25,6 +25,7 @@ from delegraph.cli.options.arguments import (
     table_limit_option,
     weights_dir_option,
 )
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 
-@click.command("inspect")
+@click.command("inspect", cls=SectionedCommand)
 @model_argument
 @table_limit_option
 @weights_dir_option

@@ -26,6 +26,7 @@ from delegraph.cli.options.arguments import (
     limit_options,
     model_argument,
 )
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
@@ -81,14 +82,14 @@ class MemoryAnswer:
         return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
 
-@click.command("memory")
+@click.command("memory", cls=SectionedCommand)
 @model_argument
 @click.option(
     "--planner",
     default="all",
     show_default=True,
     metavar="NAME",
-    help="One planner, or all but the exact one; a wrong name lists them.",
+    help="One planner, or all but the exact one.",
 )
 @click.option("--budget", type=ByteCount(), help="Exit with 1 when more is needed: 256K, 1.5M.")
 @click.option(
@@ -98,12 +99,12 @@ class MemoryAnswer:
     show_default=True,
     help="Bytes that tensors are aligned to.",
 )
-@click.option("--micro", is_flag=True, help="Estimate the arena of TensorFlow Lite Micro as well.")
+@click.option("--micro", is_flag=True, help="Estimate TensorFlow Lite Micro's arena as well.")
 @click.option("--plot", metavar="FILE", help="Draw the plan to a .svg, .png or .html file.")
 @click.option(
     "--write-offline",
     metavar="OUT.tflite",
-    help="Write the model with the plan inside, which TFLM then follows.",
+    help="Write the model with its plan inside, for TFLM.",
 )
 @delegate_option
 @limit_options

@@ -8,31 +8,30 @@ import click
 
 from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
 
 TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
 """Names of the ``KINDS`` of tools/scaffold.py, which is not imported for help."""
 
 
-@click.command("new")
+@click.command("new", cls=SectionedCommand)
 @click.argument("name")
 @click.option(
     "--template",
     type=click.Choice(TEMPLATES),
     default=TEMPLATES[0],
     show_default=True,
-    help="Start from a delegate that computes node by node (kernel), that hands partitions to an "
-    "engine, or that also compiles them ahead of time (compiler); or from a custom operator.",
+    help="Kind of plugin.",
 )
 @click.option(
     "--directory",
     metavar="DIR",
-    help="Write into this folder, which must be empty or absent. Default: ./delegraph-NAME.",
+    help="An empty or new folder.  [default: ./delegraph-NAME]",
 )
 @click.option(
     "--operators",
     metavar="OP,...",
-    help="Operators that a delegate takes at first: element-wise ones such as ADD, MUL, SIN.  "
-    "[default: ADD,MUL]",
+    help="Element-wise ones that it takes first.  [default: ADD,MUL]",
 )
 @json_option
 @diagnosis_options

@@ -29,6 +29,7 @@ from delegraph.cli.options.delegate_help import (
     print_claims,
     print_delegate,
 )
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +68,7 @@ def time_limit_option(default: float) -> Callable[[Command], Command]:
     )
 
 
-@command.command("list")
+@command.command("list", cls=SectionedCommand)
 @time_limit_option(10)
 @json_option
 @diagnosis_options
@@ -130,7 +131,7 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
         out.print(f"    {plugin.remedy}", style="dim")
 
 
-@command.command("info")
+@command.command("info", cls=SectionedCommand)
 @click.argument("name", shell_complete=complete_delegate)
 @click.option("--claims", is_flag=True, help="Load the delegates, and show what they take.")
 @json_option
@@ -192,13 +193,13 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
     return [offer for offer in plugins.offers() if offer.plugin in named], named
 
 
-@command.command("doctor")
+@command.command("doctor", cls=SectionedCommand)
 @click.option("--isolated", is_flag=True, help="Look at each plugin in a process of its own.")
 @time_limit_option(60)
 @click.option(
     "--memory-limit",
     type=ByteCount(),
-    help="Memory for each process of --isolated: 512M, 2G.  [default: half of the machine's]",
+    help="Memory of each --isolated process: 512M.  [default: half the machine's]",
 )
 @json_option
 @diagnosis_options

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from delegraph.cli.answers.printing import console, heading, plural, print_json
+from delegraph.cli.answers.printing import (
+    console,
+    heading,
+    plural,
+    print_json,
+    print_paragraph,
+)
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -17,6 +26,7 @@ from delegraph.cli.options.arguments import (
     require_folder,
     with_options_added,
 )
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.cli.options.without_effect import require_effect
 
@@ -26,10 +36,11 @@ if TYPE_CHECKING:
     from delegraph.scale.job import JobResult
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.sources import Source
+    from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
 
-BAD_SHOWN = 10
-"""Largest number of bad rows in the summary; JSON has all."""
+CAUSES_SHOWN = 10
+"""Largest number of causes of bad rows in the summary; JSON has all, and every bad row."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,8 @@ class PredictRequest:
     max_restarts: int
     processes: int | None
     resume: bool
+    labels: str | None
+    top: int
 
 
 def _renamings(
@@ -78,10 +91,21 @@ _OPTIONS = (
         type=click.Path(dir_okay=False, writable=True),
         callback=_require_output,
         metavar="FILE",
-        help="Write the rows to FILE.jsonl, FILE.npz or FILE.parquet. What is done so far lies in "
-        "the folder FILE.job.",
+        help="Write the rows to .jsonl, .csv, .npz or .parquet.",
     ),
     click.option("--resume", is_flag=True, help="Go on with what an interrupted job has done."),
+    click.option(
+        "--labels",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Names of the classes, one a line.  [default: the metadata's]",
+    ),
+    click.option(
+        "--top",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Best classes to write in place of scores.",
+    ),
     click.option(
         "--processes",
         type=click.IntRange(1),
@@ -99,33 +123,32 @@ _OPTIONS = (
         type=click.Choice(["auto", "resize", "pad", "rows"]),
         default="auto",
         show_default=True,
-        help="Compute rows together by resizing the inputs, filled up to the size that the model "
-        "has, or one by one; by default, what the model shows that it can.",
+        help="How rows are computed.",
     ),
     click.option(
         "--on-error",
         type=click.Choice(["column", "drop", "raise"]),
         default="column",
         show_default=True,
-        help="Give bad rows a reason in the column 'error', leave them out, or stop.",
+        help="What becomes of bad rows.",
     ),
     click.option(
         "--isolate-rows",
         is_flag=True,
-        help="Compute in further processes: a row that ends one, or takes too long, is bad.",
+        help="Find rows that crash or hang, in further processes.",
     ),
     click.option(
         "--row-timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="With --isolate-rows, what --max-batch rows may take.",
+        help="Longest call, with --isolate-rows.  [default: none]",
     ),
     click.option(
         "--max-restarts",
         type=click.IntRange(0),
         default=100,
         show_default=True,
-        help="With --isolate-rows, how often a process is started again, in each of --processes.",
+        help="Restarts of a process, with --isolate-rows.",
     ),
     click.option("--signature", metavar="NAME", help="Call this signature, by its names."),
     click.option(
@@ -134,7 +157,7 @@ _OPTIONS = (
         multiple=True,
         metavar="INPUT=COLUMN",
         callback=_renamings,
-        help="Take an input from another column than that of its name.",
+        help="Take an input from another column; repeatable.",
     ),
     click.option(
         "--output-column",
@@ -142,7 +165,7 @@ _OPTIONS = (
         multiple=True,
         metavar="OUTPUT=COLUMN",
         callback=_renamings,
-        help="Write an output to a column of another name, and only outputs that are so named.",
+        help="Write only these outputs, so named; repeatable.",
     ),
 )
 
@@ -151,7 +174,7 @@ def _options(command: Any) -> Any:
     return with_options_added(command, _OPTIONS)
 
 
-@click.command("predict")
+@click.command("predict", cls=SectionedCommand)
 @setup_options
 @click.argument("data", type=click.Path(exists=True, readable=True))
 @_options
@@ -162,34 +185,91 @@ def command(as_json: bool, **options: Any) -> None:
 
     DATA is a folder of pictures or .npy files, or a .npz, .parquet or .jsonl file with a column for
     each input. The output has the number of each row, the columns that are no inputs, and the
-    outputs. Each process has one thread unless --threads says otherwise. A summary of bad rows is
-    printed at the end; the exit code is 1 if no row is good.
+    outputs. With --top, --labels or labels in the model's metadata, a classifier's scores become
+    the best classes, by name; outputs of --output-column stay as well.
+
+    What is done so far lies in the folder FILE.job. The summary has the causes of bad rows; the
+    exit code is 1 if no row is good.
     """
     request = PredictRequest(**options)
     if not request.isolate_rows:
         require_effect(["row_timeout", "max_restarts"], "needs --isolate-rows")
-    result = _predicted(request)
+    result, source = _predicted(request)
     if as_json:
         print_json(result.to_json())
     else:
-        _print(console(), result)
+        _print(console(), request, result, source)
     if len(result.bad) == result.rows:
         row, reason = next(iter(result.bad.items()))
         raise CheckFailed(f"none of {plural(result.rows, 'row')} is good; row {row}: {reason}")
 
 
-def _predicted(request: PredictRequest) -> JobResult:
+def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
     from delegraph.scale.job import predict
 
-    with _predictor(request) as predictor, shown_progress() as progress:
-        return predict(
-            predictor,
-            _source(request, predictor),
-            request.output,
-            processes=request.processes,
-            resume=request.resume,
-            progress=progress,
-        )
+    with _predictor(request) as predictor:
+        source = _source(request, predictor)
+        labels, top = _classes(request, predictor)
+
+        def tell(rows: int, bad: int) -> None:
+            """Print what --resume has found."""
+            total = len(source)
+            text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
+            click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)
+
+        with shown_progress() as progress:
+            result = predict(
+                predictor,
+                source,
+                request.output,
+                processes=request.processes,
+                resume=request.resume,
+                resumed_from=tell,
+                top=top,
+                labels=labels,
+                progress=with_time_left(progress),
+            )
+    return result, source
+
+
+def with_time_left(progress: Progress) -> Progress:
+    """Return a progress function that tells the remaining time in words, where no bar shows it."""
+    if sys.stderr.isatty():
+        return progress
+    begin = time.monotonic()
+    first: float | None = None
+
+    def tell(what: str, done: float, total: float | None) -> None:
+        nonlocal first
+        first = done if first is None else first
+        if total is not None and done > first:
+            left = (time.monotonic() - begin) / (done - first) * (total - done)
+            what = f"{what}, {_duration(left)} left"
+        progress(what, done, total)
+
+    return tell
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _duration(4.6), _duration(130), _duration(7500)
+    ('5 s', '2 min', '2 h 5 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
+    """Return the given labels, and the number of classes; None leaves the scores."""
+    from delegraph.scale.classes import has_labels
+    from delegraph.tools.evaluation.labelled_pictures import read_words
+
+    labels = () if request.labels is None else read_words(request.labels)
+    typed = click.get_current_context().get_parameter_source("top") is ParameterSource.COMMANDLINE
+    return labels, request.top if labels or typed or has_labels(predictor) else None
 
 
 def _predictor(request: PredictRequest) -> Predictor:
@@ -222,9 +302,13 @@ def _source(request: PredictRequest, predictor: Predictor) -> Source:
     return open_source(request.data, inputs, described)
 
 
-def _print(out: Console, result: JobResult) -> None:
-    resumed = f", {result.resumed} of them in an earlier run" if result.resumed else ""
-    out.print(f"{plural(result.rows, 'row')}{resumed}: {result.written} written to {result.output}")
+def _print(out: Console, request: PredictRequest, result: JobResult, source: Source) -> None:
+    resumed = f", {result.resumed:,} of them in an earlier run" if result.resumed else ""
+    bad = len(result.bad)
+    good = f"{result.rows - bad:,} good, {bad:,} bad" if bad else "all good"
+    out.print(
+        f"{_rows(result.rows)}{resumed}: {good}; {result.written:,} written to {result.output}"
+    )
     how = {"resize": "together", "pad": "together, filled up", "rows": "one by one"}
     out.print(
         f"  {result.rate:,.4g} rows a second in {result.seconds:.1f} s, "
@@ -234,13 +318,21 @@ def _print(out: Console, result: JobResult) -> None:
         out.print(f"  delegates failed {plural(result.incidents, 'time')}, and Delegraph went on")
     if result.lost_processes:
         out.print(f"  rows have ended {_processes(result.lost_processes)}")
-    if not result.bad:
+    if not bad:
         return
-    heading(out, f"{plural(len(result.bad), 'bad row')}")
-    for row, reason in list(result.bad.items())[:BAD_SHOWN]:
-        out.print(f"  {row}: {reason}")
-    if len(result.bad) > BAD_SHOWN:
-        out.print(f"  and {len(result.bad) - BAD_SHOWN} more")
+    where = "left out" if request.on_error == "drop" else "reasons in the column 'error'"
+    heading(out, f"{_rows(bad, 'bad row')}, {where}")
+    for cause in result.causes[:CAUSES_SHOWN]:
+        count = f"{_rows(cause.rows)}, such as " if cause.rows > 1 else ""
+        name = source.name(cause.first)
+        file = f" ({name})" if name not in cause.reason else ""
+        print_paragraph(out, f"{count}row {cause.first}{file}: {cause.reason}")
+    if len(result.causes) > CAUSES_SHOWN:
+        out.print(f"  and {len(result.causes) - CAUSES_SHOWN} more causes, which --json has")
+
+
+def _rows(count: int, noun: str = "row") -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _processes(count: int) -> str:

@@ -14,6 +14,7 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import (
     against_option,
     changed_setup,
@@ -52,7 +53,7 @@ class ReportRequest:
     signature: str | None
 
 
-@click.command("report")
+@click.command("report", cls=SectionedCommand)
 @setup_options
 @click.option(
     "-o",
@@ -60,43 +61,42 @@ class ReportRequest:
     metavar="FILE.html",
     default="report.html",
     show_default=True,
-    help="Where the page goes; a file that is there is replaced.",
+    help="Where the page goes.",
 )
 @click.option(
     "--signature",
     metavar="NAME",
-    help="Show this signature first, and measure it. The placement of all is on the page.",
+    help="Show this signature first, and measure it.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
-@against_option("Show whether MODEL is faster than another set-up")
+@against_option("Measure another set-up")
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=12.0,
     show_default=True,
-    help="How long set-ups take turns for --against, without what it takes to make them.",
+    help="How long set-ups take turns for --against.",
 )
 @click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
 @click.option(
     "--reference",
-    metavar='"[MODEL] [OPTION]..."',
-    help="What is right for --diff: the words that differ from this command's own, as 'delegraph "
-    "diff' has it.  [default: Delegraph's kernels, without any delegate]",
+    metavar='"[OPTION]..."',
+    help="What is right for --diff.  [default: Delegraph's kernels alone]",
 )
 @click.option(
     "--inner",
     type=click.Choice(["boundaries", "exposed", "alone"]),
     default="exposed",
     show_default=True,
-    help="Tensors inside of partitions, for --diff, as 'delegraph diff' has it.",
+    help="Inside partitions.",
 )
 @click.option(
     "--diff-runs",
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Runs for --diff, each on values of its own where they are random.",
+    help="Runs for --diff, each on its own values.",
 )
 @run_control_options
 @input_request_options("benchmark")

@@ -18,6 +18,7 @@ from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.answers.run import RunAnswer, print_answer
 from delegraph.cli.options.arguments import diagnosis_options, json_option, save_option
 from delegraph.cli.options.inputs import input_option, sample_rate_option, seed_option
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
 from delegraph.errors import printable
 
@@ -60,29 +61,27 @@ def _require_drawable(
     return path
 
 
-@click.command("run")
+@click.command("run", cls=SectionedCommand)
 @setup_options
 @input_option
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False),
-    help="Names of the classes, one a line.  [default: those of the metadata]",
+    help="Names of the classes, one a line.  [default: the metadata's]",
 )
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Classes shown.")
-@click.option(
-    "--signature", metavar="NAME", help="Call this signature, its inputs and outputs by its names."
-)
+@click.option("--signature", metavar="NAME", help="Call this signature, by its names.")
 @click.option(
     "--repeat",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Invoke so many times and show the median time; the outputs are those of the last one.",
+    help="Invoke so many times, and show the median time.",
 )
 @click.option(
     "--threshold",
     type=float,
-    help="Leave out lower scores.  [default: what the metadata says; else 0.3 for detections]",
+    help="Lowest score.  [default: the metadata's; 0.3 for detections]",
 )
 @sample_rate_option
 @seed_option
@@ -91,7 +90,7 @@ def _require_drawable(
     "--draw",
     metavar="FILE.png",
     callback=_require_drawable,
-    help="Draw boxes, key points or the classes of pixels on the picture that is an input.",
+    help="Draw boxes, key points or classes of pixels on the input picture.",
 )
 @json_option
 @diagnosis_options

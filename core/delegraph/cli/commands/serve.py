@@ -15,6 +15,7 @@ from delegraph.cli.options.arguments import (
     json_option,
     with_options_added,
 )
+from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.serving import (
     ADDRESS_OPTIONS,
     LIMIT_OPTIONS,
@@ -34,15 +35,14 @@ _OPTIONS = (
         type=click.Choice(["newest", "all"]),
         default="newest",
         show_default=True,
-        help="Of each model in a folder, name/1/model.tflite, name/2/model.tflite and so on.",
+        help="Versions served: name/1, name/2.",
     ),
     click.option(
         "--model-control",
         type=click.Choice(["auto", "on", "off"]),
         default="auto",
         show_default=True,
-        help="Whether clients may load and unload models; by default, if a token is needed or only "
-        "programs of this machine can connect.",
+        help="Clients may load models.",
     ),
     click.option(
         "--name",
@@ -55,7 +55,7 @@ _OPTIONS = (
         type=click.IntRange(1),
         default=32,
         show_default=True,
-        help="Most rows that are computed together, of any requests; also of one request.",
+        help="Most rows computed together, or in a request.",
     ),
     click.option(
         "--max-latency",
@@ -63,22 +63,21 @@ _OPTIONS = (
         default=5.0,
         show_default=True,
         metavar="MS",
-        help="Milliseconds to wait, once the model is free, for as many requests as before.",
+        help="Longest wait for further requests.",
     ),
     click.option(
         "--max-queue",
         type=click.IntRange(1),
         default=64,
         show_default=True,
-        help="Requests that wait to be computed; more are refused at once.",
+        help="Requests that may wait; more are refused.",
     ),
     click.option(
         "--batching",
         type=click.Choice(["auto", "resize", "rows"]),
         default="auto",
         show_default=True,
-        help="Compute rows together by resizing the inputs, or one by one; by default, what the "
-        "model shows that it can.",
+        help="How rows are computed.",
     ),
     click.option(
         "--replicas",
@@ -92,7 +91,7 @@ _OPTIONS = (
     click.option(
         "--access-log",
         metavar="FILE",
-        help="Write a line of JSON for each request; - is standard output.",
+        help="A line of JSON for each request; - is standard output.",
     ),
     click.option(
         "--grace",
@@ -105,7 +104,7 @@ _OPTIONS = (
     click.option(
         "--ray-address",
         metavar="ADDRESS",
-        help="Have replicas on this Ray cluster.  [default: RAY_ADDRESS, or none]",
+        help="Cluster of the replicas.  [default: RAY_ADDRESS, or none]",
     ),
 )
 
@@ -114,7 +113,7 @@ def _options(command: Any) -> Any:
     return with_options_added(command, _OPTIONS)
 
 
-@click.command("serve")
+@click.command("serve", cls=SectionedCommand)
 @setup_options
 @_options
 @json_option

@@ -12,6 +12,7 @@ from delegraph.cli.answers.printing import console, heading, plural, print_json,
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
+from delegraph.cli.options.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,14 +23,14 @@ DETAIL_SHOWN = 200
 """Largest number of printed characters of a finding's text; files and JSON have all."""
 
 
-@click.command("test-operators")
+@click.command("test-operators", cls=SectionedCommand)
 @click.argument("delegate", metavar="DELEGATE[:KEY=VALUE,...]", shell_complete=complete_delegate)
 @click.option(
     "--sweep",
     "minutes",
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
-    help="Begin no case after so many minutes.  [default: 1, or no limit with --cases]",
+    help="Longest time.  [default: 1, or none with --cases]",
 )
 @click.option("--cases", type=click.IntRange(1), help="Try so many cases.")
 @click.option(
@@ -37,7 +38,7 @@ DETAIL_SHOWN = 200
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="What the cases are: the same seed and number make the same case.",
+    help="The same seed and number make the same case.",
 )
 @click.option(
     "--first",
@@ -51,7 +52,7 @@ DETAIL_SHOWN = 200
     "operators",
     multiple=True,
     metavar="OP",
-    help="Only cases about this operator; repeat for several.",
+    help="Only cases about this operator; repeatable.",
 )
 @click.option("--jobs", type=click.IntRange(1), help="Processes.  [default: one a core]")
 @click.option(
@@ -59,22 +60,20 @@ DETAIL_SHOWN = 200
     type=click.Choice(["delegraph", "litert"]),
     default="delegraph",
     show_default=True,
-    help="Which runtime applies the delegate. Under litert the official interpreter alone is "
-    "right, else Delegraph's kernels are.",
+    help="What applies the delegate.",
 )
 @click.option(
     "--default",
     "by_default",
     is_flag=True,
-    help="Let Interpreter(...) apply the delegate, as its default: then errors must be the core's "
-    "word for word, and each incident is a finding.",
+    help="Apply it as the default delegate, with the core's errors.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write each finding there: FILE.tflite, FILE.npz and FILE.txt.",
+    help="Write findings there, as .tflite, .npz and .txt.",
 )
 @json_option
 @diagnosis_options

@@ -66,24 +66,15 @@ def delegate_option(command: Command) -> Command:
         "--delegate-file",
         "delegate_files",
         multiple=True,
-        metavar="FILE.py[:KEY=VALUE,...]",
-        help="Apply the delegate of a Python file that is no package yet, after those of "
-        "--delegate.",
+        metavar="FILE.py[:K=V]",
+        help="Apply the delegate of a Python file, after those of --delegate.",
     )(command)
-    return _named(
-        "Apply an installed delegate; repeat for several, applied in order. 'all' applies "
-        "every one by its rank, 'none' not even what the model calls for. 'help' shows all of them "
-        "with their options, NAME:help one. A path such as ./libmine.so is that of a compiled "
-        "delegate."
-    )(command)
+    return _named("Apply a delegate; repeatable. Also: help, all, none, ./lib.so.")(command)
 
 
 def named_delegate_option(command: Command) -> Command:
     """Add ``--delegate`` for installed delegates; the command gets *delegates*."""
-    return _named(
-        "Compile for an installed delegate; repeat for several, applied in order. 'help' shows all "
-        "of them with their options, NAME:help one."
-    )(command)
+    return _named("Compile for a delegate; repeatable. 'help' lists them.")(command)
 
 
 def _named(text: str) -> Callable[[Command], Command]:
@@ -96,7 +87,7 @@ def _named(text: str) -> Callable[[Command], Command]:
         is_eager=True,  # so that help is printed even if other arguments are missing or wrong
         callback=_print_delegate_help,
         shell_complete=complete_delegate,
-        metavar="NAME[:KEY=VALUE,...]",
+        metavar="NAME[:K=V,...]",
         help=text,
     )
 
@@ -118,7 +109,7 @@ def placement_options(command: Command) -> Command:
         type=click.Choice(["largest", "measured"]),
         default="largest",
         show_default=True,
-        help="Leave delegates the partitions they ask for, or only those that save time.",
+        help="Partitions that are kept.",
     )(command)
     return rule_options(command)
 
@@ -144,13 +135,13 @@ def isolation_options(command: Command) -> Command:
         "--timeout",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="What a delegate in a process of its own may take for an invoke; then it is ended.",
+        help="Longest invoke of an isolated delegate.  [default: as packaged]",
     )(command)
     return click.option(
         "--isolate",
         type=click.Choice(["process", "none"]),
-        help="Run each delegate in a process of its own, which may crash or hang, or in this one. "
-        "[default: as the delegate's package says]",
+        show_default="as packaged",
+        help="Where delegates run.",
     )(command)
 
 
@@ -159,14 +150,13 @@ def failure_options(command: Command) -> Command:
     command = click.option(
         "--validate",
         is_flag=True,
-        help="Check what delegates write: no NaN, right shapes, integers in range.",
+        help="Check what delegates write: NaN, shapes, ranges of integers.",
     )(command)
     return click.option(
         "--on-failure",
         type=click.Choice(["raise", "fallback", "shadow"]),
-        help="What to do when a delegate fails: stop; compute its nodes by Delegraph's kernels; or "
-        "that, and recompute a share of all invokes and drop a delegate that differs.  [default: "
-        "raise; fallback for a delegate in a process of its own]",
+        show_default="raise; isolated: fallback",
+        help="When one fails.",
     )(command)
 
 
@@ -175,18 +165,18 @@ def limit_options(command: Command) -> Command:
     command = click.option(
         "--memory-limit",
         type=ByteCount(),
-        help="Memory that the model's tensors may take: 512M, 2G.  [default: what suits the file]",
+        help="Memory for tensors: 512M, 2G.  [default: what suits the file]",
     )(command)
     command = click.option(
         "--depth-limit",
         type=click.IntRange(0),
-        help="Calls of subgraphs within each other that the model may make. Default: 50.",
+        help="Calls of subgraphs within each other.  [default: 50]",
     )(table_limit_option(weights_dir_option(command)))
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="What applying the delegates, allocating and running may take each; then exit with 4.",
+        help="Time for preparing, and for a run; else exit 4.  [default: none]",
     )(command)
 
 
@@ -196,7 +186,7 @@ def weights_dir_option(command: Command) -> Command:
         "--weights-dir",
         type=click.Path(exists=True, file_okay=False),
         metavar="DIR",
-        help="Folder from which constants of the model may be read, besides the model's own.",
+        help="Another folder from which constants may be read.",
     )(command)
 
 
@@ -205,7 +195,7 @@ def table_limit_option(command: Command) -> Command:
     return click.option(
         "--table-limit",
         type=click.IntRange(0),
-        help="Operators, options and tensors that the file may hold. Default: a million.",
+        help="Operators, options and tensors in a file.  [default: 1000000]",
     )(command)
 
 
@@ -216,8 +206,7 @@ def runtime_option(command: Command) -> Command:
         type=click.Choice(["delegraph", "litert", "litert2"]),
         default="delegraph",
         show_default=True,
-        help="Run in Delegraph's interpreter, in the official Interpreter (litert) or in the "
-        "official CompiledModel (litert2), with the same delegates.",
+        help="What runs the model.",
     )(command)
 
 
@@ -235,8 +224,7 @@ def save_option(command: Command) -> Command:
         "--save",
         metavar="FILE.npz",
         callback=_require_npz,
-        help="Save all outputs, by tensor name (output_0, output_1, ... where names are not "
-        "unique).",
+        help="Save all outputs, by tensor name.",
     )(command)
 
 
@@ -277,7 +265,7 @@ def diagnosis_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_show_log,
-        help="Show what is logged from debug, info, warning or error on.  [default: warning]",
+        help="Show the log: debug, info, warning, error.  [default: warning]",
     )(command)
     return click.option(
         "-v",
@@ -286,7 +274,7 @@ def diagnosis_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_show_log,
-        help="Show what is done: --log-level info; -vv is --log-level debug.",
+        help="Show what is done; -vv shows more.",
     )(command)
 
 

@@ -21,10 +21,7 @@ def input_option(command: Command) -> Command:
         "inputs",
         multiple=True,
         metavar="[NAME=]VALUE",
-        help="An input: 'random' (the default), 'zeros', a number or numbers (1,2,3), a .npy file, "
-        "a picture, a .wav file, or for strings a text. NAME is a tensor or signature name, or a "
-        "position (0, 1, ...); it may be left out when there is one input. FILE.npz without NAME "
-        "gives all inputs by their names.",
+        help="A file, text, numbers, zeros or random; repeatable.",
     )(command)
 
 
@@ -34,8 +31,7 @@ def sample_rate_option(command: Command) -> Command:
         "--sample-rate",
         type=click.IntRange(1_000, 768_000),
         metavar="HERTZ",
-        help="Rate of the sounds that the model takes.  [default: what the metadata says; else "
-        "16000]",
+        help="Rate of the model's sounds.  [default: the metadata's, or 16000]",
     )(command)
 
 
@@ -59,15 +55,15 @@ def input_request_options(distribution: str) -> Callable[[Command], Command]:
             "shapes",
             multiple=True,
             callback=_named_numbers,
-            metavar="[NAME=]1,224,224,3",
-            help="Give an input another shape, all dimensions of it; repeat for several.",
+            metavar="[NAME=]N,N,N",
+            help="Give an input another shape; repeatable.",
         )
         spread = click.option(
             "--distribution",
             type=click.Choice(["run", "benchmark", "inference_diff"]),
             default=distribution,
             show_default=True,
-            help="Random values as 'delegraph run', benchmark_model or inference_diff has them.",
+            help="Random values.",
         )
         between = click.option(
             "--input-range",
@@ -75,7 +71,7 @@ def input_request_options(distribution: str) -> Callable[[Command], Command]:
             multiple=True,
             callback=_named_ranges,
             metavar="[NAME=]LOW,HIGH",
-            help="Lowest and highest random value of an input, for --distribution benchmark.",
+            help="Range of random values, for --distribution benchmark.",
         )
         last = seed_option(sample_rate_option(_taking_request(command)))
         return input_option(shape(spread(between(last))))

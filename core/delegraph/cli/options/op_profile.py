@@ -83,8 +83,7 @@ def op_profile_options(command: Command) -> Command:
         click.option(
             "--op-profile",
             is_flag=True,
-            help="Show how long each operator takes: in run order, by time, by type. It runs once "
-            "more for that, after the runs that count, as often as --runs says.",
+            help="Show how long each operator takes, in further runs.",
         ),
         click.option(
             "--op-profile-csv",
@@ -98,20 +97,20 @@ def op_profile_options(command: Command) -> Command:
             type=_FILE,
             callback=require_folder,
             metavar="FILE",
-            help="Write what ran when as Chrome trace events, for https://ui.perfetto.dev.",
+            help="Write Chrome trace events, for https://ui.perfetto.dev.",
         ),
         click.option(
             "--speedscope",
             type=_FILE,
             callback=require_folder,
             metavar="FILE",
-            help="Write what ran when for https://www.speedscope.app.",
+            help="Write what ran when, for https://www.speedscope.app.",
         ),
         click.option(
             "--node-data",
             type=click.Path(file_okay=False),
             metavar="FOLDER",
-            help="Write time, delegate and reason of each node for Model Explorer.",
+            help="Write facts of each node for Model Explorer.",
         ),
     ]
     return with_options_added(_taking_request(command), options)

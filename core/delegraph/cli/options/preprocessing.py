@@ -86,14 +86,13 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             type=click.Choice(PRESETS),
             default="tflite",
             show_default=True,
-            help="How pictures become inputs: as the official tool does it, or as the framework "
-            "that trained the model. The options below change single steps of it.",
+            metavar="PRESET",
+            help="As tflite, slim, keras, timm, ... make inputs.",
         ),
         "crop": click.option(
             "--crop",
             type=click.Choice(["square", "rectangle", "after", "none"]),
-            help="Cut a square or a rectangle out of the middle, then resize; or cut after "
-            "resizing; or not at all.",
+            help="Cut it.",
         ),
         "fraction": click.option(
             "--crop-fraction",
@@ -101,7 +100,12 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             type=click.FloatRange(0, 1, min_open=True),
             help="Share of the sides that is left.",
         ),
-        "resize": click.option("--resize", type=click.Choice(FILTERS), help="Filter for resizing."),
+        "resize": click.option(
+            "--resize",
+            type=click.Choice(FILTERS),
+            metavar="FILTER",
+            help="Filter, such as bilinear.  [default: the preset's]",
+        ),
         "mean": click.option(
             "--mean", type=Numbers(), help="What float inputs lack, in units of bytes."
         ),
@@ -112,8 +116,7 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
         "integers": click.option(
             "--integers",
             type=click.Choice(["bytes", "quantized"]),
-            help="Give integer inputs the pixels, minus 128 for int8; or what float inputs get, "
-            "quantized.",
+            help="What integer inputs get.",
         ),
         "upright": click.option(
             "--upright/--not-upright",

@@ -43,7 +43,7 @@ def run_control_options(command: Command) -> Command:
             type=_SECONDS,
             default=150.0,
             show_default=True,
-            help="After this no more run begins, of the warm-up or of those that count.",
+            help="After this no more run begins.",
         ),
         click.option(
             "--warmup-runs",
@@ -71,8 +71,7 @@ def run_control_options(command: Command) -> Command:
             "--frequency",
             type=click.FloatRange(0, min_open=True),
             metavar="RUNS",
-            help="Start so many runs a second instead, as far as the model can; runs that are late "
-            "are made up for.",
+            help="Start so many runs a second; late ones are made up for.",
         ),
         click.option("--dry-run", is_flag=True, help="Load and allocate, and do not run."),
     ]

@@ -46,23 +46,21 @@ ADDRESS_OPTIONS = (
         default="127.0.0.1",
         show_default=True,
         metavar="ADDRESS",
-        help="Listen on this address. By default, only programs of this machine can connect. "
-        "0.0.0.0 means every network of the machine: use --token-file and --tls-cert then.",
+        help="Address; 0.0.0.0 is every network.",
     ),
     click.option("--http-port", type=_PORT, default=8080, show_default=True, help="Of REST."),
     click.option("--grpc-port", type=_PORT, default=8081, show_default=True, help="Of gRPC."),
     click.option(
         "--unix-socket",
         metavar="FILE",
-        help="Listen on Unix sockets, not on ports: FILE for REST, FILE.grpc for gRPC.",
+        help="Unix sockets instead of ports: FILE, and FILE.grpc for gRPC.",
     ),
     click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM), for encryption."),
     click.option("--tls-key", metavar="FILE", help="Private key of the certificate (PEM)."),
     click.option(
         "--token-file",
         metavar="FILE",
-        help="Answer only requests with the bearer token in this file.  [default: the value of "
-        "DELEGRAPH_SERVE_TOKEN, or no token]",
+        help="Bearer token of requests.  [default: DELEGRAPH_SERVE_TOKEN]",
     ),
 )
 """Options for where the server listens, and for whom."""

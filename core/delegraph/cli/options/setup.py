@@ -58,8 +58,7 @@ def against_option(purpose: str) -> Callable[[Command], Command]:
         "--against",
         multiple=True,
         metavar="SPEC",
-        help=f"{purpose}: words as on the command line, such as '-d numba_cpu --threads 2', "
-        "'--runtime litert' or 'other.tflite'; what they do not name stays. Repeat for several.",
+        help=f"{purpose}, as '--runtime litert'; repeatable.",
     )
 
 
@@ -120,20 +119,19 @@ def _computing_options(command: Command) -> Command:
         "use_default_delegates",
         flag_value=False,
         default=True,
-        help="Apply only the delegates asked for: none that the model calls for by itself, and no "
-        "XNNPACK in LiteRT.",
+        help="Apply only what is asked for, and no XNNPACK in LiteRT.",
     )(command)
     command = click.option(
         "--numerics",
         type=click.Choice(["builtin", "reference"]),
         default="builtin",
         show_default=True,
-        help="Round like the official builtin kernels, or like the reference ones.",
+        help="Rounding of official kernels.",
     )(command)
     return click.option(
         "--threads",
         type=click.IntRange(1),
-        help="Threads of kernels and delegates. Default: one for kernels, what delegates choose.",
+        help="Number of threads.  [default: 1; delegates choose]",
     )(command)
 
 

@@ -1,0 +1,131 @@
+"""The best classes of each row by name, in place of the scores of a classifier."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.scale.predictor import Predictor
+from delegraph.scale.rows import Columns
+from delegraph.tools.called_inputs import called_metadata
+from delegraph.tools.model_call import Details, declared_shape
+from delegraph.tools.model_outputs import best_classes, holds_scores
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """Columns with the best classes of one output.
+
+    Attributes:
+        details: details of the output that holds the scores.
+        labels: names of the classes by index; without them, classes are numbers.
+        names: names of the columns of a class and of its score, best first.
+    """
+
+    details: Details
+    labels: Sequence[str]
+    names: Sequence[tuple[str, str]]
+
+    def of(self, values: NDArray[Any], errors: Sequence[str]) -> Columns:
+        """Return the columns for scores; a row with an error has None and NaN in them."""
+        classes = np.full((len(self.names), len(values)), None, object)
+        scores = np.full((len(self.names), len(values)), np.nan)
+        for row, error in enumerate(errors):
+            if error:
+                continue
+            best = best_classes(values[row], self.details, self.labels, len(self.names))
+            for place, found in enumerate(best):
+                number = str(found.index) if self.labels else found.index
+                classes[place, row] = found.label or number
+                scores[place, row] = float(f"{found.score:.7g}")  # what float32 holds
+        columns: Columns = {}
+        for place, (name, score) in enumerate(self.names):
+            columns |= {name: classes[place], score: scores[place]}
+        return columns
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Columns with the best classes, by the column of the output that they replace.
+
+    Attributes:
+        outputs: the columns, by output.
+        keeps_scores: whether the scores are written as well, as their columns were asked for.
+    """
+
+    outputs: Mapping[str, ClassColumns]
+    keeps_scores: bool
+
+    def identity(self) -> str:
+        """Return a digest of labels and names of columns."""
+        parts = [(column, each.labels, each.names) for column, each in self.outputs.items()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def replaced(self, outputs: Columns, errors: Sequence[str]) -> Columns:
+        """Return the outputs with classes in place of scores."""
+        found: Columns = {}
+        for column, values in outputs.items():
+            if column in self.outputs:
+                found |= self.outputs[column].of(values, errors)
+            if column not in self.outputs or self.keeps_scores:
+                found[column] = values
+        return found
+
+
+def classes_of(
+    predictor: Predictor, labels: Sequence[str], top: int, taken: Container[str]
+) -> Classes:
+    """Return the columns for the best classes of the outputs that hold scores of classes.
+
+    Args:
+        predictor: computes the outputs.
+        labels: names of the classes; empty for those of the model's metadata, if it has any.
+        top: number of classes; >= 1.
+        taken: names of the data's columns.
+
+    Raises:
+        ArgumentError: no output holds scores of as many classes as there are labels.
+    """
+    scored = dict(_scored(predictor, labels))
+    labelled = {column: each for column, each in scored.items() if each[1]}
+    scored = labelled or scored  # beside labels, a vector of features is none of scores
+    if not scored:
+        classes = f"{len(labels):,} classes, as there are labels" if labels else "classes"
+        found = predictor.output_columns().items()
+        shapes = ", ".join(f"{name!r} {declared_shape(each)}" for name, each in found)
+        raise ArgumentError(f"no output holds scores of {classes}; outputs are {shapes}")
+    outputs = {}
+    for column, (details, known) in scored.items():
+        prefix = f"{column}_" if len(scored) > 1 else ""
+        if not prefix and ("class" in taken or "score" in taken):
+            prefix = "predicted_"
+        count = min(top, declared_shape(details)[-1])
+        ends = [""] if top == 1 else [f"_{place + 1}" for place in range(count)]
+        names = [(f"{prefix}class{end}", f"{prefix}score{end}") for end in ends]
+        outputs[column] = ClassColumns(details, known, names)
+    return Classes(outputs, predictor.names_outputs)
+
+
+def has_labels(predictor: Predictor) -> bool:
+    """Return whether the model's metadata names the classes of an output."""
+    return any(labels for _, (_, labels) in _scored(predictor, ()))
+
+
+def _scored(
+    predictor: Predictor, labels: Sequence[str]
+) -> Iterator[tuple[str, tuple[Details, Sequence[str]]]]:
+    """Yield each output that holds scores: its column, its details and the labels."""
+    metadata = called_metadata(predictor.setup.loaded_model(), predictor.signature)
+    for column, details in predictor.output_columns().items():
+        known = labels or metadata.tensor(int(details["index"])).axis_labels
+        shape = declared_shape(details)
+        row = np.broadcast_to(np.zeros((), details["dtype"]), [1, *map(abs, shape[1:])])
+        if len(shape) > 1 and holds_scores(row, known):
+            yield column, (details, known)

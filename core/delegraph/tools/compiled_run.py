@@ -1,0 +1,85 @@
+"""Runs a compiled model file once, and compares its outputs with those of the model before."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from delegraph.errors import DelegraphError
+from delegraph.json_records import JsonRecord
+from delegraph.tools.differing.difference import OutputDifference, diff
+from delegraph.tools.differing.input_runs import OFFICIAL
+from delegraph.tools.model_call import model_call
+from delegraph.tools.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRun(JsonRecord):
+    """Outcome of one run of a compiled file on random inputs.
+
+    Attributes:
+        is_equal: whether all outputs equal those of the model before; None if they were not
+            compared.
+        output: name of the output that differs most; empty if none does.
+        largest: its largest difference.
+        value: value of that element before.
+        failure: why the compiled file is wrong; empty if it is not.
+        reason: why nothing was compared although the file need not be wrong; empty if outputs were.
+    """
+
+    is_equal: bool | None = None
+    output: str = ""
+    largest: float = 0.0
+    value: float = 0.0
+    failure: str = ""
+    reason: str = ""
+
+
+def run_compiled(before: Setup, after: Setup) -> CompiledRun:
+    """Run a compiled file and the model before once, on the same random inputs.
+
+    Differences that are finite are no failure: an engine may round in another way.
+
+    Args:
+        before: the model that was compiled.
+        after: the compiled file.
+
+    Raises:
+        ArgumentError: a set-up has a wrong value.
+    """
+    try:
+        found = diff(after, before, inputs=OFFICIAL, runs=1, warmup=0)
+    except DelegraphError as error:
+        own = _failure(before)
+        return CompiledRun(reason=own) if own else CompiledRun(failure=str(error))
+    names = (*found.only_in_test, *found.only_in_reference)
+    if names:
+        return CompiledRun(failure=f"it has other outputs: {', '.join(names)}")
+    worst = max(found.outputs, key=_largest, default=None)
+    if worst is None or not any(each.worst.unequal for each in found.outputs):
+        return CompiledRun(is_equal=True)
+    compared = worst.worst.compared
+    if compared is None:
+        return CompiledRun(False, failure=f"output {worst.name!r}: {'; '.join(worst.remarks)}")
+    if not math.isfinite(compared.max):
+        failure = f"output {worst.name!r}: {compared.found} in place of {compared.expected}"
+        return CompiledRun(False, worst.name, compared.max, compared.expected, failure)
+    return CompiledRun(False, worst.name, compared.max, compared.expected)
+
+
+def _largest(output: OutputDifference) -> float:
+    compared = output.worst.compared
+    return math.inf if compared is None else compared.max
+
+
+def _failure(setup: Setup) -> str:
+    """Return why a model does not run on random inputs; empty if it does."""
+    try:
+        with setup.interpreter() as interpreter:
+            call = model_call(interpreter, None)
+            given = OFFICIAL.arrays(call.input_details(), setup.loaded_model())
+            call.prepare([each.values for each in given])
+            call.invoke()
+    except DelegraphError as error:
+        return str(error)
+    return ""
