@@ -114,25 +114,28 @@ class _Sums:
         """Add the piece that begins at the element *start*."""
         piece = slice(start, start + _PIECE)
         a, b, size = self._a[piece], self._b[piece], self._sizes[piece]
-        x = y = size  # of texts only the differences count
-        if not self._is_text:
-            x, y = wide(a), wide(b)
-        self._is_finite &= _store_differences((a, b), (x, y), size)
-        self._total += float(size.sum())
-        if not self._is_text:
-            pairs = ((x, x), (y, y), (size, size), (y, x))
-            with np.errstate(all="ignore"):
-                self._energies += [np.vdot(one, other).real for one, other in pairs]
-        where = int(size.argmax())
-        if not size[where]:
+        x, y = (size, size) if self._is_text else (wide(a), wide(b))
+        energy = np.vdot(y, y).real
+        if math.isfinite(energy) and (a == b).all():
+            self._energies += (energy, energy, 0, energy)
             return
-        self._unequal += int(np.count_nonzero(size))
-        if size[where] > self._most:
-            self._most, self._where = float(size[where]), start + where
+        self._is_finite &= _store_differences((a, b), (x, y), size)
+        with np.errstate(all="ignore"):
+            pairs = ((x, x), (size, size), (y, x))
+            test, noise, dot = (np.vdot(one, other).real for one, other in pairs)
+            self._energies += (test, energy, noise, dot)
+        self._add_differences(start, size)
         if self._unit == "ulp":
             ulps = _ulps((a, b), (x, y))
             self._units += float(ulps.sum())
             self._most_units = max(self._most_units, float(ulps.max()))
+
+    def _add_differences(self, start: int, size: NDArray[np.float64]) -> None:
+        self._total += float(size.sum())
+        self._unequal += int(np.count_nonzero(size))
+        where = int(size.argmax())
+        if size[where] > self._most:
+            self._most, self._where = float(size[where]), start + where
 
     def result(self, shape: tuple[int, ...]) -> ArrayMetrics:
         """Return the metrics of arrays of the given shape, whose elements were all added."""
@@ -240,16 +243,18 @@ def wide(values: NDArray[Any]) -> NDArray[Any]:
 def _quantile(size: NDArray[np.float64], share: float) -> float:
     """Return the element at the quantile *share*, by NumPy's method ``higher``.
 
-    Only the elements above a bound are put in order, where a sample tells one that is low enough.
+    Only elements above a bound, which a sample tells, are put in order.
     """
-    place = math.ceil(share * (size.size - 1))
-    larger = size.size - place  # number of elements that are at least as large
+    larger = size.size - math.ceil(share * (size.size - 1))  # elements that are at least as large
     sample = np.sort(size[:: max(1, size.size // _SAMPLE)])
-    bound = sample[int((1 - 3 * (1 - share)) * (sample.size - 1))]
-    largest = size[size >= bound]
+    bound = float(sample[int((1 - 3 * (1 - share)) * (sample.size - 1))])
+    largest = size[size >= bound] if bound else size[size > 0]
     if largest.size < larger:
+        if not bound:
+            return 0.0
         largest = size
-    return float(np.partition(largest, largest.size - larger)[largest.size - larger])
+    place = largest.size - larger
+    return float(np.partition(largest, place)[place])
 
 
 def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
