@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.difference import Difference, OutputDifference
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
+    from delegraph.tools.differing.verdict import Verdict
+
+
+def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
+    """Print whether the outputs are the same, and how to learn from which node on they differ."""
+    out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
+    if verdict.word == "differs" and not has_layers:
+        out.print("--layers tells from which node on", style="dim")
+    out.print()
 
 
 def print_difference(out: Console, found: Difference) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ _PIECE = 1 << 13
 Their copies as float64 fit into a cache, and OpenBLAS multiplies so few without its threads, which
 take hundreds of times as long where other processes want the cores.
 """
+
+_FRACTION_BITS, _EXPONENTS, _EXPONENT_OF_ONE = 52, 2048, 1023
+"""Layout of a float64: bits of its fraction, number of exponents, and the exponent of 1.0."""
 
 _SAMPLE = 1 << 12
 """Number of differences from which a bound of the largest ones is estimated."""
@@ -70,6 +74,8 @@ class ArrayMetrics:
         unit: ``"ulp"`` for floats, ``"step"`` for integers; empty for other types, and if units are
             not counted.
         max_units, mean_units: the greatest and the mean difference in that unit; None without one.
+        histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent; those
+            that are infinite have the exponent 1024.
     """
 
     metrics: Metrics
@@ -78,6 +84,7 @@ class ArrayMetrics:
     unit: str = ""
     max_units: float | None = None
     mean_units: float | None = None
+    histogram: Mapping[int, int] = field(default_factory=dict)
 
 
 def array_metrics(
@@ -108,6 +115,7 @@ class _Sums:
         self._unequal, self._where = 0, 0
         self._total, self._most = 0.0, 0.0
         self._units, self._most_units = 0.0, 0.0
+        self._exponents = np.zeros(_EXPONENTS, np.int64)
         self._energies = np.zeros(4)  # of test, reference and differences; and the dot product
 
     def add(self, start: int) -> None:
@@ -132,6 +140,9 @@ class _Sums:
 
     def _add_differences(self, start: int, size: NDArray[np.float64]) -> None:
         self._total += float(size.sum())
+        exponents = np.bincount(size.view(np.int64) >> _FRACTION_BITS, minlength=_EXPONENTS)
+        exponents[0] = 0  # those that are equal, or nearly so
+        self._exponents += exponents
         self._unequal += int(np.count_nonzero(size))
         where = int(size.argmax())
         if size[where] > self._most:
@@ -147,7 +158,10 @@ class _Sums:
         elif self._unit:
             units = self._most_units, self._units / count if count else 0.0
         metrics = self._metrics(shape, mean)
-        return ArrayMetrics(metrics, self._unequal, self._is_finite, self._unit, *units)
+        histogram = {
+            int(e) - _EXPONENT_OF_ONE: int(self._exponents[e]) for e in self._exponents.nonzero()[0]
+        }
+        return ArrayMetrics(metrics, self._unequal, self._is_finite, self._unit, *units, histogram)
 
     def _metrics(self, shape: tuple[int, ...], mean: float) -> Metrics:
         if not self._sizes.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class TensorDifference(JsonRecord):
         infinite: number of infinities in the test's array and in the reference's.
         remark: why the stored values cannot be compared: other shapes, types or quantization; empty
             if they can.
+        histogram: number of differences of ``compared`` by exponent, as in ``ArrayMetrics``.
     """
 
     count: int = 0
@@ -45,6 +46,7 @@ class TensorDifference(JsonRecord):
     nan: tuple[int, int] = (0, 0)
     infinite: tuple[int, int] = (0, 0)
     remark: str = ""
+    histogram: Mapping[int, int] = field(default_factory=dict, metadata={"json_key": None})
 
     @property
     def compared(self) -> Metrics | None:
@@ -104,6 +106,7 @@ def tensor_difference(
         nan,
         infinite,
         remark,
+        {} if compared is None else compared.histogram,
     )
 
 
