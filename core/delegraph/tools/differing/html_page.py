@@ -183,7 +183,8 @@ def _layers(layers: LayersDifference) -> str:
     return (
         f"<h2>Layers</h2>{notes}<p class=dim>Histograms of the absolute differences, all on one "
         f"scale: {scale}. Drift: each side goes on with its own values. Same inputs: the test "
-        f"computes from the reference's values. Coloured figures are beyond the numerics profile.</p><div class=wide><table><tr>{heads}</tr>{rows}"
+        f"computes from the reference's values. Coloured figures are beyond the "
+        f"numerics profile.</p><div class=wide><table><tr>{heads}</tr>{rows}"
         f"</table></div>{more}"
     )
 
