@@ -85,8 +85,7 @@ def print_since_then(out: Console, since: SinceThen) -> None:
     heading(out, f"Beside {since.path}")
     rows = []
     for name, (then, now) in since.figures.items():
-        text = size if name == "peak memory" else duration
-        shown = ("" if value is None else text(value) for value in (then, now))
+        shown = (_figure(name, value) for value in (then, now))
         change = f"{100 * (now / then - 1):+.1f} %" if then and now else ""
         rows.append((name, *shown, change))
     columns = ("", "then", "now", "change")
@@ -95,6 +94,12 @@ def print_since_then(out: Console, since: SinceThen) -> None:
     out.print(f"now {since.verdict}: ratio {since.ratio} of the quickest runs", style="bold")
     for change in since.changes:
         print_paragraph(out, f"not as then: {change}", indent=0)
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return size(int(value)) if name == "peak memory" else duration(value)
 
 
 def _figures(latency: Latency) -> dict[str, str]:

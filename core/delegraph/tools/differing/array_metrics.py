@@ -125,13 +125,13 @@ class _Sums:
         x, y = (size, size) if self._is_text else (wide(a), wide(b))
         energy = np.vdot(y, y).real
         if math.isfinite(energy) and (a == b).all():
-            self._energies += (energy, energy, 0, energy)
+            self._energies += np.array((energy, energy, 0.0, energy))
             return
         self._is_finite &= _store_differences((a, b), (x, y), size)
         with np.errstate(all="ignore"):
             pairs = ((x, x), (size, size), (y, x))
             test, noise, dot = (np.vdot(one, other).real for one, other in pairs)
-            self._energies += (test, energy, noise, dot)
+            self._energies += np.array((test, energy, noise, dot))
         self._add_differences(start, size)
         if self._unit == "ulp":
             ulps = _ulps((a, b), (x, y))
@@ -243,10 +243,10 @@ def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray
 def _integer_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """Return ``|a - b|``; it is rounded only where float64 does not hold the distance."""
     if a.dtype.itemsize < 8:
-        return np.abs(np.subtract(a, b, dtype=np.float64))
+        return np.asarray(np.abs(np.subtract(a, b, dtype=np.float64)))
     wide = np.uint64 if a.dtype.kind == "u" else np.int64
     low, high = (f(a, b).astype(wide).view(np.uint64) for f in (np.minimum, np.maximum))
-    return (high - low).astype(np.float64)  # unsigned numbers wrap to the right distance
+    return np.asarray(high - low, np.float64)  # unsigned numbers wrap to the right distance
 
 
 def wide(values: NDArray[Any]) -> NDArray[Any]:
