@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
     from delegraph.tools.differing.verdict import Verdict
+
+
+_SIDE = len("reference: ")
+
+_SHORT_NAME = 16
+"""Width that names need at least; they are shortened to it before a column is left out."""
 
 
 def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
@@ -28,9 +34,9 @@ def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
 def print_difference(out: Console, found: Difference) -> None:
     """Print how far two set-ups' results differ."""
     out.print(f"test:      {found.test}")
-    out.print(f"           {found.test_placement}", style="dim")
+    print_paragraph(out, str(found.test_placement), indent=_SIDE)
     out.print(f"reference: {found.reference}")
-    out.print(f"           {found.reference_placement}", style="dim")
+    print_paragraph(out, str(found.reference_placement), indent=_SIDE)
     count = len(found.runs)
     first, last = found.runs[0], found.runs[-1]
     fed = first if first == last else f"{first} to {last}"
@@ -49,7 +55,8 @@ def print_difference(out: Console, found: Difference) -> None:
         "unequal",
     )
     rows = [row for output in found.outputs for row in _rows(output)]
-    print_table(out, columns, rows, right=columns[3:])
+    less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
+    _print_fitting(out, columns, rows, less, right=columns[3:])
     for output in found.outputs:
         _print_worst(out, output, found)
         for remark in output.remarks:
@@ -64,7 +71,39 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
-    print_table(out, times, rows, right=times[1:])
+    _print_fitting(out, times, rows, (("min", "max"), ("std",)), right=times[1:])
+
+
+def _print_fitting(
+    out: Console,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    less: Sequence[Sequence[str]],
+    *,
+    right: Sequence[str],
+) -> None:
+    """Print a table without the columns of less importance that lines are too short for.
+
+    Args:
+        out: the console to print to.
+        columns: headings.
+        rows: cells of each row.
+        less: groups of headings, the least important first.
+        right: headings of the columns that are aligned to the right.
+    """
+    kept = list(range(len(columns)))
+    for headings in less:
+        widths = [max(len(columns[i]), *(_width(columns[i], row[i]) for row in rows)) for i in kept]
+        if not rows or sum(widths) + 2 * len(kept) <= out.width:
+            break
+        kept = [i for i in kept if columns[i] not in headings]
+    shown = [[row[i] for i in kept] for row in rows]
+    print_table(out, [columns[i] for i in kept], shown, right=right)
+
+
+def _width(heading: str, cell: object) -> int:
+    width = len(str(cell))
+    return min(width, _SHORT_NAME) if heading == "name" else width
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
@@ -146,7 +185,8 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         ]
         for layer in shown
     ]
-    print_table(out, columns, rows, right=("node", *ways))
+    less = (("note",), ("dB",), ("name",), ("runs on",))
+    _print_fitting(out, columns, rows, less, right=("node", *ways))
     _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
 
 

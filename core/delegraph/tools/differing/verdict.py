@@ -90,8 +90,10 @@ def _distance(output: OutputDifference) -> float:
 
 
 def _extent(output: OutputDifference) -> str:
-    unit = " steps" if output.worst.raw is not None and output.worst.unit == "step" else ""
-    return f"{_distance(output):.4g}{unit}"
+    distance = _distance(output)
+    if output.worst.raw is None or output.worst.unit != "step":
+        return f"{distance:.4g}"
+    return f"{distance:.4g} step{'s' * (distance != 1)}"
 
 
 def _blame(layers: LayersDifference) -> str:
