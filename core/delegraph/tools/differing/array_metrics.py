@@ -262,10 +262,10 @@ def _quantile(size: NDArray[np.float64], share: float) -> float:
     larger = size.size - math.ceil(share * (size.size - 1))  # elements that are at least as large
     sample = np.sort(size[:: max(1, size.size // _SAMPLE)])
     bound = float(sample[int((1 - 3 * (1 - share)) * (sample.size - 1))])
-    largest = size[size >= bound] if bound else size[size > 0]
+    largest = size[size > bound]
     if largest.size < larger:
-        if not bound:
-            return 0.0
+        if largest.size + np.count_nonzero(size == bound) >= larger:
+            return bound
         largest = size
     place = largest.size - larger
     return float(np.partition(largest, place)[place])
