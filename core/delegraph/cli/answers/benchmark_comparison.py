@@ -11,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
+from delegraph.cli.answers.fitting_table import print_fitting_table
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, size
 from delegraph.cli.answers.progress_bar import shown_progress, span
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
@@ -207,7 +208,8 @@ def print_comparison(out: Console, found: Comparison) -> None:
         columns[2:2] = ["tokens/s", "copied"]
         for row, timed in zip(rows, others, strict=True):
             row[2:2] = _tokens_and_copies(timed)
-    print_table(out, columns, rows, right=("median", "memory", "tokens/s", "copied"), names=())
+    right = ("median", "memory", "tokens/s", "copied")
+    print_fitting_table(out, columns, rows, (("memory",), ("copied",)), right=right, names=())
     for timed in found.others:
         if timed.error:
             out.print(f"  {timed.name}: failed: {timed.error}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
+from delegraph.cli.answers.fitting_table import print_fitting_table
+from delegraph.cli.answers.printing import heading, plural, print_paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 
 _SIDE = len("reference: ")
-
-_SHORT_NAME = 16
-"""Width that names need at least; they are shortened to it before a column is left out."""
 
 
 def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
@@ -56,7 +54,7 @@ def print_difference(out: Console, found: Difference) -> None:
     )
     rows = [row for output in found.outputs for row in _rows(output)]
     less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
-    _print_fitting(out, columns, rows, less, right=columns[3:])
+    print_fitting_table(out, columns, rows, less, right=columns[3:])
     for output in found.outputs:
         _print_worst(out, output, found)
         for remark in output.remarks:
@@ -71,39 +69,7 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
-    _print_fitting(out, times, rows, (("min", "max"), ("std",)), right=times[1:])
-
-
-def _print_fitting(
-    out: Console,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    less: Sequence[Sequence[str]],
-    *,
-    right: Sequence[str],
-) -> None:
-    """Print a table without the columns of less importance that lines are too short for.
-
-    Args:
-        out: the console to print to.
-        columns: headings.
-        rows: cells of each row.
-        less: groups of headings, the least important first.
-        right: headings of the columns that are aligned to the right.
-    """
-    kept = list(range(len(columns)))
-    for headings in less:
-        widths = [max(len(columns[i]), *(_width(columns[i], row[i]) for row in rows)) for i in kept]
-        if not rows or sum(widths) + 2 * len(kept) <= out.width:
-            break
-        kept = [i for i in kept if columns[i] not in headings]
-    shown = [[row[i] for i in kept] for row in rows]
-    print_table(out, [columns[i] for i in kept], shown, right=right)
-
-
-def _width(heading: str, cell: object) -> int:
-    width = len(str(cell))
-    return min(width, _SHORT_NAME) if heading == "name" else width
+    print_fitting_table(out, times, rows, (("min", "max"), ("std",)), right=times[1:])
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
@@ -186,7 +152,7 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         for layer in shown
     ]
     less = (("note",), ("dB",), ("name",), ("runs on",))
-    _print_fitting(out, columns, rows, less, right=("node", *ways))
+    print_fitting_table(out, columns, rows, less, right=("node", *ways))
     _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
 
 
