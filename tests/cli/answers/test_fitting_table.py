@@ -7,7 +7,7 @@ from delegraph.cli.answers.printing import console
 
 
 @pytest.mark.parametrize(
-    ("width", "headings"), [("40", "name a b c"), ("12", "name c"), ("9", "c")]
+    ("width", "headings"), [("40", "name a b c"), ("14", "name c"), ("9", "c")]
 )
 def test_columns_of_less_importance_go_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: str, headings: str

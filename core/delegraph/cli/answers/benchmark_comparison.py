@@ -209,7 +209,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
         for row, timed in zip(rows, others, strict=True):
             row[2:2] = _tokens_and_copies(timed)
     right = ("median", "memory", "tokens/s", "copied")
-    print_fitting_table(out, columns, rows, (("memory",), ("copied",)), right=right, names=())
+    print_fitting_table(out, columns, rows, (("memory",),), right=right, names=())
     for timed in found.others:
         if timed.error:
             out.print(f"  {timed.name}: failed: {timed.error}")
