@@ -33,7 +33,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     elif len(result.signatures) > 1:
         names = ", ".join(result.signatures)
         print_paragraph(out, f"the first subgraph; --signature measures one of: {names}")
-    out.print(f"  {result.placement}")
+    print_paragraph(out, result.placement)
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
     rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
 from delegraph.cli.answers.fitting_table import print_fitting_table
 from delegraph.cli.answers.printing import heading, plural, print_paragraph, size
-from delegraph.cli.answers.progress_bar import shown_progress, span
+from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
 from delegraph.cli.options.op_profile import PROFILE_OPTIONS
@@ -89,7 +89,7 @@ class Against:
         count = len(self.others) + 2  # MODEL twice
         most = "" if self.max_seconds is None else f"; no block begins after {self.max_seconds:g} s"
         return (
-            f"takes about {span(max(1.0, seconds))}, and what it takes to make {count} "
+            f"takes {about(seconds)}, and what it takes to make {count} "
             f"interpreters {self.blocks} times{most}"
         )
 

@@ -90,6 +90,15 @@ def span(seconds: float) -> str:
     return f"{minutes} min" + (f" {rest} s" if rest else "")
 
 
+def about(seconds: float) -> str:
+    """Return an estimated duration.
+
+    >>> about(0.4), about(12.3)
+    ('less than 1 s', 'about 12 s')
+    """
+    return "less than 1 s" if seconds < 0.95 else f"about {span(seconds)}"
+
+
 class _Bar:
     """A progress bar that appears after some time."""
 

@@ -11,7 +11,7 @@ from delegraph.cli.answers.benchmark import print_answer, print_since_then
 from delegraph.cli.answers.benchmark_comparison import Against, against_options, print_comparison
 from delegraph.cli.answers.op_profile import print_op_profile
 from delegraph.cli.answers.printing import console, print_json
-from delegraph.cli.answers.progress_bar import shown_progress, span
+from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -176,7 +176,7 @@ def _measured(request: BenchmarkRequest, *, is_quiet: bool) -> BenchmarkResult:
     def told(seconds: float) -> None:
         if not is_quiet:
             again = ", and once more for the profile" if request.profile.is_any else ""
-            click.echo(f"takes about {span(max(1.0, seconds))}{again}")
+            click.echo(f"takes {about(seconds)}{again}")
 
     outputs = None if request.save is None or _is_json(request.save) else request.save
     with shown_progress() as progress:

@@ -23,9 +23,11 @@ def copy_setup(setup: Setup, path: Path) -> Setup:
     """Return the set-up that runs a changed copy of its model.
 
     Outputs keep their memory, so a copy with many outputs needs more of it than the model. A limit
-    that the user has chosen stays.
+    that the user has chosen stays; official runtimes have none by default.
     """
-    limit = physical_memory() // 4 if setup.memory_limit is None else setup.memory_limit
+    limit = setup.memory_limit
+    if limit is None and setup.runtime == "delegraph":
+        limit = physical_memory() // 4
     return replace(setup, model=str(path), memory_limit=limit)
 
 
