@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from delegraph.delegation import blob_cache, cache_files
+from delegraph.delegation import cache_entries as entries_module
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.cache_entries import DAY, cache_entries, remove_entry
 from delegraph.errors import ArgumentError, DelegateError
@@ -222,6 +223,7 @@ def test_half_written_files_leave_after_a_day(folder: Path) -> None:
     for half, age in ((old, 2), (new, 0)):
         half.write_bytes(b"com")
         os.utime(half, (time.time() - age * DAY,) * 2)
+    entries_module.known_sizes.clear()  # as in another process
     cache.put("other", b"x")
     assert (old.exists(), new.exists()) == (False, True)
 
@@ -309,3 +311,15 @@ def test_what_cannot_be_kept_is_said_once(folder: Path, caplog: pytest.LogCaptur
     assert cache.map("key") is None
     assert not cache.keep("key", b"compiled")
     assert caplog.text.count("cannot be used") == 1
+
+
+def test_many_new_entries_read_the_folder_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that keeps hundreds of entries would read thousands of files for each."""
+    reads = []
+    monkeypatch.setattr(entries_module, "cache_entries", lambda place: reads.append(place) or [])
+    cache = BlobCache("d", "1", tmp_path / "cache")
+    for number in range(5):
+        assert cache.keep(str(number), b"content")
+    assert len(reads) == 1

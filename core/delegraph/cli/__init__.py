@@ -21,6 +21,7 @@ from delegraph.cli.answers.printing import JsonAnswer, write_json
 from delegraph.cli.exit_codes import EPILOG, NOBODY_READS, OK, USAGE
 from delegraph.cli.failure import Failure, speak_of_options
 from delegraph.cli.options.arguments import JSON, TRACEBACK, diagnosis_options, print_version
+from delegraph.cli.options.official_flags import own_words
 from delegraph.errors import DelegraphError, printable
 
 COMMANDS = (
@@ -75,11 +76,15 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand at the start of *args*; the error lists the valid ones."""
+        """Return the subcommand at the start of *args*; the error lists the valid ones.
+
+        Flags of the official tools among the other arguments become Delegraph's options.
+        """
         try:
-            return super().resolve_command(ctx, args)
+            name, command, words = super().resolve_command(ctx, args)
+            return name, command, words if name is None else own_words(name, words)
         except click.UsageError:
-            if args[0].startswith("-"):
+            if args[0].startswith("-") or args[0] in COMMANDS:
                 raise
             raise click.UsageError(_no_command(args[0])) from None
 

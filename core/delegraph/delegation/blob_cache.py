@@ -255,8 +255,9 @@ class BlobCache:
         try:
             folder = CacheFolder(self.root or cache_folder())
             folder.write(name, content)
-            trim(folder, self._limit)
-            return os.path.join(folder.place(), name)
+            path = os.path.join(folder.place(), name)
+            trim(folder, self._limit, os.path.getsize(path))
+            return path
         except OSError as error:
             _warn(error)
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import stat
@@ -14,6 +15,7 @@ from delegraph.delegation.configuration import configuration
 from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from delegraph.delegation.cache_files import AnyPath
@@ -22,6 +24,12 @@ CACHE_VARIABLE = "DELEGRAPH_CACHE"
 """Environment variable that names another folder than the user's."""
 
 DAY = 24 * 60 * 60
+
+_SIZE_HOLDS = 10.0
+"""Seconds for which the size of a cache is remembered, as other processes write to it, too."""
+
+known_sizes: dict[str, tuple[int, float]] = {}
+"""Mapping from a cache's folder to its bytes, and when they were counted (``time.monotonic``)."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 
@@ -75,20 +83,32 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
     from pathlib import Path  # here, as its import takes milliseconds
 
     try:
-        place = Path(CacheFolder(folder or cache_folder()).place())
+        place = CacheFolder(folder or cache_folder()).place()
     except FileNotFoundError:
         return []
     found = []
-    for path in place.glob("*/*/*.blob"):
+    for namespace, version, file in _files(place):
         with contextlib.suppress(FileNotFoundError):  # it has just left
-            status = path.lstat()
-            if is_entry(path.name) and stat.S_ISREG(status.st_mode):
-                version, namespace = path.parent, path.parent.parent
-                entry = CacheEntry(
-                    namespace.name, version.name, path, status.st_size, status.st_mtime
-                )
-                found.append(entry)
+            status = file.stat(follow_symlinks=False)
+            if is_entry(file.name) and stat.S_ISREG(status.st_mode):
+                size, used = status.st_size, status.st_mtime
+                found.append(CacheEntry(namespace, version, Path(file.path), size, used))
     return sorted(found, key=lambda entry: (-entry.used, entry.path))
+
+
+def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+    """Yield the files of a cache, each with the names of its namespace and version."""
+    for namespace in _content(place):
+        for version in _content(namespace.path):
+            for file in _content(version.path):
+                yield namespace.name, version.name, file
+
+
+def _content(folder: str) -> list[os.DirEntry[str]]:
+    """Return what a folder holds; nothing if it is no folder any more."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
+        return list(found)
+    return []
 
 
 def remove_entry(entry: CacheEntry) -> None:
@@ -106,8 +126,22 @@ def remove_entry(entry: CacheEntry) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def trim(folder: CacheFolder, limit: int) -> None:
-    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry."""
+def trim(folder: CacheFolder, limit: int, added: int) -> None:
+    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry.
+
+    The folder is read only if the limit may be exceeded: its size is remembered for some seconds,
+    in which this process may add many entries.
+
+    Args:
+        folder: the cache.
+        limit: bytes that entries may take.
+        added: bytes of the entry that was just written.
+    """
+    place, now = folder.place(), time.monotonic()
+    total, read = known_sizes.get(place, (limit, -math.inf))
+    if now - read < _SIZE_HOLDS and total + added <= limit:
+        known_sizes[place] = total + added, read
+        return
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
     for entry in reversed(entries[1:]):
@@ -116,10 +150,14 @@ def trim(folder: CacheFolder, limit: int) -> None:
         with contextlib.suppress(OSError):  # a reader on Windows has it open
             remove_entry(entry)
             total -= entry.size
-    from pathlib import Path
+    known_sizes[place] = total, now
+    _remove_unfinished(place)
 
+
+def _remove_unfinished(place: str) -> None:
+    """Remove files that a process left unfinished more than a day ago."""
     now = time.time()
-    for path in Path(folder.place()).glob(f"*/*/*{UNFINISHED}"):
+    for _, _, file in _files(place):
         with contextlib.suppress(OSError):
-            if re.fullmatch(_LEFT_OVER, path.name) and now - path.lstat().st_mtime > DAY:
-                path.unlink()
+            if re.fullmatch(_LEFT_OVER, file.name) and now - file.stat().st_mtime > DAY:
+                os.unlink(file.path)

@@ -11,6 +11,7 @@ from .benchmarking.run_control import RunControl as RunControl
 from .benchmarking.verdicts import Ratio as Ratio
 from .compiling import CompiledModel as CompiledModel
 from .compiling import compile_model as compile_model
+from .differing.array_metrics import Metrics as Metrics
 from .differing.bisection import Outcome as Outcome
 from .differing.bisection import Probe as Probe
 from .differing.difference import Difference as Difference
@@ -22,7 +23,6 @@ from .differing.faulty_nodes import bisect as bisect
 from .differing.layers import LayerDifference as LayerDifference
 from .differing.layers import LayersDifference as LayersDifference
 from .differing.layers import diff_layers as diff_layers
-from .differing.metrics import Metrics as Metrics
 from .differing.metrics import TensorDifference as TensorDifference
 from .differing.metrics import tensor_difference as tensor_difference
 from .differing.reproduction import Reproduction as Reproduction

@@ -20,3 +20,12 @@ class Progress(Protocol):
 
 def untold(what: str, done: float, total: float | None) -> None:
     """Do nothing; used where no progress is shown."""
+
+
+def part_of(progress: Progress, number: int, count: int) -> Progress:
+    """Return the function that reports the progress of part *number* of *count*, from 0."""
+
+    def told(what: str, done: float, total: float | None) -> None:
+        progress(what, number + (done / total if total else 0.0), count)
+
+    return told

@@ -24,7 +24,7 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     ran = delegraph("benchmark", sines, *against, *BRIEF, "--result-json", path)
     assert ran.code == 3
     assert ran.err.startswith("error: no installed plugin provides delegate 'unknown'")
-    assert ran.lines[0].startswith("sines.tflite: ")
+    assert ran.lines[1].startswith("sines.tflite: ")
     assert "MODEL is" in ran.out
     assert "sines.tflite, unknown: failed: no installed plugin provides" in ran.out
     written = json.loads(path.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def test_each_other_set_up_has_a_verdict(delegraph: Command, sines: Path, tmp_pa
     ("words", "message"),
     [
         (("--blocks", 6), "--blocks needs --against"),
-        (("--fail-above", 5), "--fail-above needs --against"),
+        (("--fail-above", 5), "--fail-above needs --against or --compare-with"),
         (("--against", "--threads 2", "--runs", 9), "--runs has no effect with --against"),
         (("--against", "--threads 2", "--dry-run"), "--dry-run has no effect with --against"),
         (("--against", "--wings 2"), "No such option"),
@@ -76,7 +76,7 @@ def test_only_slower_by_more_than_so_much_fails(
 ) -> None:
     setup = Setup(str(sines))
     slower = Timed("the other", {}, verdict=judge(np.full(5, np.log(1.1)), np.zeros(5)))
-    against = Against(setup, (setup,), 5, 0, 5, percent)
+    against = Against(setup, (setup,), 5, 0, 5, percent, None)
     made = replace(comparison(sines), others=(slower,))
     if fails:
         with pytest.raises(CheckFailed, match="slower by more than 5 % than the other"):

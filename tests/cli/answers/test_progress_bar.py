@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
+from delegraph.cli.answers import printing
 from delegraph.cli.answers import progress_bar as module
 from delegraph.cli.answers.progress_bar import shown_progress
 
@@ -37,5 +39,36 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, Terminal(), 60) == ""
 
 
-def test_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_writes_no_line_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert shown(monkeypatch, io.StringIO(), 0) == ""
+
+
+class Written(io.StringIO):
+    """Standard error that is a file, and says when something is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_text = threading.Event()
+
+    def flush(self) -> None:
+        self.has_text.set()
+
+
+@pytest.mark.parametrize("text", ["comparing: 50 %, 0 s so far\n", "loading: 0 s so far\n"])
+def test_long_work_writes_a_line_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    error = Written()
+    monkeypatch.setattr("sys.stderr", error)
+    monkeypatch.setattr(module, "FIRST_LINE", 0.1)
+    what = text.partition(":")[0]
+    if what == "loading":
+        with printing.progress(what):
+            assert error.has_text.wait(9)
+    else:
+        with shown_progress() as progress:
+            progress(what, 2, 4)
+            assert error.has_text.wait(9)
+    assert error.getvalue().startswith(text)

@@ -61,7 +61,7 @@ def test_a_dry_run_has_stages_and_no_times(delegraph: Command, sines: Path) -> N
 
 def test_figures_are_shown_for_people(delegraph: Command, sines: Path) -> None:
     lines = delegraph("benchmark", sines, *BRIEF, "--name", "two sines").lines
-    assert lines[0] == "two sines"
+    assert lines[:2] == ["takes less than 1 s", "two sines"]
     start = lines.index("warm-up inference")
     assert lines[start + 1] == "runs 2 3"
     figures = [line.split()[0] for line in lines[start + 2 : start + 12]]
@@ -113,13 +113,18 @@ def test_the_seed_decides_the_outputs(delegraph: Command, add: Path, tmp_path: P
         (["--input-shape", "t0=1,2"], "input 't0' (float32 [-1]): shape [1, 2] does not fit"),
         (["--input-shape", "t0=1", "--input-shape", "t0=2"], "'t0=2' is a second one for the same"),
         (["--dry-run", "--save", "y.npz"], "no outputs to save in 'y.npz': the model did not run"),
-        (["--save", "y.txt"], "expected a file ending in .npz"),
+        (["--save", "y.txt"], "expected a file ending in .json or .npz"),
+        (["--compare-with", "absent.json"], "'absent.json' does not exist"),
+        (["--compare-with", __file__], "is no result of a benchmark of one set-up"),
+        (["--compare-with", __file__, "--dry-run"], "a comparison needs runs"),
+        (["--same-within", "3"], "--same-within needs --against or --compare-with"),
         (["--signature", "serve"], "no signature 'serve'"),
         (["--runs", "0"], "Invalid value for '--runs'"),
         (["--result-json", "absent/r.json"], "'absent/r.json': there is no folder 'absent'"),
         (["--save", "absent/y.npz"], "'absent/y.npz': there is no folder 'absent'"),
         (["--against", "-d none", "--save", "y.npz"], "--save"),
-        (["--num_runs", "3"], "No such option '--num_runs'. (Did you mean one of: "),
+        (["--use_gpu=true"], "No such option '--use_gpu'"),
+        (["--num_runs", "x"], "'x' is no integer"),
     ],
 )
 def test_mistakes_are_told_in_one_line(
@@ -129,6 +134,41 @@ def test_mistakes_are_told_in_one_line(
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_saved_result_is_compared_with_across_commits(
+    delegraph: Command, sines: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "then.json"
+    brief = ("--runs", 20, "--min-seconds", 0, "--warmup-seconds", 0)
+    assert delegraph("benchmark", sines, *brief, "--save", path).code == 0
+    words = ("--threads", 1, "--compare-with", path)
+    lines = delegraph("benchmark", sines, *brief, *words).lines
+    start = lines.index(f"Beside {path}")
+    assert lines[start + 1] == "then now change"
+    assert [line.split()[0] for line in lines[start + 2 : start + 5]] == ["median", "min", "init"]
+    assert any(line.startswith("now ") and "of the quickest runs" in line for line in lines)
+    assert "not as then: threads: none then, 1 now" in lines
+    written = json.loads(path.read_text(encoding="utf-8"))
+    written["samples"]["runs"] = [1e-9] * 20
+    path.write_text(json.dumps(written), encoding="utf-8")
+    ran = delegraph("benchmark", sines, *brief, *words, "--fail-above", 50, "--json")
+    assert ran.code == 1
+    assert "slower by more than 50 % than" in ran.err
+    assert ran.json["compared_with"]["verdict"] == "slower"
+
+
+def test_a_comparison_says_how_long_it_takes_and_keeps_to_the_maximum(
+    delegraph: Command, sines: Path
+) -> None:
+    words = ("--against", "--threads 1", "--blocks", 9, "--max-seconds", 0.1)
+    ran = delegraph("benchmark", sines, *words)
+    assert ran.lines[0] == (
+        "takes less than 1 s, and what it takes to make 3 interpreters 9 times; no block begins "
+        "after 0.1 s"
+    )
+    assert "in 5 blocks" in ran.out
+    assert re.search(r"set-up +median +memory +ratio", ran.out)
 
 
 OFFICIAL_FLAGS = """
@@ -191,8 +231,8 @@ def test_a_model_with_several_signatures_says_which_are_measured(delegraph: Comm
 def test_a_comparison_has_the_tokens_per_second_of_each_set_up(delegraph: Command) -> None:
     words = ("--against", "--runtime litert", "--blocks", 5, "--seconds", 0.1)
     ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words)
-    assert re.search(r"set-up +median +tokens/s +copied +ratio", ran.out)
-    assert re.search(r"[\d,]+  8\.2 kB ", ran.out)
+    assert re.search(r"set-up +median +tokens/s +copied +memory +ratio", ran.out)
+    assert re.search(r"[\d,.]+  8\.2 kB ", ran.out)
     shown = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words, "--json").json
     (other,) = shown["others"]
     assert other["tokens_per_second"] == pytest.approx(1 / other["median"])

@@ -19,6 +19,21 @@ def test_it_prints_how_far_outputs_are_off(delegraph: Command, sines: Path) -> N
     assert "3 runs: seed 0 to seed 2" in done.out
 
 
+def test_the_verdict_comes_first(delegraph: Command, sines: Path, tmp_path: Path) -> None:
+    assert delegraph("diff", sines, "-d", "sin", "--runs", "3").lines[0].startswith("same")
+    wrong, page = tmp_path / "wrong.py", tmp_path / "page.html"
+    wrong.write_text(WRONG)
+    words = ("diff", sines, "--delegate-file", wrong)
+    lines = delegraph(*words, "--runs", "2").lines
+    assert lines[0].startswith("differs: 2 of 2 elements of y are off by more than the numerics")
+    assert lines[1] == "--layers tells from which node on"
+    done = delegraph(*words, "--layers", "--html", page, "--json")
+    assert done.json["verdict"]["node"] == 0
+    assert done.json["runs"] == ["seed 0"]  # with --layers, one run is enough
+    assert done.json["verdict"]["text"].startswith("differs from node 0 (SIN) on: ")
+    assert "differs from node 0 (SIN) on" in page.read_text(encoding="utf-8")
+
+
 def test_json_has_all_of_it(delegraph: Command, sines: Path) -> None:
     done = delegraph("diff", sines, "--runs", "2", "--seed", "5", "--json")
     answer = json.loads(done.out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,12 @@ from delegraph import (
 )
 from delegraph.delegation.delegate import raise_if_requested
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError
+from delegraph.operators.registration import nothing
+from delegraph.runtime.execution import bound_steps
+from delegraph.runtime.execution.bound_steps import bound_run
+from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.schema.options import AddOptions
-from delegraph.testing import graph_model, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import ByName, ByNameKernel
 
 
@@ -171,3 +176,45 @@ def test_float_errors_raise_within_the_caller_only() -> None:
     with np.errstate(all="raise"):
         interpreter.invoke()
         assert np.geterr()["over"] == "raise"
+
+
+def test_nodes_that_were_computed_once_have_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A float16 weight is widened while preparing; the run has the other nodes only."""
+    model = graph_model(
+        [("DEQUANTIZE", "h", "w"), ("ADD", "x w", "y", AddOptions())],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "h": constant(np.float16([1, 2]), type="FLOAT16"),
+            **{name: tensor((2,)) for name in ("x", "w", "y")},
+        },
+    )
+    steps: list[Eval] = []
+    given = bound_steps._native_run
+
+    def noted(run: Any, *how: Any) -> Eval:
+        steps.append(run)
+        return given(run, *how)
+
+    monkeypatch.setattr(bound_steps, "_native_run", noted)
+    delegate = Native()
+    assert result(interpreter_of(delegate, model), [3, 4]) == [4, 6]
+    assert len(steps) == 1
+    assert delegate.calls[-1] == "native"
+
+
+def test_the_error_of_a_node_after_one_without_step_names_it() -> None:
+    def fail() -> None:
+        raise ValueError("no power")
+
+    positions: list[int] = []
+
+    def failure(position: int, error: Exception) -> Exception:
+        positions.append(position)
+        return error
+
+    runner: Any = type("Runner", (), {})()
+    run = bound_run([nothing, nothing, fail], runner, Cancellation(), failure, hides_context=True)
+    with pytest.raises(ValueError, match="no power"):
+        run()
+    assert positions == [2]

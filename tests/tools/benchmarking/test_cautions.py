@@ -57,7 +57,7 @@ def test_very_short_runs_are_told() -> None:
 
 def test_other_work_and_changing_clock_rates_are_told() -> None:
     cores = QUIET.processor.usable_cores
-    assert said(STEADY, replace(QUIET, load=(cores + 0.5, 0, 0))) == ["other work"]
+    assert said(STEADY, replace(QUIET, load=(cores + 0.5, 0, 0))) == ["busy machine"]
     assert said(STEADY, replace(QUIET, load=None)) == []
     assert said(STEADY, replace(QUIET, governors=("performance",))) == []
     changing = replace(QUIET, governors=("performance", "powersave"))
@@ -70,3 +70,13 @@ def test_a_maximum_that_cuts_runs_off_is_told() -> None:
     control = RunControl(runs=11, max_seconds=7)
     (text,) = cautions(STEADY, control, QUIET)
     assert text == "the maximum of 7 s was over after 10 of 11 runs"
+
+
+def test_a_busy_machine_is_told_with_what_was_seen() -> None:
+    cores = QUIET.processor.usable_cores
+    (text,) = cautions(STEADY, ONE, QUIET, others=cores * 0.6)
+    assert text == (
+        f"busy machine: other processes used {cores * 0.6:.1f} of {cores} cores meanwhile, the "
+        "load was 0.1 before; 90 % of the runs took 984.5 to 1016 ms"
+    )
+    assert list(cautions(STEADY, ONE, replace(QUIET, load=(99.0, 0, 0)), others=0.0)) == []

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from delegraph.delegation.tolerance import Tolerance
-from delegraph.tools import Setup, diff
-from delegraph.tools.differing.cause import Cause, cause_of, rounding, with_room_for_all
+from delegraph.tools import diff
+from delegraph.tools.differing.cause import Cause, cause_of
+from delegraph.tools.differing.numerics_profile import rounding
 from support.layer_models import RUNTIMES, WrongProduct, fed, file, setup_of
 from support.quantizing_chain import MODEL, X
 from support.seeded_faults import SoundKernel, with_kernel
@@ -85,9 +86,3 @@ def test_where_nothing_is_outside_there_is_no_cause(chain: str) -> None:
 )
 def test_how_far_roundings_go(values: Any, details: Any, absolute: float) -> None:
     assert rounding(values, details).absolute == pytest.approx(absolute)
-
-
-def test_there_is_room_for_all_tensors_unless_a_limit_is_given() -> None:
-    assert (with_room_for_all(Setup("m.tflite")).memory_limit or 0) > 1 << 32
-    for setup in (Setup("m.tflite", memory_limit=5), Setup("m.tflite", "litert")):
-        assert with_room_for_all(setup) == setup

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,14 @@ import numpy as np
 import pytest
 
 from delegraph import Interpreter, OpResolverType
+from delegraph.errors import NodeError
 from delegraph.graph.loader import load_model
+from delegraph.operators import memory_limit
 from delegraph.schema.options import WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.tools import diff_layers
 from delegraph.tools.differing.layers import noise
+from delegraph.tools.differing.side import Side
 from support.corpus import corpus_file, needs_corpus
 from support.faulty_delegate import Faulty, off_by
 from support.layer_models import (
@@ -312,3 +316,36 @@ def test_what_looking_inside_changes_is_said(chain: str) -> None:
         "test: looking inside changes output 'y' by up to 5",
     )
     assert not diff_layers(setup, inputs=fed(values=("1",))).notes
+
+
+@pytest.mark.parametrize("inner", ["boundaries", "alone"])
+def test_the_reference_runs_once_as_it_is_and_once_with_all_tensors(
+    chain: str, monkeypatch: pytest.MonkeyPatch, inner: Any
+) -> None:
+    computed = []
+    given = Side.compute
+
+    def counted(side: Side, *how: Any) -> None:
+        computed.append(side._is_reference)
+        given(side, *how)
+
+    monkeypatch.setattr(Side, "compute", counted)
+    told: list[str] = []
+    setup = setup_of(chain, "litert")
+    diff_layers(setup, inner=inner, progress=lambda what, done, total: told.append(what))
+    assert computed.count(True) == 2
+    assert computed.count(False) == 2 + 4  # and each node on the reference's values
+    assert {"computing all layers", "preparing layers", "comparing layers"} <= set(told)
+
+
+def test_there_is_room_for_all_tensors_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_limit, "LEAST", 100_000)
+    nodes = [("SIN", "x" if i == 0 else f"t{i}", f"t{i + 1}") for i in range(9)]
+    parts = {name: tensor((8, 1000)) for name in ["x", *(f"t{i}" for i in range(1, 10))]}
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="t9", tensors=parts))
+    found = diff_layers(setup_of(model, "delegraph"))
+    assert len([layer for layer in found.layers if layer.drift is not None]) == 9
+    with pytest.raises(NodeError, match="do not fit"):
+        diff_layers(replace(setup_of(model, "delegraph"), memory_limit=100_000))

@@ -202,3 +202,20 @@ def test_spreads_are_of_the_population() -> None:
     assert Spread.of([1.0, 3.0]) == Spread(2.0, 1.0, 1.0, 3.0)
     runs = [difference(np.ones(2) * k, np.zeros(2), PLAIN, PLAIN).raw for k in (1, 3)]
     assert spreads([r for r in runs if r is not None])["mean"] == Spread(2.0, 1.0, 1.0, 3.0)
+
+
+def test_pieces_add_up_to_the_whole() -> None:
+    """Large arrays are compared in pieces; NaN in both arrays at one place is no difference."""
+    rng = np.random.default_rng(3)
+    b = rng.normal(size=(7, 11, 13, 57)).astype(np.float32)
+    a = b + rng.normal(size=b.shape).astype(np.float32) * (rng.random(b.shape) < 0.3)
+    found = difference(a, b, PLAIN, PLAIN)
+    off = np.abs(a.astype(np.float64) - b)
+    assert found.raw is not None
+    assert found.unequal == np.count_nonzero(off)
+    assert found.raw.index == np.unravel_index(off.argmax(), off.shape)
+    assert found.raw.p999 == np.quantile(off, 0.999, method="higher")
+    assert found.raw.snr_db == pytest.approx(10 * np.log10((b**2.0).sum() / (off**2).sum()))
+    a[0, 0, 0, 0] = b[0, 0, 0, 0] = np.nan
+    again = difference(a, b, PLAIN, PLAIN)
+    assert (again.nan, again.raw and math.isnan(again.raw.cosine)) == ((1, 1), True)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from delegraph.operators.memory_limit import LEAST
 from delegraph.schema import read_model, tables
 from delegraph.schema.enums import TensorType
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools.differing.tapped_models import tapped_model, unit_model
+from delegraph.tools.differing.tapped_models import copy_setup, tapped_model, unit_model
+from delegraph.tools.setup import Setup
 from support.signatures import two_signatures
 
 
@@ -87,3 +90,10 @@ def test_tapped_tensors_are_outputs_of_the_graph_and_of_its_signatures() -> None
         for s in tapped.signature_defs or ()
     }
     assert outputs == {"negate": [1], "wave": [1, 1]}
+
+
+def test_a_copy_has_more_room_unless_a_limit_is_given() -> None:
+    copy = copy_setup(Setup("m.tflite"), Path("copy.tflite"))
+    assert (copy.model, (copy.memory_limit or 0) > LEAST) == ("copy.tflite", True)
+    for setup in (Setup("m.tflite", memory_limit=5), Setup("m.tflite", "litert")):
+        assert copy_setup(setup, Path("m.tflite")) == setup

@@ -16,6 +16,7 @@ from delegraph.cli.answers.printing import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.tools.benchmarking.earlier_result import SinceThen
     from delegraph.tools.benchmarking.handed_on import HandedOn
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.latency import Latency
@@ -32,7 +33,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     elif len(result.signatures) > 1:
         names = ", ".join(result.signatures)
         print_paragraph(out, f"the first subgraph; --signature measures one of: {names}")
-    out.print(f"  {result.placement}")
+    print_paragraph(out, result.placement)
     heading(out, "Stages")
     columns = ("stage", "time", "memory after", "peak")
     rows = [(s.name, duration(s.seconds), _size(s.memory), _size(s.peak)) for s in result.stages]
@@ -77,6 +78,28 @@ def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None
     )
     if rate is not None and handed_on.tokens is not None:
         out.print(f"{plural(handed_on.tokens, 'token')} a run, {rate_text(rate)} tokens a second")
+
+
+def print_since_then(out: Console, since: SinceThen) -> None:
+    """Print the figures beside those of an earlier result, and the verdict."""
+    heading(out, f"Beside {since.path}")
+    rows = []
+    for name, (then, now) in since.figures.items():
+        shown = (_figure(name, value) for value in (then, now))
+        change = f"{100 * (now / then - 1):+.1f} %" if then and now else ""
+        rows.append((name, *shown, change))
+    columns = ("", "then", "now", "change")
+    print_table(out, columns, rows, right=columns[1:])
+    out.print()
+    out.print(f"now {since.verdict}: ratio {since.ratio} of the quickest runs", style="bold")
+    for change in since.changes:
+        print_paragraph(out, f"not as then: {change}", indent=0)
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return size(int(value)) if name == "peak memory" else duration(value)
 
 
 def _figures(latency: Latency) -> dict[str, str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
-from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.fitting_table import print_fitting_table
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, size
+from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
 from delegraph.cli.options.op_profile import PROFILE_OPTIONS
@@ -31,7 +33,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _PERCENT = click.FloatRange(0)
 
 _OF_COMPARING = ("blocks", "seconds", "same_within", "fail_above")
-_OF_ONE_ALONE = (*CONTROL_OPTIONS, "name", "save", *PROFILE_OPTIONS)
+_OF_JUDGING = ("same_within", "fail_above")
+_OF_BOTH = "max_seconds"
+_OF_ONE_ALONE = (
+    *(name for name in CONTROL_OPTIONS if name != _OF_BOTH),
+    *("name", "save", "compare_with"),
+    *PROFILE_OPTIONS,
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class Against:
         seconds: duration of all turns together, in seconds.
         same_within: the largest difference that counts as equal, in percent.
         fail_above: percentage above which a slower set-up makes the command fail; None means never.
+        max_seconds: no block begins later than this; None means no limit.
     """
 
     setup: Setup
@@ -53,6 +62,7 @@ class Against:
     seconds: float
     same_within: float
     fail_above: float | None
+    max_seconds: float | None
 
     def measured(self, inputs: InputRequest, signature: str | None) -> Comparison:
         """Return the comparison of the set-ups; a progress bar shows while it is measured."""
@@ -66,9 +76,22 @@ class Against:
                 signature=signature,
                 blocks=self.blocks,
                 seconds=self.seconds,
+                max_seconds=self.max_seconds,
                 same_within=self.same_within / 100,
                 progress=progress,
             )
+
+    def duration(self) -> str:
+        """Text saying how long the comparison takes."""
+        seconds = self.seconds
+        if self.max_seconds is not None:
+            seconds = min(seconds, self.max_seconds)
+        count = len(self.others) + 2  # MODEL twice
+        most = "" if self.max_seconds is None else f"; no block begins after {self.max_seconds:g} s"
+        return (
+            f"takes {about(seconds)}, and what it takes to make {count} "
+            f"interpreters {self.blocks} times{most}"
+        )
 
     def check(self, found: Comparison) -> None:
         """Check that all set-ups ran, and that MODEL's is not too slow.
@@ -94,11 +117,14 @@ def against_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*arguments: Any, setup: Setup, against: Sequence[str], **options: Any) -> Any:
-        _require_use(is_comparing=bool(against))
+        _require_use(bool(against), options.get("compare_with") is not None)
         own = {name: options.pop(name) for name in _OF_COMPARING}
+        judging = {name: own[name] for name in _OF_JUDGING}
         others = setups_against(setup, against)
-        wanted = Against(setup, others, **own) if others else None
-        return command(*arguments, setup=setup, against=wanted, **options)
+        source = click.get_current_context().get_parameter_source(_OF_BOTH)
+        limit = options[_OF_BOTH] if source is ParameterSource.COMMANDLINE else None
+        wanted = Against(setup, others, **own, max_seconds=limit) if others else None
+        return command(*arguments, setup=setup, against=wanted, **judging, **options)
 
     options = [
         against_option("Compare with another set-up"),
@@ -106,7 +132,7 @@ def against_options(command: Command) -> Command:
             "--fail-above",
             type=_PERCENT,
             metavar="PERCENT",
-            help="Fail where MODEL is slower than another by more.",
+            help="Fail where MODEL is slower than another, or FILE, by more.",
         ),
         click.option(
             "--blocks",
@@ -134,12 +160,14 @@ def against_options(command: Command) -> Command:
     return with_options_added(cast(Command, run), options)
 
 
-def _require_use(*, is_comparing: bool) -> None:
+def _require_use(is_against: bool, has_earlier: bool) -> None:
     """Check that every given option has an effect, with or without ``--against``."""
-    if is_comparing:
+    if is_against:
         require_effect(_OF_ONE_ALONE, "has no effect with --against")
-    else:
-        require_effect(_OF_COMPARING, "needs --against")
+        return
+    judging = () if has_earlier else _OF_JUDGING
+    require_effect(judging, "needs --against or --compare-with")
+    require_effect(set(_OF_COMPARING) - set(_OF_JUDGING), "needs --against")
 
 
 def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
@@ -149,17 +177,28 @@ def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
     return "" if rate is None else rate_text(rate), copied
 
 
+def _size(count: int | None) -> str:
+    return "" if count is None else size(count)
+
+
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
-    out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}")
+    memory = "" if found.one.memory is None else f", {size(found.one.memory)} of memory"
+    out.print(f"{found.one.name}: {duration(found.one.median or 0.0)}{memory}")
     if found.signature is not None:
         print_paragraph(out, f"signature {found.signature}")
     print_handed_on(out, found.one.handed_on, found.one.tokens_per_second)
     heading(out, "Against")
     others = [timed for timed in found.others if timed.verdict is not None]
-    columns = ["set-up", "median", "ratio [95 %]", "MODEL is"]
+    columns = ["set-up", "median", "memory", "ratio [95 %]", "MODEL is"]
     rows = [
-        [timed.name, duration(timed.median or 0.0), timed.verdict.ratio, timed.verdict]
+        [
+            timed.name,
+            duration(timed.median or 0.0),
+            _size(timed.memory),
+            timed.verdict.ratio,
+            timed.verdict,
+        ]
         for timed in others
         if timed.verdict is not None
     ]
@@ -167,7 +206,8 @@ def print_comparison(out: Console, found: Comparison) -> None:
         columns[2:2] = ["tokens/s", "copied"]
         for row, timed in zip(rows, others, strict=True):
             row[2:2] = _tokens_and_copies(timed)
-    print_table(out, columns, rows, right=("median", "tokens/s", "copied"), names=())
+    right = ("median", "memory", "tokens/s", "copied")
+    print_fitting_table(out, columns, rows, (("memory",),), right=right, names=())
     for timed in found.others:
         if timed.error:
             out.print(f"  {timed.name}: failed: {timed.error}")
@@ -176,6 +216,8 @@ def print_comparison(out: Console, found: Comparison) -> None:
         "ratio: time of MODEL by that of the set-up; beside itself it is "
         f"{found.control} in {plural(len(found.one.blocks), 'block')}"
     )
+    for caution in found.cautions:
+        out.print(f"caution: {caution}")
     for timed in found.others:
         if timed.verdict is not None and timed.verdict.warning:
             out.print(f"caution: {timed.name}: {timed.verdict.warning}")

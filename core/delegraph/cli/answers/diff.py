@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, plural, print_table
+from delegraph.cli.answers.fitting_table import print_fitting_table
+from delegraph.cli.answers.printing import heading, plural, print_paragraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,14 +15,26 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.difference import Difference, OutputDifference
     from delegraph.tools.differing.layers import LayerDifference, LayersDifference
     from delegraph.tools.differing.metrics import Spread
+    from delegraph.tools.differing.verdict import Verdict
+
+
+_SIDE = len("reference: ")
+
+
+def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
+    """Print whether the outputs are the same, and how to learn from which node on they differ."""
+    out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
+    if verdict.word == "differs" and not has_layers:
+        out.print("--layers tells from which node on", style="dim")
+    out.print()
 
 
 def print_difference(out: Console, found: Difference) -> None:
     """Print how far two set-ups' results differ."""
     out.print(f"test:      {found.test}")
-    out.print(f"           {found.test_placement}", style="dim")
+    print_paragraph(out, str(found.test_placement), indent=_SIDE)
     out.print(f"reference: {found.reference}")
-    out.print(f"           {found.reference_placement}", style="dim")
+    print_paragraph(out, str(found.reference_placement), indent=_SIDE)
     count = len(found.runs)
     first, last = found.runs[0], found.runs[-1]
     fed = first if first == last else f"{first} to {last}"
@@ -40,7 +53,8 @@ def print_difference(out: Console, found: Difference) -> None:
         "unequal",
     )
     rows = [row for output in found.outputs for row in _rows(output)]
-    print_table(out, columns, rows, right=columns[3:])
+    less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
+    print_fitting_table(out, columns, rows, less, right=columns[3:])
     for output in found.outputs:
         _print_worst(out, output, found)
         for remark in output.remarks:
@@ -55,7 +69,7 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
-    print_table(out, times, rows, right=times[1:])
+    print_fitting_table(out, times, rows, (("min", "max"), ("std",)), right=times[1:])
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
@@ -137,7 +151,8 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         ]
         for layer in shown
     ]
-    print_table(out, columns, rows, right=("node", *ways))
+    less = (("note",), ("dB",), ("name",), ("runs on",))
+    print_fitting_table(out, columns, rows, less, right=("node", *ways))
     _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
 
 

@@ -180,9 +180,18 @@ _DELETE = "\x7f"  # the one character that JSON does not escape although it is A
 
 @contextlib.contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Show *what* as a status on a terminal if the block runs longer than :data:`PATIENCE`."""
+    """Show *what* as a status on a terminal if the block runs longer than :data:`PATIENCE`.
+
+    If standard error is no terminal, it gets a line from time to time.
+    """
     if not sys.stderr.isatty():
-        yield
+        from delegraph.cli.answers.progress_bar import Lines
+
+        lines = Lines(what)
+        try:
+            yield
+        finally:
+            lines.stop()
         return
     from rich.console import Console
 

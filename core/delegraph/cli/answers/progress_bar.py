@@ -1,9 +1,10 @@
-"""Progress of long work, shown on a terminal only."""
+"""Progress of long work: a bar on a terminal, else a line from time to time."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,16 +19,84 @@ if TYPE_CHECKING:
 def shown_progress() -> Iterator[Progress]:
     """Yield a progress function, whose bar appears after :data:`PATIENCE` on a terminal.
 
-    Standard error shows a bar, the finished share and the remaining time while the block runs.
+    Standard error shows a bar, the finished share and the remaining time while the block runs. If
+    it is no terminal, it gets a line after :data:`FIRST_LINE`, and further lines ever more rarely.
     """
-    if not sys.stderr.isatty():
-        yield lambda what, done, total: None
-        return
-    shown = _Bar()
+    shown = _Bar() if sys.stderr.isatty() else Lines()
     try:
         yield shown.show
     finally:
         shown.stop()
+
+
+FIRST_LINE = 20.0
+"""Seconds before the first line of progress where standard error is no terminal."""
+
+_RAREST_LINE = 300.0
+
+
+class Lines:
+    """Writes a line of progress to standard error from time to time, until :meth:`stop`.
+
+    A thread writes them, as a single step of the work may take minutes.
+    """
+
+    def __init__(self, what: str = "") -> None:
+        self._state: tuple[str, float, float | None] = what, 0.0, None
+        self._begin = time.monotonic()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def show(self, what: str, done: float, total: float | None) -> None:
+        """Take the state of the work for the next line."""
+        self._state = what, done, total
+
+    def stop(self) -> None:
+        """Write no more lines."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _write(self) -> None:
+        pause = FIRST_LINE
+        while not self._is_over.wait(pause):
+            elapsed = time.monotonic() - self._begin
+            with contextlib.suppress(OSError, ValueError):  # its reader has gone
+                print(_line(*self._state, elapsed), file=sys.stderr, flush=True)
+            pause = min(max(pause, elapsed / 5), _RAREST_LINE)
+
+
+def _line(what: str, done: float, total: float | None, elapsed: float) -> str:
+    """Return a line of progress.
+
+    >>> _line("comparing", 1, 4, 30)
+    'comparing: 25 %, 30 s so far'
+    >>> _line("applying delegates", 0, None, 150)
+    'applying delegates: 2 min 30 s so far'
+    """
+    share = f"{done / total:.0%}, ".replace("%", " %") if total else ""
+    return f"{what or 'working'}: {share}{span(elapsed)} so far"
+
+
+def span(seconds: float) -> str:
+    """Return a duration in whole seconds, or in minutes and seconds.
+
+    >>> span(9.7), span(150), span(3720)
+    ('10 s', '2 min 30 s', '62 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    return f"{minutes} min" + (f" {rest} s" if rest else "")
+
+
+def about(seconds: float) -> str:
+    """Return an estimated duration.
+
+    >>> about(0.4), about(12.3)
+    ('less than 1 s', 'about 12 s')
+    """
+    return "less than 1 s" if seconds < 0.95 else f"about {span(seconds)}"
 
 
 class _Bar:

@@ -22,9 +22,13 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
+    write_text(path, json.dumps(finite(result), indent=2) + "\n", option)
+
+
+def write_text(path: str, text: str, option: str) -> None:
+    """Write a text as UTF-8, whole or not at all; arguments and errors are as above."""
     from delegraph.tools.whole_file import write_whole
 
-    text = json.dumps(finite(result), indent=2) + "\n"
     try:
         write_whole(path, text.encode())
     except OSError as error:

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.benchmark import print_answer
+from delegraph.cli.answers.benchmark import print_answer, print_since_then
 from delegraph.cli.answers.benchmark_comparison import Against, against_options, print_comparison
 from delegraph.cli.answers.op_profile import print_op_profile
 from delegraph.cli.answers.printing import console, print_json
-from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.answers.result_file import write_result
+from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     diagnosis_options,
     json_option,
     require_folder,
-    save_option,
 )
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.op_profile import op_profile_options
@@ -27,6 +27,7 @@ from delegraph.cli.options.setup import setup_options
 
 if TYPE_CHECKING:
     from delegraph.cli.options.op_profile import ProfileRequest
+    from delegraph.tools.benchmarking.earlier_result import SinceThen, Then
     from delegraph.tools.benchmarking.result import BenchmarkResult
     from delegraph.tools.benchmarking.run_control import RunControl
     from delegraph.tools.profiling.op_profile import OpProfile
@@ -44,9 +45,20 @@ class BenchmarkRequest:
     signature: str | None
     name: str
     save: str | None
+    compare_with: str | None
     result_json: str | None
     against: Against | None
+    same_within: float
+    fail_above: float | None
     profile: ProfileRequest
+
+
+def _require_known_suffix(
+    ctx: click.Context, parameter: click.Parameter, path: str | None
+) -> str | None:
+    if path is not None and not path.lower().endswith((".json", ".npz")):
+        raise click.BadParameter(f"{path!r}: expected a file ending in .json or .npz")
+    return require_folder(ctx, parameter, path)
 
 
 @click.command("benchmark", cls=SectionedCommand)
@@ -56,7 +68,19 @@ class BenchmarkRequest:
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
 @click.option("--name", default="", help="What to call this in the result.")
-@save_option
+@click.option(
+    "--save",
+    metavar="FILE",
+    callback=_require_known_suffix,
+    help="Save all figures to FILE.json, for --compare-with; or the outputs of the last run to "
+    "FILE.npz.",
+)
+@click.option(
+    "--compare-with",
+    type=click.Path(exists=True, dir_okay=False, readable=True),
+    metavar="FILE.json",
+    help="Compare with what --save has written, as of another commit.",
+)
 @click.option(
     "--result-json",
     type=click.Path(dir_okay=False, writable=True),
@@ -78,27 +102,64 @@ def command(as_json: bool, **options: Any) -> None:
 
     With --against, MODEL and other set-ups take turns instead. The verdict on each other set-up
     says whether MODEL is faster, slower or the same, or the machine too noisy to tell.
+
+    With --compare-with, the figures are put beside those of an earlier command.
     """
     request = BenchmarkRequest(**options)
     if request.against is not None:
         _compare(request, request.against, as_json)
         return
-    if request.profile.is_any and not request.control.runs:
-        raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
-    result = _measured(request)
-    if request.result_json is not None:
-        write_result(request.result_json, result.to_json(), "--result-json")
+    if not request.control.runs and (request.profile.is_any or request.compare_with):
+        raise click.UsageError("a profile or a comparison needs runs: leave out --dry-run")
+    then = None if request.compare_with is None else _then(request.compare_with)
+    result = _measured(request, is_quiet=as_json)
+    _write(request, result)
     profile = _profile(request)
+    since = None if then is None else _since_then(result, then, request)
     if as_json:
         shown = {} if profile is None else {"op_profile": profile.to_json()}
+        shown |= {} if since is None else {"compared_with": since.to_json()}
         print_json({**result.to_json(), **shown})
-        return
-    print_answer(console(), result)
-    if profile is not None:
-        print_op_profile(console(), profile)
+    else:
+        print_answer(console(), result)
+        if since is not None:
+            print_since_then(console(), since)
+        if profile is not None:
+            print_op_profile(console(), profile)
+    limit = request.fail_above
+    if since is not None and limit is not None and since.is_slower_than(limit / 100):
+        raise CheckFailed(f"slower by more than {limit:g} % than {since.path}")
+
+
+def _write(request: BenchmarkRequest, result: BenchmarkResult) -> None:
+    """Write the figures to the requested files."""
+    files = {"--result-json": request.result_json}
+    if request.save is not None and _is_json(request.save):
+        files["--save"] = request.save
+    for option, path in files.items():
+        if path is not None:
+            write_result(path, result.to_json(), option)
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _then(path: str) -> Then:
+    from delegraph.tools.benchmarking.earlier_result import read_result
+
+    return read_result(path)
+
+
+def _since_then(result: BenchmarkResult, then: Then, request: BenchmarkRequest) -> SinceThen:
+    from delegraph.tools.benchmarking.earlier_result import since_then
+
+    return since_then(result, then, same_within=request.same_within / 100)
 
 
 def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None:
+    if not as_json:
+        click.echo(against.duration())
     found = against.measured(request.inputs, request.signature)
     if request.result_json is not None:
         write_result(request.result_json, found.to_json(), "--result-json")
@@ -109,9 +170,16 @@ def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None
     against.check(found)
 
 
-def _measured(request: BenchmarkRequest) -> BenchmarkResult:
+def _measured(request: BenchmarkRequest, *, is_quiet: bool) -> BenchmarkResult:
+    """Return the result; unless *is_quiet*, print how long it takes as soon as that is known."""
     from delegraph.tools.benchmarking.benchmark import benchmark
 
+    def told(seconds: float) -> None:
+        if not is_quiet:
+            again = ", and once more for the profile" if request.profile.is_any else ""
+            click.echo(f"takes {about(seconds)}{again}")
+
+    outputs = None if request.save is None or _is_json(request.save) else request.save
     with shown_progress() as progress:
         return benchmark(
             request.setup,
@@ -119,8 +187,9 @@ def _measured(request: BenchmarkRequest) -> BenchmarkResult:
             request.control,
             signature=request.signature,
             name=request.name,
-            save=request.save,
+            save=outputs,
             progress=progress,
+            on_estimate=told,
         )
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.diff import print_cause, print_difference, print_layers
+from delegraph.cli.answers.diff import print_cause, print_difference, print_layers, print_verdict
 from delegraph.cli.answers.diff_bisection import bisect_and_print
 from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.arguments import diagnosis_options, json_option, require_folder
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
@@ -51,7 +52,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
 @click.option(
     "--runs",
     type=click.IntRange(1),
-    help="Runs, each on its own values.  [default: by input, up to 50]",
+    help="Runs, each on its own values.  [default: by input, at most 50]",
 )
 @click.option(
     "--warmup",
@@ -99,6 +100,12 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     help="Write the layers' differences for Model Explorer.",
 )
 @click.option(
+    "--html",
+    metavar="FILE",
+    callback=require_folder,
+    help="Write a page with verdict, figures and histograms.",
+)
+@click.option(
     "--bisect",
     is_flag=False,
     flag_value="bisect",
@@ -128,6 +135,7 @@ def command(
     sort: str,
     plot: str | None,
     node_data: str | None,
+    html: str | None,
     bisect: str | None,
     probe_time_limit: float,
     inputs: InputRequest,
@@ -135,9 +143,15 @@ def command(
 ) -> None:
     """Compare outputs in two set-ups, on the same inputs.
 
+    The first line is the verdict. Without --tolerance, outputs are the same within the numerics
+    profile where they differ by no more than roundings: floats by a small share of the largest
+    value, quantized integers by 1.
+
     The options describe the tested set-up; --reference describes the set-up to compare with.
     """
     from delegraph.tools.differing.difference import diff
+    from delegraph.tools.differing.html_page import difference_page
+    from delegraph.tools.differing.verdict import verdict_of
 
     _require_use(layers=layers, bisects=bisect is not None, plot=plot)
     right = None if reference is None else changed_setup(setup, reference, "--reference")
@@ -150,6 +164,9 @@ def command(
             )
         return
     with shown_progress() as progress:
+        seen = _layers(setup, right, inner, progress, given) if layers else None
+        if seen is not None:
+            given["runs"] = len(seen.runs)
         found = diff(
             setup,
             right,
@@ -158,16 +175,20 @@ def command(
             tolerance=_tolerances(tolerances),
             progress=progress,
         )
-        seen = _layers(setup, right, inner, progress, given) if layers else None
         cause = _cause(found, inputs, progress) if found.failures else None
+    verdict = verdict_of(found, seen)
     if seen is not None:
         _write_layers(seen, plot, node_data)
+    if html is not None:
+        write_text(html, difference_page(found, verdict, seen), "--html")
     if as_json:
-        shown = {} if seen is None else {"layers": seen.to_json()}
+        shown: dict[str, Any] = {"verdict": verdict.to_json()}
+        shown |= {} if seen is None else {"layers": seen.to_json()}
         shown |= {} if cause is None else {"cause": cause.to_json()}
         print_json(found.to_json() | shown)
     else:
         out = console()
+        print_verdict(out, verdict, has_layers=layers)
         print_difference(out, found)
         if seen is not None:
             print_layers(out, seen, worst_first=sort == "worst")
@@ -185,6 +206,7 @@ def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
         require_effect(("inner", "sort", "plot", "node_data"), "needs --layers")
     if bisects:
         require_effect(("warmup",), "has no effect with --bisect, which takes no times")
+        require_effect(("html",), "has no effect with --bisect, which writes files to a folder")
     else:
         require_effect(("probe_time_limit",), "needs --bisect")
     if plot is not None:
@@ -203,8 +225,11 @@ def _layers(
     setup: Setup, reference: Setup | None, inner: Inner, progress: Progress, given: Any
 ) -> LayersDifference:
     from delegraph.tools.differing.layers import diff_layers
+    from delegraph.tools.differing.numerics_profile import rounding
 
-    return diff_layers(setup, reference, inner=inner, progress=progress, **given)
+    return diff_layers(
+        setup, reference, inner=inner, tolerance=rounding, progress=progress, **given
+    )
 
 
 def _write_layers(found: LayersDifference, plot: str | None, node_data: str | None) -> None:

@@ -9,7 +9,7 @@ from operator import length_hint
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Protocol
 
-from delegraph.operators.registration import Eval, NativeEval
+from delegraph.operators.registration import Eval, NativeEval, nothing
 from delegraph.runtime.execution.float_errors import ignoring_context, ignoring_float_errors
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def bound_run(
     """Step function of a plan in which all shapes are known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
-    partition runs no NumPy code, either.
+    partition runs no NumPy code, either. Nodes that were computed once, as those that widen
+    constant weights, have no step.
 
     Args:
         evals: evaluations of the nodes, in order.
@@ -85,6 +86,13 @@ def bound_run(
         failure: returns the error of a node.
         hides_context: whether no evaluation needs to see the context variables of the caller.
     """
+    positions = [i for i, run in enumerate(evals) if run is not nothing]
+    if len(positions) < len(evals):
+        evals, failure_of = [evals[i] for i in positions], failure
+
+        def failure(position: int, error: Exception) -> Exception:
+            return failure_of(positions[position], error)
+
     if len(evals) == 1 and isinstance(evals[0], NativeEval):
         return _native_run(evals[0], runner, cancellation, failure)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from delegraph.errors import ArgumentError
@@ -10,6 +10,7 @@ from delegraph.tools.array_files import write_npz
 from delegraph.tools.benchmarking.cautions import cautions
 from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.machine import machine
+from delegraph.tools.benchmarking.other_work import OtherWork
 from delegraph.tools.benchmarking.result import BenchmarkResult
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
@@ -29,6 +30,7 @@ def benchmark(
     save: str | None = None,
     clock: Clock | None = None,
     progress: Progress = untold,
+    on_estimate: Callable[[float], object] = bool,
 ) -> BenchmarkResult:
     """Measure a set-up: time until it is ready, first run, and later runs.
 
@@ -44,6 +46,8 @@ def benchmark(
             kept.
         clock: source of the times.
         progress: is called between the runs.
+        on_estimate: is called after the first run, with the seconds that all runs are going to
+            take.
 
     Raises:
         ArgumentError: an input, a signature or an argument does not fit the model.
@@ -52,7 +56,8 @@ def benchmark(
     """
     request = inputs or InputRequest()
     with timed_model(setup, request, signature=signature, clock=clock) as model:
-        result = measured(model, request, control or RunControl(), signature, name, progress)
+        chosen = control or RunControl()
+        result = measured(model, request, chosen, signature, name, progress, on_estimate)
         if save is not None:
             _save(save, model, result)
         return result
@@ -65,12 +70,15 @@ def measured(
     signature: str | None,
     name: str,
     progress: Progress,
+    on_estimate: Callable[[float], object] = bool,
 ) -> BenchmarkResult:
     """Return the run times of an allocated model; see :func:`benchmark`."""
     where = machine()  # with the load before the runs
+    others = OtherWork()
+    run = _estimating(model, control, on_estimate)
     model.stages.skip()
-    warmup = _runs(model, control.warm_up, "warming up", progress)
-    runs = _runs(model, control, "running", progress)
+    warmup = _runs(run, control.warm_up, model.clock, "warming up", progress)
+    runs = _runs(run, control, model.clock, "running", progress)
     if warmup or runs:
         model.stages.end("invoke")
     return BenchmarkResult(
@@ -88,18 +96,37 @@ def measured(
         tuple(runs),
         model.model_bytes,
         model.input_bytes,
-        tuple(cautions(runs, control, where)),
+        tuple(cautions(runs, control, where, others.cores())),
         where,
         tuple(sorted(model.interpreter.get_signature_list())),
         model.handed_on,
     )
 
 
-def _runs(model: TimedModel, control: RunControl, what: str, progress: Progress) -> Sequence[float]:
+def _runs(
+    run: Callable[[], float], control: RunControl, clock: Clock, what: str, progress: Progress
+) -> Sequence[float]:
     def told(share: float) -> None:
         progress(what, share, 1.0)
 
-    return run_times(model.run, control, model.clock, told)
+    return run_times(run, control, clock, told)
+
+
+def _estimating(
+    model: TimedModel, control: RunControl, on_estimate: Callable[[float], object]
+) -> Callable[[], float]:
+    """Return the function that runs the model, and tells after its first run how long all take."""
+    is_first = True
+
+    def run() -> float:
+        nonlocal is_first
+        seconds = model.run()
+        if is_first:
+            is_first = False
+            on_estimate(control.estimate(seconds))
+        return seconds
+
+    return run
 
 
 def _input_json(given: GivenInput) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker, itself, tell
 from delegraph.tools.benchmarking.handed_on import HandedOn
 from delegraph.tools.benchmarking.interleaving import Block, TimedRun, Turns
+from delegraph.tools.benchmarking.memory import memory
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -60,11 +61,14 @@ class BlockTimes:
         times: mapping from each set-up that did not fail to its rounds.
         failures: mapping from each set-up that failed to its error.
         handed_on: mapping from each set-up with states to what its runs hand on.
+        memory: mapping from each set-up to the bytes of resident memory that making it and its
+            first run added; without those that failed, and empty where the system does not tell.
     """
 
     times: dict[str, Block]
     failures: dict[str, Exception]
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
 
 
 def block_here(
@@ -84,23 +88,31 @@ def block_here(
     runs: dict[str, TimedRun] = {}
     models: dict[str, TimedModel] = {}
     failures: dict[str, Exception] = {}
+    added: dict[str, int] = {}
     with ExitStack() as stack:
         for name in (names[i] for i in rng.permutation(len(names))):
             mark(name)
+            before = memory().current
             try:
                 made = timed_model(
                     request.setups[name], request.inputs, signature=request.signature
                 )
                 models[name] = stack.enter_context(made)
                 runs[name] = _marked(models[name].run, name, mark)
+                runs[name]()
             except Exception as error:  # noqa: BLE001 - who fails is listed, and the others go on
                 failures[name] = error
+                runs.pop(name, None)
+                continue
+            after = memory().current
+            if before is not None and after is not None:
+                added[name] = max(0, after - before)
         turns = Turns(runs)
         turns.warm_up()
         times = turns.block(request.seconds, rng, progress)
         found = {name: models[name].handed_on for name in times}
     handed_on = {name: each for name, each in found.items() if each is not None}
-    return BlockTimes(times, {**failures, **turns.failures}, handed_on)
+    return BlockTimes(times, {**failures, **turns.failures}, handed_on, added)
 
 
 def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun:

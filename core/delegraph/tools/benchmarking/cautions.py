@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delegraph.tools.benchmarking.machine import Machine
+from delegraph.tools.benchmarking.other_work import NOTABLE
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.latency import Latency
 
@@ -23,17 +24,23 @@ SHORT = 1e-3
 """Number of seconds below which pyperf warns about a time."""
 
 
-def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> Iterator[str]:
+def cautions(
+    runs: Sequence[float], control: RunControl, machine: Machine, others: float | None = None
+) -> Iterator[str]:
     """Yield the reasons why the run times may mislead, in words.
 
     Args:
         runs: seconds of each measured run, in the order of measurement.
         control: number and duration of runs that were asked for.
         machine: properties and load of the machine.
+        others: mean number of cores that other processes used meanwhile; None if unknown.
     """
     if not runs:
         return
     latency = Latency.of(runs)
+    if seen := busy(others, machine):
+        low, high = (1e3 * latency.percentiles[percent] for percent in (5, 95))
+        yield f"{seen}; 90 % of the runs took {low:.4g} to {high:.4g} ms"
     if latency.variation > UNSTABLE:
         yield (
             f"unstable: the standard deviation is {100 * latency.variation:.1f} % of the mean, "
@@ -51,11 +58,27 @@ def cautions(runs: Sequence[float], control: RunControl, machine: Machine) -> It
             f"a run takes {1e6 * latency.median:.0f} us: the call from Python, some microseconds, "
             "is a part of it"
         )
-    cores = machine.processor.usable_cores
-    if machine.load is not None and machine.load[0] > cores:
-        yield f"other work: the load was {machine.load[0]:.1f} on {cores} usable cores before"
     if machine.governors and machine.governors != ("performance",):
         yield f"the clock rate may change: governor {', '.join(machine.governors)}"
+
+
+def busy(others: float | None, machine: Machine) -> str:
+    """Return what was seen of other work on the machine; empty if it was quiet.
+
+    Args:
+        others: mean number of cores that other processes used meanwhile; None if unknown.
+        machine: properties of the machine, and its load before.
+    """
+    cores, load = machine.processor.usable_cores, machine.load
+    before = "" if load is None else f"the load was {load[0]:.1f} before"
+    if others is not None:
+        if others < NOTABLE * cores:
+            return ""
+        seen = f"other processes used {others:.1f} of {cores} cores meanwhile"
+        return f"busy machine: {seen}" + (f", {before}" if before else "")
+    if load is None or load[0] <= cores:
+        return ""
+    return f"busy machine: {before} on {cores} usable cores"
 
 
 def is_first_outlier(runs: Sequence[float]) -> bool:

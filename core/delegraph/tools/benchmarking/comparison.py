@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from delegraph.tools.benchmarking.block_process import (
     block_here,
     block_in_a_process,
 )
+from delegraph.tools.benchmarking.cautions import busy
 from delegraph.tools.benchmarking.handed_on import HandedOn
 from delegraph.tools.benchmarking.interleaving import (
     BLOCKS,
@@ -27,6 +29,7 @@ from delegraph.tools.benchmarking.interleaving import (
     ratio_of,
 )
 from delegraph.tools.benchmarking.machine import Machine, machine
+from delegraph.tools.benchmarking.other_work import OtherWork
 from delegraph.tools.benchmarking.verdicts import (
     LEAST_BLOCKS,
     SAME_WITHIN,
@@ -65,6 +68,8 @@ class Timed(JsonRecord):
         verdict: verdict on the tested set-up against this one; None for the tested set-up itself,
             and after a failure.
         handed_on: the states that each run hands on to the next; None without.
+        memory: bytes of resident memory that making the set-up and its first run add, the median
+            over blocks; None after a failure, and where the system does not tell.
     """
 
     json_properties: ClassVar = {
@@ -79,6 +84,7 @@ class Timed(JsonRecord):
     failure: Exception | None = field(default=None, metadata={"json_key": None})
     verdict: Verdict | None = None
     handed_on: HandedOn | None = None
+    memory: int | None = None
 
     @property
     def error(self) -> str:
@@ -114,6 +120,7 @@ class Comparison(JsonRecord):
         processes: whether each block had a process of its own.
         signature: name of the called signature; None means the whole models.
         machine: the machine on which the figures were measured.
+        cautions: reasons why the figures may mislead, in words.
     """
 
     json_properties: ClassVar = {"control": "control", "definitions": "definitions"}
@@ -128,6 +135,7 @@ class Comparison(JsonRecord):
     processes: bool
     signature: str | None
     machine: Machine
+    cautions: tuple[str, ...] = ()
 
     @property
     def control(self) -> Ratio:
@@ -162,6 +170,18 @@ class _Course:
     blocks: dict[str, list[Block]] = field(default_factory=dict)
     failures: dict[str, Exception] = field(default_factory=dict)
     handed_on: dict[str, HandedOn] = field(default_factory=dict)
+    memory: dict[str, list[int]] = field(default_factory=dict)
+
+    def timed(self, name: str, verdict: Verdict | None = None) -> Timed:
+        setup, added = self.setups[name], self.memory.get(name)
+        return Timed(
+            str(setup),
+            setup.to_json(),
+            self.blocks[name],
+            verdict=verdict,
+            handed_on=self.handed_on.get(name),
+            memory=None if added is None else int(np.median(added)),
+        )
 
     def left(self) -> dict[str, Setup]:
         return {name: setup for name, setup in self.setups.items() if name not in self.failures}
@@ -172,6 +192,8 @@ class _Course:
                 raise error
             self.failures[name] = error
         self.handed_on.update(found.handed_on)
+        for name, added in found.memory.items():
+            self.memory.setdefault(name, []).append(added)
         for name, block in found.times.items():
             self.blocks.setdefault(name, []).append(block)
 
@@ -184,6 +206,7 @@ def compare(
     signature: str | None = None,
     blocks: int = BLOCKS,
     seconds: float = SECONDS,
+    max_seconds: float | None = None,
     same_within: float = SAME_WITHIN,
     processes: bool = True,
     progress: Progress = untold,
@@ -203,6 +226,8 @@ def compare(
         blocks: number of blocks, each with new interpreters; an interval is computed from one
             figure per block.
         seconds: approximate time for all turns, without the time to make interpreters.
+        max_seconds: no block begins later than this, after the 5 that a verdict needs; None means
+            no limit.
         same_within: the largest difference that counts as equal, as a share.
         processes: whether each block has a process of its own. Delegates that are objects work only
             in this process, so they need False; set-ups may then disturb each other.
@@ -223,24 +248,31 @@ def compare(
     names = {str(number): other for number, other in enumerate(others)}
     course = _Course({_ONE: setup, _AGAIN: setup, **names})
     run = block_in_a_process if processes else block_here
+    where, others_work, begin = machine(), OtherWork(), time.monotonic()
+    if max_seconds is not None:
+        seconds = min(seconds, max_seconds)
     for number in range(blocks):
+        is_late = max_seconds is not None and time.monotonic() - begin > max_seconds
+        if is_late and number >= LEAST_BLOCKS:
+            break
         part = BlockRequest(
             course.left(), request, signature, seconds / blocks, (request.seed, number)
         )
         course.take(run(part, as_block(progress, number, blocks)))
         if not course.left().keys() & names.keys():
             break
-    one, again = course.blocks[_ONE], course.blocks[_AGAIN]
+    seen = busy(others_work.cores(), where)
     return Comparison(
-        Timed(str(setup), setup.to_json(), one, handed_on=course.handed_on.get(_ONE)),
-        Timed(str(setup), setup.to_json(), again, handed_on=course.handed_on.get(_AGAIN)),
+        course.timed(_ONE),
+        course.timed(_AGAIN),
         tuple(_timed(name, course, same_within) for name in names),
         seconds,
         request.seed,
         same_within,
         processes,
         signature,
-        machine(),
+        where,
+        (seen,) if seen else (),
     )
 
 
@@ -261,7 +293,4 @@ def _timed(name: str, course: _Course, same_within: float) -> Timed:
     one = course.blocks[_ONE]
     effects, control = (effects_of(one, course.blocks[who]) for who in (name, _AGAIN))
     verdict = judge(effects, control, same_within=same_within)
-    handed_on = course.handed_on.get(name)
-    return Timed(
-        str(setup), setup.to_json(), course.blocks[name], verdict=verdict, handed_on=handed_on
-    )
+    return course.timed(name, verdict)

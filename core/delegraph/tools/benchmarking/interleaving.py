@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.tools.benchmarking.verdicts import Ratio, block_effects, ratio
-from delegraph.tools.progress import Progress, untold
+from delegraph.tools.progress import Progress, part_of, untold
 
 TimedRun = Callable[[], float]
 """Function that runs once and returns the seconds that the run took."""
@@ -264,9 +264,5 @@ def _no_collector() -> Iterator[None]:
 
 def as_block(progress: Progress, number: int, count: int) -> Progress:
     """Return the function that reports the progress of block *number* of *count*, from 0."""
-
-    def told(what: str, done: float, total: float | None) -> None:
-        share = done / total if total else 0.0
-        progress(f"block {number + 1} of {count}", number + share, count)
-
-    return told
+    part = part_of(progress, number, count)
+    return lambda what, done, total: part(f"block {number + 1} of {count}", done, total)

@@ -47,6 +47,19 @@ class RunControl(JsonRecord):
         """Settings of the warm-up runs, as settings of measured runs."""
         return replace(self, runs=self.warmup_runs, min_seconds=self.warmup_seconds)
 
+    def estimate(self, run: float) -> float:
+        """Return about how many seconds the warm-up and all runs take.
+
+        >>> RunControl().estimate(0.001), RunControl().estimate(1.0)
+        (1.5, 51.0)
+
+        Args:
+            run: seconds of a run.
+        """
+        each = run + self.delay if self.frequency is None else max(run, 1 / self.frequency)
+        parts = [(self.warmup_runs, self.warmup_seconds), (self.runs, self.min_seconds)]
+        return sum(min(max(n * each, least), self.max_seconds + each) for n, least in parts)
+
 
 def _require(name: str, value: object, holds: bool, expected: str) -> None:
     if not holds:

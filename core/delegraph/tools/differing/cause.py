@@ -8,34 +8,23 @@ into a whole step, and so do nodes that quantize their inputs for integer weight
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.partition_tolerance import STEPS
-from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import in_words
-from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.tools.differing.difference import Difference, OutputDifference
 from delegraph.tools.differing.layer_units import SAME_KERNELS
 from delegraph.tools.differing.layers import LayerDifference, diff_layers
+from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
-from delegraph.tools.setup import Setup
 
 Kind = Literal["wrong node", "magnified roundings", "nodes together", "unknown"]
 
 _JUMPING = STEPS | {"CAST", "QUANTIZE"}
 """Operators that turn a rounding difference into a whole step."""
-
-_ROOM = 1 << 34
-"""Limit in bytes for a model's tensors when none of them shares memory with another."""
-
-_TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,30 +91,6 @@ def _extent(found: OutputDifference | None) -> str:
     return f"{unequal} of {count} elements of {found.name!r} differ{far}"
 
 
-def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """Return the tolerance for the rounding errors of the node that computes a tensor.
-
-    The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
-    value.
-
-    >>> rounding(np.float32([-50, 1]), {}).absolute
-    0.005
-    """
-    if values.dtype.kind in "iu":
-        return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
-    if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
-        return Tolerance()
-    with np.errstate(all="ignore"):
-        sizes = np.abs(values).astype(np.float64)
-    largest = float(sizes.max(where=np.isfinite(sizes), initial=0.0))
-    return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
-
-
-def _scales(details: Mapping[str, Any]) -> Sequence[float]:
-    scales: Sequence[float] = details.get("quantization_parameters", {}).get("scales", ())
-    return scales
-
-
 def cause_of(
     difference: Difference, *, inputs: InputRequest, progress: Progress = untold
 ) -> Cause | None:
@@ -145,8 +110,8 @@ def cause_of(
     worst = max(outside, key=lambda output: output.outside or 0).worst_run if outside else 0
     try:
         found = diff_layers(
-            with_room_for_all(test),
-            with_room_for_all(reference),
+            test,
+            reference,
             inner="alone",
             inputs=inputs,
             runs=1,
@@ -158,13 +123,6 @@ def cause_of(
     except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
         return Cause("unknown", why_unknown=in_words(error))
     return _judged(found.layers)
-
-
-def with_room_for_all(setup: Setup) -> Setup:
-    """Return the set-up with enough memory for all tensors at once, unless it sets a limit."""
-    if setup.runtime != "delegraph" or setup.memory_limit is not None:
-        return setup
-    return replace(setup, memory_limit=_ROOM)
 
 
 def _judged(layers: Sequence[LayerDifference]) -> Cause:

@@ -15,16 +15,17 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord, to_json
+from delegraph.tools.differing.array_metrics import Metrics
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import (
-    Metrics,
     Spread,
     TensorDifference,
     real_values,
     spreads,
     tensor_difference,
 )
+from delegraph.tools.differing.numerics_profile import rounding
 from delegraph.tools.differing.side import Outputs, Side
 from delegraph.tools.latency import Latency
 from delegraph.tools.model_call import Details
@@ -49,6 +50,8 @@ class OutputDifference(JsonRecord):
         dtype, reference_dtype: element types.
         runs: the difference of each run.
         outside: number of elements beyond the tolerance, over all runs; None without a tolerance.
+        beyond_rounding: number of elements beyond the numerics profile, over all runs; None if that
+            was not counted.
     """
 
     json_properties: ClassVar = {
@@ -64,6 +67,7 @@ class OutputDifference(JsonRecord):
     reference_dtype: str
     runs: tuple[TensorDifference, ...]
     outside: int | None = field(default=None, metadata={"json_key": "outside_tolerance"})
+    beyond_rounding: int | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -277,6 +281,7 @@ class _Found:
         self._pairs: list[tuple[Details, Details]] = []
         self._differences: list[list[TensorDifference]] = []
         self._outside: list[int] = []
+        self._beyond_rounding: list[int] = []
         self._left: tuple[list[str], list[str]] = ([], [])
 
     def take(
@@ -289,16 +294,17 @@ class _Found:
             require_known_outputs(tolerance, ours)
             self._pairs = [(ours[i], theirs[j]) for i, j in pairs]
             self._differences = [[] for _ in pairs]
-            self._outside = [0] * len(pairs)
+            self._outside, self._beyond_rounding = [0] * len(pairs), [0] * len(pairs)
             self._left = [ours[i]["name"] for i in left], [theirs[j]["name"] for j in right]
         self._runs.append(str(run))
         for n, (i, j) in enumerate(pairs):
             (entry, a), (other, b) = test[i], reference[j]
             difference = tensor_difference(a, b, entry, other)
             self._differences[n].append(difference)
-            allowed = tolerance_of(tolerance, entry["name"])
-            if allowed is not None:
-                self._outside[n] += outside(difference, a, b, entry, other, allowed)
+            given, profile = tolerance_of(tolerance, entry["name"]), rounding(b, other)
+            for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
+                if allowed is not None and difference.unequal:
+                    counts[n] += outside(difference, a, b, entry, other, allowed)
 
     def difference(
         self,
@@ -318,9 +324,10 @@ class _Found:
                 type_name(b),
                 tuple(differences),
                 None if tolerance_of(tolerance, a["name"]) is None else count,
+                beyond,
             )
-            for (a, b), differences, count in zip(
-                self._pairs, self._differences, self._outside, strict=True
+            for (a, b), differences, count, beyond in zip(
+                self._pairs, self._differences, self._outside, self._beyond_rounding, strict=True
             )
         ]
         return Difference(

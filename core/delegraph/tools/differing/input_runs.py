@@ -55,7 +55,8 @@ class InputRuns:
         request: requested values. A folder gives each of its files, sorted by name, to one run. The
             first run has the seed of the request, each later run the next seed.
         runs: number of runs. None means one run per file of a folder, one run if no value is
-            random, and otherwise :data:`RUNS`.
+            random, and otherwise *random_runs*.
+        random_runs: number of runs where values are random.
 
     Raises:
         ArgumentError: folders have different numbers of files, or no files.
@@ -69,6 +70,7 @@ class InputRuns:
         details: Sequence[Details],
         request: InputRequest,
         runs: int | None,
+        random_runs: int = RUNS,
     ) -> None:
         self._model = setup.loaded_model()
         require_room_for(setup, self._model, details)
@@ -78,7 +80,7 @@ class InputRuns:
         self._words = _words_of_runs(request.values)
         self._count = runs or len(self._words)
         if runs is None and len(self._words) == 1 and self.run(0).seed is not None:
-            self._count = RUNS
+            self._count = random_runs
 
     def __len__(self) -> int:
         return self._count

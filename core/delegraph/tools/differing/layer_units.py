@@ -20,13 +20,16 @@ from delegraph.schema import tables
 from delegraph.schema.enums import TensorType
 from delegraph.tools.differing.matching import converted
 from delegraph.tools.differing.side import Side
-from delegraph.tools.differing.tapped_models import UNIT, unit_model
+from delegraph.tools.differing.tapped_models import UNIT, copy_setup, unit_model
+from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
 
 Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
 """Mapping from a tensor's index to its details and values."""
 
 SAME_KERNELS = "the reference has the same kernel"
+
+_PREPARING = "preparing layers"
 
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 """Types of tensors whose values mean nothing outside of the runtime that made them."""
@@ -73,7 +76,7 @@ class Unit:
         )
         path.write_bytes(content)
         try:
-            self._side = Side(stack, replace(setup, model=str(path)), UNIT)
+            self._side = Side(stack, copy_setup(setup, path), UNIT)
         except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
             self._give_up(f"it does not run alone: {in_words(error)}")
 
@@ -139,6 +142,7 @@ def units_of(
     whole: Whole,
     *,
     shares_kernels: bool,
+    progress: Progress = untold,
 ) -> list[Unit]:
     """Return a unit for each partition, and for each node without a delegate.
 
@@ -149,6 +153,7 @@ def units_of(
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
+        progress: is called with the number of units made.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(
@@ -159,8 +164,10 @@ def units_of(
         on_failure="raise",
         validate=False,
     )
-    units = []
+    units: list[Unit] = []
+    count = len(whole.spec.operators)
     for partition in whole.partitions():
+        progress(_PREPARING, len(units), count)
         unit = Unit(partition.nodes)
         path = folder / f"partition{partition.index}.tflite"
         unit.open(stack, path, alone, whole, [i for i in partition.outputs if i >= 0])
@@ -170,6 +177,7 @@ def units_of(
     hosted = [o for o in whole.spec.operators if o.index not in taken]
     plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
     for operator in hosted:
+        progress(_PREPARING, len(units), count)
         unit = Unit((operator.index,), SAME_KERNELS if shares_kernels else "")
         if not shares_kernels:
             outputs = [i for i in operator.outputs if i >= 0]

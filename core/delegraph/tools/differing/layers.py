@@ -28,7 +28,7 @@ from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, 
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
 from delegraph.tools.differing.metrics import TensorDifference, tensor_difference
 from delegraph.tools.differing.watched_side import Inner, Watched
-from delegraph.tools.progress import Progress, untold
+from delegraph.tools.progress import Progress, part_of, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup
 
@@ -169,8 +169,8 @@ def diff_layers(
         inputs: input values for both set-ups; a folder among them gives each of its files to one
             run.
         runs: number of runs. None means one run per file of a folder, one run if no value is
-            random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
-            the next seed.
+            random, and otherwise one run as well. The first run has the seed of *inputs*, each
+            later run the next seed.
         first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
         tolerance: returns the tolerance of a tensor; ``OutputDifference.outside`` counts elements
@@ -190,7 +190,7 @@ def diff_layers(
         test = Watched("test", setup, signature)
         right = Watched("reference", reference, signature)
         order = matched_inputs(test.inputs, right.inputs)
-        fed = InputRuns(setup, signature, test.inputs, inputs, runs)
+        fed = InputRuns(setup, signature, test.inputs, inputs, runs, random_runs=1)
 
         def feed_both(number: int) -> str:
             run = fed.run(number)
@@ -203,15 +203,16 @@ def diff_layers(
 
         feed_both(first)
         with fed.explained():
-            for side in (test, right):
+            for number, side in enumerate((test, right)):
+                progress("computing all layers", number, 2)
                 side.open(stack, folder, inner)
-        comparison = _Comparison(stack, folder, test, right, order, tolerance)
+        comparison = _Comparison(stack, folder, test, right, order, tolerance, progress)
         told = []
         for number in range(len(fed)):
-            progress("comparing layers", number, len(fed))
             told.append(feed_both(first + number))
             with fed.explained():
-                comparison.take(test.computed(), right.computed())
+                values = test.computed(), right.computed()
+                comparison.take(*values, part_of(progress, number, len(fed)))
         notes = (*test.notes, *right.notes)
         return LayersDifference(setup, reference, inner, tuple(told), comparison.layers(), notes)
 
@@ -227,6 +228,7 @@ class _Comparison:
         right: Watched,
         order: Sequence[int],
         tolerance: LayerTolerance | None,
+        progress: Progress,
     ) -> None:
         self._test, self._right, self._tolerance = test, right, tolerance
         self._is_same_file = os.path.realpath(test.setup.model) == os.path.realpath(
@@ -244,13 +246,15 @@ class _Comparison:
             test.setup,
             Whole(test.records, test.spec, test.placement),
             shares_kernels=self._is_same_file and _same_host(test, right),
+            progress=progress,
         )
 
-    def take(self, test: Values, reference: Values) -> None:
+    def take(self, test: Values, reference: Values, progress: Progress) -> None:
         """Compare the tensors of one run, with each side's own values and per layer."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         self._compare(test, known, self._drift)
-        for unit in self._units:
+        for number, unit in enumerate(self._units):
+            progress("comparing layers", number, len(self._units))
             self._compare(unit.computed(known), known, self._same)
 
     def _compare(self, test: Values, known: Values, found: _Found) -> None:

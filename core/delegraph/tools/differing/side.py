@@ -80,6 +80,11 @@ class Side:
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
         """Return details and values of all outputs, and reset the variables to zero."""
-        found = [(entry, np.array(values)) for entry, values in self._call.outputs()]
+        found = [(entry, _own(values)) for entry, values in self._call.outputs()]
         self.interpreter.reset_all_variables()
         return found
+
+
+def _own(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that no later run changes; what has its own memory is not copied again."""
+    return values if values.flags.owndata else np.array(values)

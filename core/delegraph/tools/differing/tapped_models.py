@@ -7,12 +7,28 @@ memory. An output keeps its memory in every runtime.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from delegraph.operators.memory_limit import physical_memory
 from delegraph.schema import tables
 from delegraph.schema.writer import write_model
+from delegraph.tools.setup import Setup
 
 UNIT = "unit"
 """Name of the signature of a model of a few nodes."""
+
+
+def copy_setup(setup: Setup, path: Path) -> Setup:
+    """Return the set-up that runs a changed copy of its model.
+
+    Outputs keep their memory, so a copy with many outputs needs more of it than the model. A limit
+    that the user has chosen stays; official runtimes have none by default.
+    """
+    limit = setup.memory_limit
+    if limit is None and setup.runtime == "delegraph":
+        limit = physical_memory() // 4
+    return replace(setup, model=str(path), memory_limit=limit)
 
 
 def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:

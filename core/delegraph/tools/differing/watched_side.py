@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from delegraph.graph.model import SubgraphSpec
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
-from delegraph.tools.differing.tapped_models import tapped_model
+from delegraph.tools.differing.tapped_models import copy_setup, tapped_model
 from delegraph.tools.setup import Setup
 
 Inner = Literal["boundaries", "exposed", "alone"]
@@ -51,9 +50,10 @@ class Watched:
             self.inputs = self._side_of(stack, setup).inputs
         self.values: list[NDArray[Any]] = []
         self.notes: list[str] = []
+        self._first: Values | None = None  # of the first run, which open() computes
 
     def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
-        """Run the set-up unchanged, then make the interpreter with inner tensors as outputs."""
+        """Run the set-up unchanged, then with inner tensors as outputs, for :meth:`computed`."""
         with ExitStack() as plain_stack:
             plain = self._side_of(plain_stack, self.setup)
             plain.values = self.values
@@ -70,9 +70,9 @@ class Watched:
         path = folder / f"{self._label}.tflite"
         path.write_bytes(tapped_model(self.records, self.spec.index, watched))
         arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
-        tapped = replace(self.setup, model=str(path))
+        tapped = copy_setup(self.setup, path)
         self._side = self._side_of(stack, tapped, **arguments)
-        now = self.computed()
+        self._first = now = self.computed()
         self.placement: Placement = self._side.interpreter.placement
         self.inside = _kept_inside(self.partitions(self.placement), self.spec)
         self._note_changes(asked, outputs, now)
@@ -86,7 +86,13 @@ class Watched:
         return [p for p in placement.partitions if p.subgraph == self.spec.index]
 
     def computed(self) -> Values:
-        """Compute; return a mapping from each known tensor's index to details and values."""
+        """Return a mapping from each known tensor's index to details and values.
+
+        What :meth:`open` has computed is returned at the first call; later calls compute.
+        """
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
         self._side.values = self.values
         self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {

@@ -40,7 +40,7 @@ def check_dequantize(call: Call) -> Rejection | None:
     """
     x, y = call.input(0), call.output()
     if x.is_constant or is_widened(call, x.index):
-        return Rejection("constant", expected="a computed input", tensor=x.index)
+        return Rejection("folded", "it depends on constants alone: Delegraph computes it once")
     if y.type.name != "FLOAT32":
         return Rejection("dtype", actual=y.type.name, expected="FLOAT32", tensor=y.index)
     if x.type.name == "INT16" and x.zero_point:

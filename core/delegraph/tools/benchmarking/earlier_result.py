@@ -1,0 +1,174 @@
+"""Compares a benchmark's result with an earlier one from a file, as of another commit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import ArgumentError
+from delegraph.json_records import JsonRecord
+from delegraph.tools.benchmarking.result import BenchmarkResult
+from delegraph.tools.benchmarking.verdicts import SAME_WITHIN, Ratio
+from delegraph.tools.bootstrap import percentile_ends, resampled
+
+LEAST_GROUPS = 5
+"""Least number of groups of runs from which an interval is computed."""
+
+_GROUPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """Figures of an earlier result.
+
+    Attributes:
+        path: file of the result.
+        runs: seconds of each run.
+        init: seconds until the model was ready.
+        peak: largest resident memory in bytes; None if unknown.
+        conditions: what times depend on besides the code: set-up, machine, versions.
+    """
+
+    path: str
+    runs: NDArray[np.float64]
+    init: float
+    peak: int | None
+    conditions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SinceThen(JsonRecord):
+    """A result beside an earlier one.
+
+    Attributes:
+        path: file of the earlier result.
+        figures: mapping from a figure's name to its earlier and its present value: seconds, or
+            bytes for ``peak memory``; None if unknown.
+        ratio: present time by the earlier one, by the quickest runs, with its interval.
+        verdict: ``faster``, ``slower``, ``same within 5 %``, or ``too noisy``.
+        changes: conditions that differ, in words; they may be why times differ.
+    """
+
+    path: str
+    figures: Mapping[str, tuple[float | None, float | None]]
+    ratio: Ratio
+    verdict: str
+    changes: tuple[str, ...]
+
+    def is_slower_than(self, share: float) -> bool:
+        """Return whether the whole interval of the ratio lies above 1 + *share*."""
+        return self.ratio.low > 1 + share
+
+
+def read_result(path: str) -> Then:
+    """Return the figures in a file that ``benchmark --save`` has written.
+
+    Raises:
+        ArgumentError: the file cannot be read, or is no such result.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            content: Any = json.load(file)
+        runs = np.array([float(seconds) for seconds in content["samples"]["runs"]])
+        conditions = _conditions(content["setup"], content["machine"])
+        peak, init = content["peak_memory"], float(content["init_seconds"])
+        then = Then(path, runs, init, None if peak is None else int(peak), conditions)
+    except OSError as error:
+        raise ArgumentError(f"{path!r}: {error.strerror or error}") from error
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise ArgumentError(
+            f"{path!r} is no result of a benchmark of one set-up: --save FILE.json writes one"
+        ) from error
+    _require_runs(then.runs, path)
+    return then
+
+
+def _require_runs(runs: NDArray[np.float64], of: str) -> None:
+    if len(runs) < LEAST_GROUPS or not (np.isfinite(runs) & (runs > 0)).all():
+        raise ArgumentError(f"{of!r} has {len(runs)} runs, expected {LEAST_GROUPS} at least")
+
+
+def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WITHIN) -> SinceThen:
+    """Return a result beside an earlier one, with a verdict.
+
+    Runs of two processes at two times are compared, so a verdict is not as sure as one of set-ups
+    that take turns.
+
+    Args:
+        now: the present result.
+        then: the earlier one.
+        same_within: the largest difference that counts as equal, as a share.
+
+    Raises:
+        ArgumentError: the present result has too few runs.
+    """
+    _require_runs(np.asarray(now.runs), "the present result")
+    ratio = _ratio(np.asarray(now.runs), then.runs)
+    figures: dict[str, tuple[float | None, float | None]] = {
+        "median": (float(np.median(then.runs)), float(np.median(now.runs))),
+        "min": (float(then.runs.min()), min(now.runs)),
+        "init": (then.init, now.init_seconds),
+        "peak memory": (then.peak, now.peak),
+    }
+    conditions = _conditions(now.setup, now.machine.to_json())
+    return SinceThen(
+        then.path,
+        figures,
+        ratio,
+        _verdict(ratio, same_within),
+        _changes(then.conditions, conditions),
+    )
+
+
+def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
+    """Return the ratio of times, where the quickest of some runs in a row stands for them."""
+    drawn, middle = [], []
+    for seed, runs in enumerate((now, then)):
+        quickest = np.log([group.min() for group in np.array_split(runs, _groups(now, then))])
+        median = _median_of(quickest)
+        drawn.append(resampled(median, len(quickest), seed=seed))
+        middle.append(float(np.median(quickest)))
+    low, high = percentile_ends(drawn[0] - drawn[1])
+    return Ratio(math.exp(middle[0] - middle[1]), math.exp(low), math.exp(high))
+
+
+def _groups(*runs: Sequence[float] | NDArray[np.float64]) -> int:
+    return min(_GROUPS, *map(len, runs))
+
+
+def _median_of(values: NDArray[np.float64]) -> Any:
+    return lambda units: np.median(values[units])
+
+
+def _verdict(ratio: Ratio, same_within: float) -> str:
+    if ratio.high < 1 / (1 + same_within):
+        return "faster"
+    if ratio.low > 1 + same_within:
+        return "slower"
+    if ratio.reach <= same_within:
+        return f"same within {100 * same_within:g} %"
+    return "too noisy"
+
+
+def _conditions(setup: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:
+    """Return what times depend on, in words, by what it is."""
+    found = {name: str(value) for name, value in setup.items()}
+    processor = machine["processor"]
+    found |= {"processor": str(processor["name"]), "cores": str(processor["usable_cores"])}
+    found |= {"system": str(machine["system"]), "python": str(machine["python"])}
+    return found | {name: str(version) for name, version in machine["versions"].items()}
+
+
+def _changes(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    names = dict.fromkeys([*now, *then])
+    return tuple(
+        f"{name}: {then.get(name, 'none')} then, {now.get(name, 'none')} now"
+        for name in names
+        if then.get(name) != now.get(name)
+    )

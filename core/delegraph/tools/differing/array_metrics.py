@@ -1,0 +1,339 @@
+"""Metrics of two arrays of numbers, computed in pieces that stay in the processor's cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.graph.dtypes import has_nan
+
+_Pair = tuple[NDArray[Any], NDArray[Any]]
+
+_PIECE = 1 << 13
+"""Number of elements that are compared at a time.
+
+Their copies as float64 fit into a cache, and OpenBLAS multiplies so few without its threads, which
+take hundreds of times as long where other processes want the cores.
+"""
+
+_FRACTION_BITS, _EXPONENTS, _EXPONENT_OF_ONE = 52, 2048, 1023
+"""Layout of a float64: bits of its fraction, number of exponents, and the exponent of 1.0."""
+
+_SAMPLE = 1 << 12
+"""Number of differences from which a bound of the largest ones is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Differences of the elements of two arrays, test minus reference.
+
+    An element that is NaN in both arrays, or the same infinity, differs by 0. An element that is
+    NaN or infinite in one array only differs by infinity. No element is replaced or left out.
+
+    Source:
+        ``mean`` is the metric of ``inference_diff``: ``InferenceProfilerStage::Run``,
+        tflite/tools/evaluation/stages/inference_profiler_stage.cc, which sums in float32; here it
+        is float64.
+
+    Attributes:
+        mean: mean of the absolute differences.
+        max: the greatest absolute difference.
+        index: index of the first element with the greatest difference.
+        found, expected: value of this element in the test and in the reference.
+        p999: the absolute difference that 99.9 % of the elements do not exceed; it is the
+            difference of some element.
+        cosine: cosine similarity, from -1 to 1. It is 1 if both arrays are all zero, 0 if one is,
+            and NaN if there are NaN or infinities.
+        snr_db: energy of the reference divided by that of the differences, in decibels. It is
+            infinite if all elements are equal, and NaN if there are NaN or infinities.
+    """
+
+    mean: float
+    max: float
+    index: tuple[int, ...]
+    found: float
+    expected: float
+    p999: float
+    cosine: float
+    snr_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMetrics:
+    """Metrics of two arrays, and what else one look at their elements tells.
+
+    Attributes:
+        metrics: the metrics.
+        unequal: number of elements that are not equal; NaN equals NaN here.
+        is_finite: whether neither array has NaN or infinities.
+        unit: ``"ulp"`` for floats, ``"step"`` for integers; empty for other types, and if units are
+            not counted.
+        max_units, mean_units: the greatest and the mean difference in that unit; None without one.
+        histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent; those
+            that are infinite have the exponent 1024.
+    """
+
+    metrics: Metrics
+    unequal: int
+    is_finite: bool
+    unit: str = ""
+    max_units: float | None = None
+    mean_units: float | None = None
+    histogram: Mapping[int, int] = field(default_factory=dict)
+
+
+def array_metrics(
+    test: NDArray[Any], reference: NDArray[Any], *, counts_units: bool = False
+) -> ArrayMetrics:
+    """Return the metrics of two arrays of the same shape and type.
+
+    Args:
+        test: the tested values, of any type.
+        reference: the right values.
+        counts_units: whether differences are counted in ULP or steps, too.
+    """
+    sums = _Sums(test, reference, counts_units)
+    for start in range(0, test.size, _PIECE):
+        sums.add(start)
+    return sums.result(test.shape)
+
+
+class _Sums:
+    """Sums over the elements seen so far."""
+
+    def __init__(self, test: NDArray[Any], reference: NDArray[Any], counts_units: bool) -> None:
+        self._a, self._b = test.reshape(-1), reference.reshape(-1)
+        self._sizes = np.zeros(test.size)
+        self._is_text = test.dtype.kind in "OSU"
+        self._unit = _unit(test.dtype) if counts_units else ""
+        self._is_finite = True
+        self._unequal, self._where = 0, 0
+        self._total, self._most = 0.0, 0.0
+        self._units, self._most_units = 0.0, 0.0
+        self._exponents = np.zeros(_EXPONENTS, np.int64)
+        self._energies = np.zeros(4)  # of test, reference and differences; and the dot product
+
+    def add(self, start: int) -> None:
+        """Add the piece that begins at the element *start*."""
+        piece = slice(start, start + _PIECE)
+        a, b, size = self._a[piece], self._b[piece], self._sizes[piece]
+        x, y = (size, size) if self._is_text else (wide(a), wide(b))
+        energy = np.vdot(y, y).real
+        if math.isfinite(energy) and (a == b).all():
+            self._energies += np.array((energy, energy, 0.0, energy))
+            return
+        self._is_finite &= _store_differences((a, b), (x, y), size)
+        with np.errstate(all="ignore"):
+            pairs = ((x, x), (size, size), (y, x))
+            test, noise, dot = (np.vdot(one, other).real for one, other in pairs)
+            self._energies += np.array((test, energy, noise, dot))
+        self._add_differences(start, size)
+        if self._unit == "ulp":
+            ulps = _ulps((a, b), (x, y))
+            self._units += float(ulps.sum())
+            self._most_units = max(self._most_units, float(ulps.max()))
+
+    def _add_differences(self, start: int, size: NDArray[np.float64]) -> None:
+        self._total += float(size.sum())
+        exponents = np.bincount(size.view(np.int64) >> _FRACTION_BITS, minlength=_EXPONENTS)
+        exponents[0] = 0  # those that are equal, or nearly so
+        self._exponents += exponents
+        self._unequal += int(np.count_nonzero(size))
+        where = int(size.argmax())
+        if size[where] > self._most:
+            self._most, self._where = float(size[where]), start + where
+
+    def result(self, shape: tuple[int, ...]) -> ArrayMetrics:
+        """Return the metrics of arrays of the given shape, whose elements were all added."""
+        count = self._sizes.size
+        units: tuple[float | None, float | None] = (None, None)
+        mean = self._total / count if count else 0.0
+        if self._unit == "step":
+            units = self._most, mean
+        elif self._unit:
+            units = self._most_units, self._units / count if count else 0.0
+        metrics = self._metrics(shape, mean)
+        histogram = {
+            int(e) - _EXPONENT_OF_ONE: int(self._exponents[e]) for e in self._exponents.nonzero()[0]
+        }
+        return ArrayMetrics(metrics, self._unequal, self._is_finite, self._unit, *units, histogram)
+
+    def _metrics(self, shape: tuple[int, ...], mean: float) -> Metrics:
+        if not self._sizes.size:
+            return Metrics(0.0, 0.0, (), 0.0, 0.0, 0.0, 1.0, np.inf)
+        index = tuple(int(i) for i in np.unravel_index(self._where, shape))
+        found = expected = math.nan
+        cosine = snr = math.nan
+        if not self._is_text:
+            found, expected = (_number(v[self._where]) for v in (self._a, self._b))
+            cosine, snr = self._cosine_and_snr()
+        p999 = _quantile(self._sizes, 0.999) if self._most else 0.0
+        return Metrics(mean, self._most, index, found, expected, p999, cosine, snr)
+
+    def _cosine_and_snr(self) -> tuple[float, float]:
+        test, reference, noise, dot = self._energies.tolist()
+        arrays = (self._a, self._b, self._sizes)
+        energies = (test, reference, noise)
+        # Squares may be too large or too small, and infinities have no cosine.
+        if not (self._is_finite and all(map(_is_exact, energies, arrays))):
+            a, b = wide(self._a), wide(self._b)
+            return _cosine(a, b), _snr_db(self._sizes, b)
+        cosine = float(test == reference)
+        if test and reference:
+            cosine = dot / math.sqrt(test) / math.sqrt(reference)
+        if not noise:
+            return cosine, math.inf
+        return cosine, 10 * math.log10(reference / noise) if reference else -math.inf
+
+
+def _is_exact(energy: float, values: NDArray[Any]) -> bool:
+    """Return whether the sum of the squares of *values* is exact enough."""
+    return 1e-200 < energy < 1e200 or (energy == 0 and not values.any())
+
+
+def _number(value: Any) -> float:
+    return float(abs(value)) if np.iscomplexobj(value) else float(value)
+
+
+def _store_differences(pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]) -> bool:
+    """Store ``|a - b|`` as :func:`absolute_differences`; return whether all values are finite.
+
+    Args:
+        pair: the two arrays.
+        wide_pair: the same, widened.
+        size: receives the differences.
+    """
+    if has_nan(pair[0].dtype):
+        with np.errstate(all="ignore"):
+            np.abs(np.subtract(*wide_pair), size)
+            if math.isfinite(size.sum()):
+                return True
+    size[...] = absolute_differences(*pair)
+    return not has_nan(pair[0].dtype)
+
+
+def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.float64]:
+    """Return ``|test - reference|`` for two arrays of the same shape and type.
+
+    Zero means equal, also for 64-bit integers. NaN equals NaN, and an infinity equals the same
+    infinity; their difference from a number is infinite. Strings and bools differ by 0 or 1.
+
+    >>> absolute_differences(np.array([1, -3]), np.array([1, 4])).tolist()
+    [0.0, 7.0]
+    >>> absolute_differences(np.array([np.nan, np.nan]), np.array([np.nan, 0])).tolist()
+    [0.0, inf]
+    """
+    if test.dtype.kind in "iu":
+        return _integer_distance(test, reference)
+    if not has_nan(test.dtype):
+        return np.asarray(test != reference, np.float64)
+    a, b = wide(test), wide(reference)
+    with np.errstate(all="ignore"):
+        size = np.asarray(np.abs(a - b), np.float64)
+    size[~(np.isfinite(a) & np.isfinite(b))] = np.inf
+    size[(np.isnan(a) & np.isnan(b)) | (a == b)] = 0.0
+    return size
+
+
+def _integer_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """Return ``|a - b|``; it is rounded only where float64 does not hold the distance."""
+    if a.dtype.itemsize < 8:
+        return np.asarray(np.abs(np.subtract(a, b, dtype=np.float64)))
+    wide = np.uint64 if a.dtype.kind == "u" else np.int64
+    low, high = (f(a, b).astype(wide).view(np.uint64) for f in (np.minimum, np.maximum))
+    return np.asarray(high - low, np.float64)  # unsigned numbers wrap to the right distance
+
+
+def wide(values: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers as float64, or as complex128 if they are complex."""
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _quantile(size: NDArray[np.float64], share: float) -> float:
+    """Return the element at the quantile *share*, by NumPy's method ``higher``.
+
+    Only elements above a bound, which a sample tells, are put in order.
+    """
+    larger = size.size - math.ceil(share * (size.size - 1))  # elements that are at least as large
+    sample = np.sort(size[:: max(1, size.size // _SAMPLE)])
+    bound = float(sample[int((1 - 3 * (1 - share)) * (sample.size - 1))])
+    largest = size[size > bound]
+    if largest.size < larger:
+        if largest.size + np.count_nonzero(size == bound) >= larger:
+            return bound
+        largest = size
+    place = largest.size - larger
+    return float(np.partition(largest, place)[place])
+
+
+def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return float("nan")
+    (x, _), (y, _) = _scaled(a), _scaled(b)
+    lengths = np.sqrt(np.vdot(x, x).real), np.sqrt(np.vdot(y, y).real)
+    if not all(lengths):
+        return float(lengths[0] == lengths[1])
+    return float(np.vdot(y, x).real / lengths[0] / lengths[1])
+
+
+def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
+    """Return ``10 log10(sum of reference squared / sum of differences squared)``."""
+    if not (np.isfinite(size).all() and np.isfinite(reference).all()):
+        return float("nan")
+    (x, signal), (y, noise) = _scaled(reference), _scaled(size.reshape(-1))
+    energies = np.vdot(x, x).real, np.vdot(y, y).real
+    if not energies[1]:
+        return float("inf")
+    if not energies[0]:
+        return float("-inf")
+    decades = np.log10(energies[0]) - np.log10(energies[1])
+    return float(10 * decades + 20 * (np.log10(signal) - np.log10(noise)))
+
+
+def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """Return *values* divided by a factor, and the factor.
+
+    The factor is 1.0, or the largest magnitude if squares would overflow or become zero.
+    """
+    top = float(np.abs(values).max())
+    if top == 0 or 1e-100 < top < 1e100:
+        return values, 1.0
+    return values / top, top
+
+
+def _unit(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "iu":
+        return "step"
+    return "ulp" if has_nan(dtype) else ""
+
+
+def _ulps(pair: _Pair, wide_pair: _Pair) -> NDArray[np.float64]:
+    """Return how many floats lie between the elements of two arrays.
+
+    Args:
+        pair: two arrays of floats, or of complex numbers.
+        wide_pair: the same, widened.
+    """
+    (a, b), (x, y) = pair, wide_pair
+    if a.dtype.kind == "c":
+        parts = [_ulps((f(a), f(b)), (f(x), f(y))) for f in (np.real, np.imag)]
+        return np.asarray(np.maximum(*parts))
+    ulps = _integer_distance(_ordinals(a), _ordinals(b))
+    is_number = np.isfinite(x) & np.isfinite(y)
+    if not is_number.all():
+        ulps[~is_number] = np.inf
+        ulps[(np.isnan(x) & np.isnan(y)) | (x == y)] = 0.0
+    return ulps
+
+
+def _ordinals(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the ordinal number of each float: neighbours differ by 1, both zeros are 0."""
+    kind = np.dtype(f"i{values.dtype.itemsize}")
+    bits = np.ascontiguousarray(values).view(kind)
+    sign = bits >> (8 * kind.itemsize - 1)  # 0 or -1
+    return np.asarray((bits ^ (sign & np.iinfo(kind).max)) - sign)

@@ -1,0 +1,210 @@
+"""Page with the differences of two set-ups and their histograms, in one file without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+from delegraph.tools.differing.verdict import Verdict
+
+_INFINITE = 1024  # exponent of a histogram
+_MOST_BARS = 60
+_WIDTH, _HEIGHT = 640, 150
+
+_STYLE = """
+:root { color-scheme: light dark; --text: #1c1e21; --dim: #5c6470; --line: #d5d9df;
+  --page: #ffffff; --bar: #0072b2; --alone: #b34700; }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --dim: #9aa4b1; --line: #3a4049;
+  --page: #16181c; --bar: #56b4e9; --alone: #e69f00; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
+  margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
+h1 { font-size: 1.35rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font-size: 1rem; }
+.dim, caption { color: var(--dim); } .wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .8rem .2rem 0; text-align: left; white-space: nowrap;
+  border-bottom: 1px solid var(--line); } .number { text-align: right; }
+svg { max-width: 100%; height: auto; display: block; }
+svg text { fill: var(--dim); font-size: 11px; }
+.bar { fill: var(--bar); } .alone { fill: var(--alone); } .axis { stroke: var(--line); }
+figure { margin: 0; } .off { color: var(--alone); font-weight: 600; }
+.name { max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }
+td svg { height: 18px; width: 220px; }
+"""
+
+_COLUMNS = ("node", "operator", "name", "runs on", "max", "drift", "max", "same inputs")
+
+_FIGURES = (("mean", "mean"), ("max", "max"), ("p999", "p99.9"))
+
+
+def difference_page(
+    found: Difference, verdict: Verdict, layers: LayersDifference | None = None
+) -> str:
+    """Return the page: verdict, set-ups, a histogram for each output, and the layers.
+
+    Args:
+        found: differences of the outputs.
+        verdict: the verdict on them.
+        layers: differences of all tensors; None leaves them out.
+    """
+    parts = [
+        f"<h1>{escape(verdict.text)}</h1>",
+        _setup("test", str(found.test), str(found.test_placement)),
+        _setup("reference", str(found.reference), str(found.reference_placement)),
+        f"<p class=dim>{_runs(found.runs)}</p><h2>Outputs</h2>",
+        *(_output(output) for output in found.outputs),
+        *(f"<p>{escape(name)}: only the test has it</p>" for name in found.only_in_test),
+        *(f"<p>{escape(name)}: only the reference has it</p>" for name in found.only_in_reference),
+    ]
+    if layers is not None:
+        parts.append(_layers(layers))
+    title = escape(f"{found.test} against {found.reference}")
+    return (
+        '<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content="width='
+        f'device-width, initial-scale=1"><title>{title}</title><style>{_STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</html>\n"
+    )
+
+
+def _setup(side: str, setup: str, placement: str) -> str:
+    placed = f"<span class=dim>{escape(placement)}</span>"
+    return f"<p>{side}: <b>{escape(setup)}</b><br>{placed}</p>"
+
+
+def _runs(runs: tuple[str, ...]) -> str:
+    fed = runs[0] if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
+    return escape(f"{len(runs)} run{'s' * (len(runs) != 1)}: {fed}")
+
+
+def _output(output: OutputDifference) -> str:
+    count = sum(difference.count for difference in output.runs)
+    unequal = sum(difference.unequal for difference in output.runs)
+    words = [output.dtype, f"{unequal} of {count} elements differ", *output.remarks]
+    compared = output.compared()
+    words += [f"{shown} {compared[name].max:.4g}" for name, shown in _FIGURES if compared]
+    text = f"<h3>{escape(output.name)}</h3><p>{escape('; '.join(words))}</p>"
+    return text + (_histogram(histogram_of(output)) if unequal and compared else "")
+
+
+def histogram_of(output: OutputDifference) -> dict[int, int]:
+    """Return the number of differences by exponent, over all runs; see ``TensorDifference``."""
+    total: dict[int, int] = {}
+    for difference in output.runs:
+        for exponent, count in difference.histogram.items():
+            total[exponent] = total.get(exponent, 0) + count
+    return total
+
+
+def _histogram(counts: Mapping[int, int]) -> str:
+    """Return a drawing: a bar for each factor of two, as high as its number of elements."""
+    ends = low, high = _ends([counts])
+    bottom = _HEIGHT - 20
+    labels = _labels(low, high, _WIDTH / (high - low + 1))
+    axis = f'<path class=axis d="M0 {bottom}H{_WIDTH}"/>'
+    top = f'<text x="0" y="12">{max(counts.values())} elements at the highest bar</text>'
+    return (
+        f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role=img '
+        f'aria-label="histogram of the absolute differences">{top}'
+        f"{_bars(counts, ends, _WIDTH, (20, bottom))}{axis}{labels}</svg>"
+        "<figcaption class=dim>absolute differences of the elements that differ; each bar is a "
+        "factor of two</figcaption></figure>"
+    )
+
+
+def _strip(counts: Mapping[int, int], ends: tuple[int, int]) -> str:
+    """Return a small histogram without labels, on the scale of all layers."""
+    bars = _bars(counts, ends, 220, (0, 18))
+    return f'<svg viewBox="0 0 220 18">{bars}</svg>' if bars else ""
+
+
+def _bars(
+    counts: Mapping[int, int], ends: tuple[int, int], width: int, rows: tuple[int, int]
+) -> str:
+    """Return the bars of a histogram.
+
+    Args:
+        counts: number of elements by exponent.
+        ends: the least and the greatest exponent of the scale; smaller ones count at its left end,
+            infinities at its right end.
+        width: width of the drawing.
+        rows: top and bottom of the highest bar.
+    """
+    low, high = ends
+    shown: dict[int, int] = {}
+    for exponent, count in counts.items():
+        place = min(max(exponent, low), high)
+        shown[place] = shown.get(place, 0) + count
+    most, step, bars = max(shown.values(), default=1), width / (high - low + 1), []
+    for place, count in sorted(shown.items()):
+        height = max(1.5, (rows[1] - rows[0]) * count / most)
+        is_infinite = place == high and _INFINITE in counts
+        words = "infinite" if is_infinite else f"{_edge(place)} to {_edge(place + 1)}"
+        bars.append(
+            f'<rect class={"alone" if is_infinite else "bar"} x="{(place - low) * step:.1f}" '
+            f'y="{rows[1] - height:.1f}" width="{max(1.0, step - 1):.1f}" height="{height:.1f}">'
+            f"<title>{words}: {count}</title></rect>"
+        )
+    return "".join(bars)
+
+
+def _labels(low: int, high: int, step: float) -> str:
+    every = max(1, round(90 / step))
+    return "".join(
+        f'<text x="{(exponent - low) * step:.1f}" y="{_HEIGHT - 5}">{_edge(exponent)}</text>'
+        for exponent in range(low, high + 1, every)
+        if (exponent - low) * step < _WIDTH - 40
+    )
+
+
+def _edge(exponent: int) -> str:
+    return f"{2.0**exponent:.2g}" if exponent < _INFINITE else "infinite"
+
+
+def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
+    """Return the least and the greatest exponent to draw; infinities follow the greatest."""
+    found = {exponent for counts in histograms for exponent in counts}
+    finite = found - {_INFINITE} or {0}
+    high = max(finite)
+    return max(min(finite), high - _MOST_BARS), high + (_INFINITE in found)
+
+
+def _layers(layers: LayersDifference) -> str:
+    shown = [x for x in layers.layers if x.drift is not None or x.same_inputs is not None]
+    counts = {id(x): (_counts(x.drift), _counts(x.same_inputs)) for x in shown}
+    ends = _ends(each for pair in counts.values() for each in pair)
+    rows = "".join(_row(layer, counts[id(layer)], ends) for layer in shown)
+    heads = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in layers.notes)
+    left = len(layers.layers) - len(shown)
+    more = f"<p class=dim>{left} more could not be compared</p>" if left else ""
+    scale = f"{_edge(ends[0])} at the left end, {_edge(ends[1] + 1)} at the right"
+    return (
+        f"<h2>Layers</h2>{notes}<p class=dim>Histograms of the absolute differences, all on one "
+        f"scale: {scale}. Drift: each side goes on with its own values. Same inputs: the test "
+        f"computes from the reference's values. Coloured figures are beyond the "
+        f"numerics profile.</p><div class=wide><table><tr>{heads}</tr>{rows}"
+        f"</table></div>{more}"
+    )
+
+
+def _counts(found: OutputDifference | None) -> Mapping[int, int]:
+    return {} if found is None else histogram_of(found)
+
+
+def _row(
+    layer: LayerDifference,
+    counts: tuple[Mapping[int, int], Mapping[int, int]],
+    ends: tuple[int, int],
+) -> str:
+    cells = [f"<td class=number>{layer.node}</td>"]
+    name = escape(layer.name)
+    cells.append(f'<td>{escape(layer.op)}</td><td class=name title="{name}">{name}</td>')
+    cells.append(f"<td>{escape(layer.delegate or '')}</td>")
+    for found, histogram in zip((layer.drift, layer.same_inputs), counts, strict=True):
+        metrics = {} if found is None else found.compared()
+        most = f"{metrics['max'].max:.4g}" if metrics else ""
+        kind = '"number off"' if found is not None and found.outside else "number"
+        cells.append(f"<td class={kind}>{most}</td><td>{_strip(histogram, ends)}</td>")
+    return f"<tr>{''.join(cells)}</tr>"

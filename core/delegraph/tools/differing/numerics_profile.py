@@ -1,0 +1,39 @@
+"""Numerics profile: how far right kernels may be apart, by rounding alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.delegation.capabilities import Capabilities
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.graph.dtypes import NUMPY_DTYPES
+
+_TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES.items()))}
+
+
+def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
+    """Return the tolerance for the rounding errors of the node that computes a tensor.
+
+    The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
+    value.
+
+    >>> rounding(np.float32([-50, 1]), {}).absolute
+    0.005
+    """
+    if values.dtype.kind in "iu":
+        return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
+    if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
+        return Tolerance()
+    with np.errstate(all="ignore"):
+        sizes = np.abs(values).astype(np.float64)
+    largest = float(sizes.max(where=np.isfinite(sizes), initial=0.0))
+    return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
+
+
+def _scales(details: Mapping[str, Any]) -> Sequence[float]:
+    scales: Sequence[float] = details.get("quantization_parameters", {}).get("scales", ())
+    return scales

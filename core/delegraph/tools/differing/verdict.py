@@ -1,0 +1,111 @@
+"""The verdict on two set-ups: whether their outputs are the same, and from which node on not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from delegraph.json_records import JsonRecord
+from delegraph.tools.differing.difference import Difference, OutputDifference
+from delegraph.tools.differing.layers import LayerDifference, LayersDifference
+
+Word = Literal["same", "within profile", "within tolerance", "differs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(JsonRecord):
+    """Whether two set-ups have the same outputs, in words.
+
+    Attributes:
+        word: ``same`` if no element differs; ``within profile`` if elements differ by roundings
+            only; ``within tolerance`` if a tolerance was given and holds; otherwise ``differs``.
+        node: the first node whose result differs by more than roundings; None if layers were not
+            compared, or if there is none.
+        text: the verdict as a sentence.
+    """
+
+    word: Word
+    node: int | None
+    text: str
+
+
+def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Verdict:
+    """Return the verdict on a difference.
+
+    An output is judged by its tolerance, or by the numerics profile if it has none.
+
+    Args:
+        found: the difference of the outputs.
+        layers: the differences of all tensors, which were counted by the numerics profile.
+    """
+    wrong = [output for output in found.outputs if _is_off(output)]
+    alone = [*found.only_in_test, *found.only_in_reference]
+    if wrong or alone:
+        return _differs(wrong, alone, layers)
+    furthest = max(found.outputs, key=_distance, default=None)
+    if furthest is None or not any(d.unequal for o in found.outputs for d in o.runs):
+        count = len(found.runs)
+        text = f"same: no element of an output differs in {count} run{'s' * (count != 1)}"
+        return Verdict("same", None, text)
+    has_tolerance = any(output.outside is not None for output in found.outputs)
+    bound = "the tolerance" if has_tolerance else "the numerics profile"
+    text = f"same within {bound}: {furthest.name} is off by up to {_extent(furthest)}"
+    return Verdict("within tolerance" if has_tolerance else "within profile", None, text)
+
+
+def _differs(
+    wrong: list[OutputDifference], alone: list[str], layers: LayersDifference | None
+) -> Verdict:
+    first = None if layers is None else _first_off(layers)
+    start = "differs" if first is None else f"differs from node {first.node} ({first.op}) on"
+    if not wrong:
+        return Verdict("differs", None, f"{start}: one side alone has {', '.join(alone)}")
+    output = max(wrong, key=_distance)
+    if output.worst.compared is None:
+        text = f"{start}: {output.name}: {'; '.join(output.remarks)}"
+    else:
+        count = sum(difference.count for difference in output.runs)
+        bound = "numerics profile" if output.outside is None else "tolerance"
+        text = (
+            f"{start}: {_off(output)} of {count} elements of {output.name} are off by more than "
+            f"the {bound}, by up to {_extent(output)}"
+        )
+    if layers is not None:
+        text += f"; {_blame(layers)}"
+    return Verdict("differs", None if first is None else first.node, text)
+
+
+def _off(output: OutputDifference) -> int:
+    counted = output.beyond_rounding if output.outside is None else output.outside
+    return counted or 0
+
+
+def _is_off(output: OutputDifference) -> bool:
+    return _off(output) > 0 or output.worst.compared is None
+
+
+def _distance(output: OutputDifference) -> float:
+    compared = output.worst.compared
+    return float("inf") if compared is None else compared.max
+
+
+def _extent(output: OutputDifference) -> str:
+    distance = _distance(output)
+    if output.worst.raw is None or output.worst.unit != "step":
+        return f"{distance:.4g}"
+    return f"{distance:.4g} step{'s' * (distance != 1)}"
+
+
+def _blame(layers: LayersDifference) -> str:
+    """Return which layer is off although it has the reference's inputs, in words."""
+    if all(x.same_inputs is None for x in layers.layers):
+        return "no layer was computed from the reference's inputs"
+    wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
+    if wrong is None:
+        return "on the reference's inputs each layer is within the numerics profile"
+    return f"on the reference's inputs node {wrong.node} ({wrong.op}) is the first that is off"
+
+
+def _first_off(layers: LayersDifference) -> LayerDifference | None:
+    """Return the first layer that differs by more than roundings."""
+    return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import re
+
+from delegraph.tools import diff, diff_layers
+from delegraph.tools.differing.html_page import difference_page, histogram_of
+from delegraph.tools.differing.verdict import verdict_of
+from support.layer_models import WrongProduct, setup_of
+from support.seeded_faults import with_kernel
+
+
+def test_histograms_count_each_element_that_differs_by_its_power_of_two(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found = diff(wrong, runs=3)
+    (output,) = found.outputs
+    counts = histogram_of(output)
+    assert sum(counts.values()) == sum(d.unequal for d in output.runs) == 3
+    assert set(counts) <= {-1, 0}  # a difference of 1, rounded
+
+
+def test_the_page_is_whole_without_scripts_or_other_files(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    found, layers = diff(wrong, runs=1), diff_layers(wrong, inner="alone")
+    verdict = verdict_of(found, layers)
+    page = difference_page(found, verdict, layers)
+    assert f"<h1>{verdict.text}</h1>".replace("'", "&#x27;") in page
+    assert page.count("<tr>") == 1 + 4  # the heading, and the nodes of the model
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"<script|<link|src=|https?:", page)
+    assert page.count("<figure>") == 1
+
+
+def test_names_of_a_model_are_no_markup(chain: str) -> None:
+    found = diff(setup_of(chain, "delegraph"), runs=1)
+    (output,) = found.outputs
+    object.__setattr__(output, "name", "<script>")
+    assert "<script>" not in difference_page(found, verdict_of(found))

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from delegraph.delegation.tolerance import Tolerance
+from delegraph.testing import graph_model, one_op_model, tensor
+from delegraph.tools import diff, diff_layers
+from delegraph.tools.differing.numerics_profile import rounding
+from delegraph.tools.differing.verdict import verdict_of
+from support.faulty_delegate import Faulty, off_by
+from support.layer_models import WrongProduct, file, setup_of
+from support.seeded_faults import with_kernel
+
+
+@pytest.fixture
+def sine(tmp_path: Path) -> str:
+    return file(tmp_path, one_op_model("SIN", [tensor((4,))], [tensor((4,), name="y")]))
+
+
+def test_equal_outputs_are_the_same(chain: str) -> None:
+    found = verdict_of(diff(setup_of(chain, "delegraph"), runs=3))
+    assert (found.word, found.node) == ("same", None)
+    assert found.text == "same: no element of an output differs in 3 runs"
+
+
+@pytest.mark.parametrize(("off", "word"), [(1e-7, "within profile"), (0.5, "differs")])
+def test_roundings_are_within_the_numerics_profile(sine: str, off: float, word: str) -> None:
+    found = verdict_of(diff(setup_of(sine, "delegraph", Faulty("SIN", fault=off_by(off))), runs=2))
+    assert found.word == word
+    if word == "differs":
+        assert found.text.startswith("differs: 2 of 8 elements of ")
+        assert found.text.endswith("are off by more than the numerics profile, by up to 0.5")
+    else:
+        assert found.text.startswith("same within the numerics profile: ")
+
+
+@pytest.mark.parametrize(("allowed", "word"), [(0.6, "within tolerance"), (0.4, "differs")])
+def test_a_tolerance_decides_if_it_is_given(sine: str, allowed: float, word: str) -> None:
+    wrong = setup_of(sine, "delegraph", Faulty("SIN", fault=off_by(0.5)))
+    found = verdict_of(diff(wrong, runs=1, tolerance=Tolerance(absolute=allowed)))
+    assert found.word == word
+    assert "the tolerance" in found.text
+
+
+def test_layers_tell_from_which_node_on_it_differs(chain: str) -> None:
+    wrong = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    layers = diff_layers(wrong, inner="alone", tolerance=rounding)
+    found = verdict_of(diff(wrong, runs=1), layers)
+    assert (found.word, found.node) == ("differs", 1)
+    assert found.text.startswith("differs from node 1 (MUL) on: 1 of 4 elements of y are off by")
+    assert found.text.endswith("on the reference's inputs node 1 (MUL) is the first that is off")
+
+
+def test_an_output_that_one_side_lacks_differs(sine: str, tmp_path: Path) -> None:
+    nodes = [("SIN", "x", "y"), ("COS", "x", "z")]
+    two = file(tmp_path, graph_model(nodes, inputs="x", outputs="y z"), "two.tflite")
+    found = verdict_of(diff(setup_of(two, "delegraph"), setup_of(sine, "delegraph"), runs=1))
+    assert found.text == "differs: one side alone has z"
