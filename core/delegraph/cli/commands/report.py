@@ -42,6 +42,7 @@ class ReportRequest:
     memory: bool
     benchmark: bool
     against: tuple[Setup, ...]
+    beside: str | None
     seconds: float
     diff: bool
     reference: str | None
@@ -66,6 +67,12 @@ class ReportRequest:
     "--signature",
     metavar="NAME",
     help="Show this signature first, and measure it. The placement of all is on the page.",
+)
+@click.option(
+    "--beside",
+    metavar='"[OPTION]..."',
+    help="Show another placement beside this one, such as '-d numba_cpu': the words that differ "
+    "from this command's own, as --against has them.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
@@ -176,9 +183,12 @@ def _report(request: ReportRequest) -> Report:
             else None
         )
         layers = _layers(request, told) if request.diff else None
+    words = request.beside
+    beside = None if words is None else changed_setup(request.setup, words, "--beside")
     with progress(f"making a report of {request.setup.model}"):
         return report(
             request.setup,
+            beside=beside,
             memory=request.memory,
             benchmark=measured,
             profile=profile,
