@@ -11,6 +11,7 @@ import click
 
 from delegraph.cli.answers.printing import print_json, progress, size
 from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.result_file import require_place
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
@@ -141,11 +142,7 @@ def _require_use(request: ReportRequest) -> None:
         raise click.UsageError("--diff compares the first subgraph: leave out --signature")
     if not request.diff:
         require_effect(("reference", "inner", "diff_runs"), "needs --diff")
-    folder = Path(request.output).parent
-    if not folder.is_dir():
-        raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint="--output")
-    if Path(request.output).is_dir():
-        raise click.BadParameter(f"{request.output!r} is a folder", param_hint="--output")
+    require_place(request.output, "--output")
 
 
 def _report(request: ReportRequest) -> Report:
