@@ -43,7 +43,7 @@ class ReportRequest:
     memory: bool
     benchmark: bool
     against: tuple[Setup, ...]
-    beside: str | None
+    beside: Setup | None
     seconds: float
     diff: bool
     reference: str | None
@@ -110,7 +110,9 @@ class ReportRequest:
 @input_request_options("benchmark")
 @json_option
 @diagnosis_options
-def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any) -> None:
+def command(
+    as_json: bool, setup: Setup, against: Sequence[str], beside: str | None, **options: Any
+) -> None:
     """Write a page that shows a model.
 
     The page shows the graph, the delegate of each node, the reasons of rejections, and requested
@@ -118,7 +120,11 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
     a model or printed.
     """
     others = setups_against(setup, against)
-    request = ReportRequest(setup=setup, against=others, **options)
+    other = None if beside is None else changed_setup(setup, beside, "--beside")
+    if other is not None and other.model != setup.model:
+        text = f"--beside {beside!r} names another model: make a report of each model"
+        raise click.UsageError(f"{text}, or compare them by 'delegraph diff'")
+    request = ReportRequest(setup=setup, against=others, beside=other, **options)
     _require_use(request)
     made, output = _report(request), request.output
     made.save(output)
@@ -180,12 +186,10 @@ def _report(request: ReportRequest) -> Report:
             else None
         )
         layers = _layers(request, told) if request.diff else None
-    words = request.beside
-    beside = None if words is None else changed_setup(request.setup, words, "--beside")
     with progress(f"making a report of {request.setup.model}"):
         return report(
             request.setup,
-            beside=beside,
+            beside=request.beside,
             memory=request.memory,
             benchmark=measured,
             profile=profile,
