@@ -43,8 +43,8 @@ COMMANDS = (
 )
 """Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
-
 FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
+"""What to do about an unforeseen error."""
 
 
 class CommandGroup(click.Group):

@@ -131,7 +131,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
     except PluginError as error:
         yield Finding(Level.ERROR, subject, str(error), trace)
         return
-    yield from _advice(offer, subject)
+    yield from _advice(offer)
     for option in options:
         if not option.help:
             text = f"option {option.name!r} has no description"
@@ -139,10 +139,11 @@ def _offer(offer: Offer) -> Iterator[Finding]:
             yield Finding(Level.WARNING, subject, text, remedy)
 
 
-def _advice(offer: Offer, subject: str) -> Iterator[Finding]:
+def _advice(offer: Offer) -> Iterator[Finding]:
     """Yield what slows a delegate down on this machine, as the delegate says."""
     if offer.spec.advice is None:
         return
+    subject = f"delegate {offer.address}"
     try:
         for text, remedy in offer.spec.advice():
             yield Finding(Level.WARNING, subject, _words(text), _words(remedy))
@@ -209,5 +210,5 @@ def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
         for name in sorted(names):
             if not PluginChoice.canonical((name,)) & known:
                 text = f"names {name!r}, which is not installed"
-                remedy = f"install {name!r}, or take it off; delegraph plugins list"
+                remedy = "install it, or take it off; 'delegraph plugins list' shows what there is"
                 yield Finding(Level.WARNING, source, text, remedy)

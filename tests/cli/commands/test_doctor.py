@@ -101,7 +101,7 @@ def delegraph_delegates():
     write_plugin(tmp_path / "site", "slow", slow)
     environment = {"DELEGRAPH_PLUGINS": "slow", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
     ran = fresh_delegraph("doctor", **environment)
-    assert "delegate 'slow' of plugin 'slow' of fake-slow 1.0: is slow here, as it says" in ran.out
+    assert "warning: delegate fake-slow:slow: is slow here, as it says" in ran.out
     assert "next: make it fast" in ran.lines
     findings = fresh_delegraph("doctor", "--json", **environment).json["findings"]
     assert {"warning", "note"} == {finding["level"] for finding in findings}

@@ -33,14 +33,14 @@ function besideSection(report, view, go) {
     shown.mark(moved.filter((m) => m.subgraph === number).map((m) => m.index), false);
   });
   view.followers.push(draw);
-  const why = (shown, mine) => (node) => Object.entries(node[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`).join("; ");
+  const why = (mine) => (moved) => Object.entries(moved[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`).join("; ");
   const side = (shown, mine) => ({ title: mine === "node" ? "runs here on" : "there on", class: "nowrap",
     value: (m) => runner(shown, m[mine]), cell: (m) => [h("span", { class: `swatch ${m[mine].is_unresolved ? "unresolved" : colourOf(shown, m[mine].delegate)}` }), runner(shown, m[mine])] });
   const columns = [
     { title: "node", isNumber: true, value: (m) => m.index, cell: (m) => nodeLink(m.subgraph, m.index, view, go) },
     { title: "operator", value: (m) => m.op }, side(report, "node"), side(other, "there"),
-    { title: "why not here", class: "wide", value: why(report, "node") },
-    { title: "why not there", class: "wide", value: why(other, "there") },
+    { title: "why not here", class: "wide", value: why("node") },
+    { title: "why not there", class: "wide", value: why("there") },
   ];
   return h("section", { id: "beside" }, h("h2", {}, "Beside"),
     h("p", {}, moved.length ? `${count(moved.length, "node")} of ${report.subgraphs.reduce((sum, s) => sum + s.nodes.length, 0)} run on something else; they are marked.` : "Every node runs on the same in both."),

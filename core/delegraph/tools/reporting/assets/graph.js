@@ -41,6 +41,7 @@ class GraphView {
     d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
     this.canvas.addEventListener("keydown", (event) => this.keyed(event));
     this.canvas.addEventListener("click", (event) => this.clicked(event));
+    window.addEventListener("resize", () => this.moved(d3.zoomTransform(this.canvas)));
     window.addEventListener("beforeprint", () => this.show(this.box));
     window.addEventListener("afterprint", () => this.show(null));
     this.matches = [];
@@ -56,7 +57,7 @@ class GraphView {
     this.subgraph = this.report.subgraphs[number];
     this.graph = graphOf(this.subgraph);
     const longest = Math.max(0, ...this.graph.vertices.map((v) => this.label(v).length));
-    this.width = Math.min(224, Math.max(132, 7.6 * Math.min(longest, MOST_LETTERS) + 52));
+    this.width = Math.min(224, Math.max(132, 8.4 * Math.min(longest, MOST_LETTERS) + 52));
     const seen = this.seen();
     this.box = layOut(this.graph, seen.width / seen.height, this.width);
     const edges = svg("g", { class: "edges" }, ...this.graph.edges.map((edge) => this.edge(edge)));
