@@ -9,7 +9,7 @@ function otherPlacement(report) {
   return { ...report, ...beside, subgraphs, palette };
 }
 
-// Returns the nodes that others run, or that are cut otherwise.
+// Returns the nodes that run on one delegate here and on another there.
 function movedNodes(report, other) {
   return report.subgraphs.flatMap(({ nodes }, subgraph) => nodes.flatMap((node, index) => {
     const there = other.subgraphs[subgraph].nodes[index];
@@ -33,7 +33,7 @@ function besideSection(report, view, go) {
     shown.mark(moved.filter((m) => m.subgraph === number).map((m) => m.index), false);
   });
   view.followers.push(draw);
-  const why = (mine) => (moved) => Object.entries(moved[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`).join("; ");
+  const why = (mine) => (m) => Object.entries(m[mine].reasons ?? {}).map(([name, reason]) => `${name}: ${reason}`).join("; ");
   const side = (shown, mine) => ({ title: mine === "node" ? "runs here on" : "there on", class: "nowrap",
     value: (m) => runner(shown, m[mine]), cell: (m) => [h("span", { class: `swatch ${m[mine].is_unresolved ? "unresolved" : colourOf(shown, m[mine].delegate)}` }), runner(shown, m[mine])] });
   const columns = [
