@@ -8,7 +8,7 @@
 // structures (1981); places in a layer are an isotonic regression, by pooling adjacent violators.
 
 const SWEEPS = 4;
-const MOST_BENDS = 20000; // in a column; edges beyond these are drawn straight
+const MOST_BENDS = 2000; // in a column; edges beyond these are drawn straight
 
 // Places the nodes of one column, with its left upper corner at (left, 0); returns its size.
 function placeColumn(ids, vertices, edges, left, width) {
