@@ -92,7 +92,8 @@ def _python() -> Iterator[Finding]:
 def _no_default(by_default: DefaultDelegates) -> Iterator[Finding]:
     if by_default.delegates or default_delegates()[0] is not None:
         return
-    text = f"none, so models run on Delegraph's own, slow kernels: {by_default.why}"
+    reason = by_default.why.partition(";")[0]  # what follows is of plugins, which are listed
+    text = f"none, so models run on Delegraph's own, slow kernels: {reason}"
     remedy = "pip install 'delegraph[fast]'; if it is installed: delegraph numba warmup"
     yield Finding(Level.WARNING, "default delegate", text, remedy)
 
