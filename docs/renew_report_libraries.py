@@ -1,61 +1,64 @@
-"""Fetch the libraries that the page of ``delegraph report`` draws with, with their licences.
+"""Bundle what the page of ``delegraph report`` uses of d3, with the licences of all that is in it.
 
     python docs/renew_report_libraries.py
 
 Needs npm. To take a newer version, change it here, run this, and look at the pages of
-``tests/tools/reporting``. What a bundle holds of other packages is licensed by these, so the texts
-of all of them are kept beside it.
+``tests/tools/reporting``. The bundle holds what :data:`NAMES` need and no more: a third of d3.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-LIBRARIES = {"d3": ("7.9.2", "dist/d3.min.js"), "d3-dag": ("1.2.2", "dist/d3-dag.iife.min.js")}
+VERSION = "7.9.2"
+BUNDLER = "esbuild@0.28.2"
+NAMES = (
+    "axisBottom axisLeft curveStepAfter line path scaleLinear scaleLog select ticks "
+    "zoom zoomIdentity zoomTransform"
+)
+"""Names of d3 that the scripts of the page use."""
+
 ASSETS = Path(__file__).parents[1] / "core" / "delegraph" / "tools" / "reporting" / "assets"
 
 
 def main() -> None:
-    """Fetch every library into its folder, and write what they are to ``libraries.json``."""
-    found = {}
-    for name, (version, bundle) in LIBRARIES.items():
-        with tempfile.TemporaryDirectory() as folder:
-            words = ["npm", "install", "--silent", "--ignore-scripts", f"{name}@{version}"]
-            subprocess.run(words, cwd=folder, check=True)
-            found[name] = keep(name, Path(folder) / "node_modules", bundle)
-    (ASSETS / "libraries.json").write_text(json.dumps(found, indent=2) + "\n")
-
-
-def keep(name: str, modules: Path, bundle: str) -> dict[str, object]:
-    """Copy a bundle and the licences of all that is in it; return what they are."""
-    folder = ASSETS / name
-    folder.mkdir(exist_ok=True)
-    file = folder / Path(bundle).name
-    shutil.copyfile(modules / name / bundle, file)
-    packages = [path.parent for path in sorted(modules.rglob("package.json")) if is_package(path)]
-    told = [json.loads((package / "package.json").read_text()) for package in packages]
-    texts = [
-        f"{p['name']} {p['version']} ({p['license']})\n\n{licence_of(folder).strip()}\n"
-        for p, folder in zip(told, packages, strict=True)
-    ]
-    (folder / "LICENSE").write_text(("\n" + "-" * 78 + "\n\n").join(texts))
-    return {
-        "version": next(p["version"] for p in told if p["name"] == name),
-        "file": file.name,
-        "sha256": sha256(file.read_bytes()).hexdigest(),
-        "source": f"https://www.npmjs.com/package/{name}",
-        "packages": {p["name"]: p["license"] for p in told},
+    """Write the bundle, the licences of what is in it, and ``libraries.json``."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        words = ["npm", "install", "--silent", "--ignore-scripts", f"d3@{VERSION}", BUNDLER]
+        subprocess.run(words, cwd=folder, check=True)
+        packages = bundle(folder)
+        told = {path: json.loads((path / "package.json").read_text()) for path in packages}
+        texts = [
+            f"{p['name']} {p['version']} ({p['license']})\n\n{licence_of(path).strip()}\n"
+            for path, p in told.items()
+        ]
+    (ASSETS / "d3" / "LICENSE").write_text(("\n" + "-" * 78 + "\n\n").join(texts))
+    library = {
+        "version": VERSION,
+        "file": "d3.min.js",
+        "sha256": sha256((ASSETS / "d3" / "d3.min.js").read_bytes()).hexdigest(),
+        "source": "https://www.npmjs.com/package/d3",
+        "packages": {p["name"]: p["license"] for p in told.values()},
     }
+    (ASSETS / "libraries.json").write_text(json.dumps({"d3": library}, indent=2) + "\n")
 
 
-def is_package(path: Path) -> bool:
-    """Return whether *path* describes a package: some have more such files within."""
-    return path.parent.parent.name == "node_modules" or path.parent.parent.name.startswith("@")
+def bundle(folder: Path) -> list[Path]:
+    """Bundle the names into ``assets/d3/d3.min.js``; return the folders of the packages in it."""
+    (folder / "names.js").write_text(f'export {{ {", ".join(NAMES.split())} }} from "d3";\n')
+    options = ["--bundle", "--minify", "--format=iife", "--global-name=d3", "--legal-comments=none"]
+    target = [f"--outfile={ASSETS / 'd3' / 'd3.min.js'}", "--metafile=what.json"]
+    words = ["node_modules/.bin/esbuild", "names.js", *options, *target]
+    subprocess.run(words, cwd=folder, check=True)
+    (output,) = json.loads((folder / "what.json").read_text())["outputs"].values()
+    used = [path for path, part in output["inputs"].items() if part["bytesInOutput"]]
+    parts = [Path(path).parts for path in used if path.startswith("node_modules/")]
+    return [folder / "node_modules" / name for name in sorted({part[1] for part in parts})]
 
 
 def licence_of(package: Path) -> str:

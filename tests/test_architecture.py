@@ -168,6 +168,7 @@ TOPICS = {
     "bundles/damage": "random damage of every format",
     "cli/commands/bundles": "a model in a bundle, in every command",
     "cli/main": "cli",
+    "cli/mistakes": "likely mistakes, in every command",
     "cli/plugin_commands": "commands that plugins add",
     "cli/runtime": "--runtime litert, in every command",
     "kernels/numerics": "both official sets of kernels",
@@ -193,6 +194,7 @@ TOPICS = {
     "scale/isolated_rows": "rows that end the process that computes them",
     "schema/declarations": "what flatc generated",
     "schema/malformed": "damaged files",
+    "tools/reporting/colours": "the page's colours, as people see them",
     "testing/conformance/references": "custom operators without a kernel",
 }
 """Test files that are named for a topic, and which; the others start with a module's name."""

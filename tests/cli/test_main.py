@@ -266,7 +266,8 @@ def test_an_unexpected_error_is_one_line_that_names_traceback(
     monkeypatch.setattr(CommandGroup, "get_command", lambda *_: broken)
     assert main(["run"]) == 1
     assert capsys.readouterr().err == (
-        "error: unexpected ZeroDivisionError: by zero; indeed. Yes (--traceback shows where)\n"
+        "error: unexpected ZeroDivisionError: by zero; indeed. Yes (--traceback shows where; "
+        "for a report of this fault: delegraph doctor --report FILE.md)\n"
     )
 
 

@@ -44,6 +44,9 @@ COMMANDS = (
 )
 """Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
+FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
+"""What to do about an unforeseen error."""
+
 
 class CommandGroup(click.Group):
     """Command group that imports a subcommand's module on demand.
@@ -172,7 +175,7 @@ def _main(words: list[str]) -> int:
     outcome = _outcome(words, answer)
     failure = outcome if isinstance(outcome, Failure) else None
     if failure is not None:
-        hint = "" if failure.is_expected else f" ({TRACEBACK} shows where)"
+        hint = "" if failure.is_expected else f" ({TRACEBACK} shows where; {FAULT})"
         click.echo(f"error: {failure.message}{hint}", err=True)
         if JSON in words:
             answer["error"] = failure.to_json()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
-from delegraph.errors import DelegraphError, printable
+from delegraph.errors import DelegraphError, MalformedModelError, printable
 from delegraph.json_records import JsonRecord
 
 
@@ -46,19 +46,35 @@ class Failure(JsonRecord):
             return cls(kind, _on_one_line(error.format_message()), error.exit_code)
         code = exit_code_of(error) if isinstance(error, Exception) else None
         if code is not None:
-            return cls(kind, _on_one_line(str(error)), code)
+            return cls(kind, _on_one_line(f"{error}{_advice(error)}"), code)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
 """What click says of a word in place of a number."""
 
+_INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
+"""Pattern of the folder that packages are installed in, at the start of the path of a file."""
+
+_DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
+"""Pattern of what is said of a file that is no TFLite model, or not all of one."""
+
+
+def _advice(error: BaseException) -> str:
+    """Return what to do about an error that says nothing of that; empty for all others."""
+    if isinstance(error, MalformedModelError) and _DAMAGED.search(str(error)):
+        return "; check that it is a .tflite file, and copy or download it again"
+    return ""
+
 
 def _on_one_line(message: str) -> str:
-    """Return a message on one line, its lines joined by blanks or semicolons."""
+    """Return a message on one line, its lines joined by blanks or semicolons.
+
+    Files of installed packages are named from the package on.
+    """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
-    return printable(joined.rstrip("; "))
+    return printable(_INSTALLED.sub("", joined.rstrip("; ")))
 
 
 def _with_help(error: click.UsageError) -> str:
@@ -66,7 +82,10 @@ def _with_help(error: click.UsageError) -> str:
     message = error.format_message()
     if error.ctx is None:
         return message
-    message = _RANGE.sub(r"is no \1", message.rstrip("."))
+    message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
+    group = error.ctx.command
+    if message.startswith("No such command") and isinstance(group, click.Group):
+        message += f"; expected one of: {', '.join(group.list_commands(error.ctx))}"
     if isinstance(error, click.NoSuchOption) and error.option_name in _options(
         error.ctx.find_root().command
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from delegraph.errors import ArgumentError
@@ -70,6 +70,8 @@ class DelegateSpec:
             ``delegraph compile`` applies and prepares the delegate that it returns, which gives
             what it keeps to ``DelegateContext.model_entries``. It need not be able to run. None for
             a delegate that keeps nothing there.
+        advice: quick function that returns what slows the delegate down on this machine, as pairs
+            of a text and a command that helps, for ``delegraph doctor``. None means nothing.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -86,6 +88,7 @@ class DelegateSpec:
     default_rank: int | None = None
     is_ready: Callable[[], bool] | None = None
     load_compiling: Callable[[], DelegateFactory] | None = None
+    advice: Callable[[], Sequence[tuple[str, str]]] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(DELEGATE_NAME, self.name):
@@ -111,7 +114,7 @@ class DelegateSpec:
                 "of names"
             )
         _check_isolation(self)
-        for field in ("is_ready", "load_compiling"):
+        for field in ("is_ready", "load_compiling", "advice"):
             value = getattr(self, field)
             if value is not None and not callable(value):
                 raise ArgumentError(

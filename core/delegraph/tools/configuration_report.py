@@ -74,7 +74,8 @@ def check_configuration(plugins: PluginSet) -> Iterator[Finding]:
         try:
             plugins.find(name)
         except PluginError as error:
-            yield Finding(Level.ERROR, f"delegates of {user.path}", str(error))
+            remedy = f"install it, or take {name!r} off that list"
+            yield Finding(Level.ERROR, f"delegates of {user.path}", str(error), remedy)
 
 
 def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:

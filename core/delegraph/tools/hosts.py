@@ -28,12 +28,14 @@ class Host:
         package: package and version; empty if it is not known.
         api: name of the class that runs models.
         refusal: why delegates cannot run in it; empty if they can.
+        is_tested: whether Delegraph was tested with this version on this platform.
     """
 
     runtime: Runtime
     package: str
     api: str
     refusal: str = ""
+    is_tested: bool = True
 
 
 def hosts() -> tuple[Host, ...]:
@@ -50,7 +52,8 @@ def _official(runtime: Runtime, api: str, find: Callable[[], OfficialRuntime]) -
         found = find()
     except (UnsupportedRuntimeError, ImportError, OSError) as error:
         return Host(runtime, "", api, str(error))
-    return Host(runtime, f"{found.package} {found.version}", api)
+    is_tested = guard.is_known(found)
+    return Host(runtime, f"{found.package} {found.version}", api, is_tested=is_tested)
 
 
 def _interpreter() -> OfficialRuntime:

@@ -16,20 +16,27 @@ from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
 class Level(Enum):
-    """Severity of a finding: an error makes something unusable, a warning deserves a look."""
+    """Severity of a finding, worst first.
+
+    An error makes something unusable, a warning deserves a look, a note says what could be better.
+    """
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem with a plugin, and its remedy, which may be empty."""
+    """A problem of this machine or a plugin, with what to run or change next."""
 
     level: Level
     subject: str
     text: str
-    remedy: str = ""
+    remedy: str
+
+
+_UPGRADE = "upgrade the distribution with pip, or tell its authors"
 
 
 def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -73,8 +80,9 @@ def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Find
 
 
 def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order for display: errors first."""
-    return tuple(sorted(findings, key=lambda finding: finding.level is not Level.ERROR))
+    """Return findings in the order for display: errors, warnings, notes."""
+    severity = list(Level)
+    return tuple(sorted(findings, key=lambda finding: severity.index(finding.level)))
 
 
 def _unusable(plugins: PluginSet) -> Iterator[Finding]:
@@ -107,21 +115,23 @@ def _conflicts(plugins: PluginSet) -> Iterator[Finding]:
 def _offer(offer: Offer) -> Iterator[Finding]:
     """Import the factory of one delegate and check its options, without creating a delegate."""
     subject = f"delegate {offer.spec.name!r} of {offer.plugin}"
+    trace = f"delegraph plugins info {offer.address} --claims --traceback"
     try:
         factory = offer.spec.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, SystemExit too
-        yield Finding(Level.ERROR, subject, f"load() failed: {one_line(error)}")
+        yield Finding(Level.ERROR, subject, f"load() failed: {one_line(error)}", trace)
         return
     if not callable(factory):
         text = f"load() returned a {type(factory).__name__}, expected something to call"
-        yield Finding(Level.ERROR, subject, text)
+        yield Finding(Level.ERROR, subject, text, "return the delegate's class from load()")
     try:
         options = describe_options(offer.spec)
     except PluginError as error:
-        yield Finding(Level.ERROR, subject, str(error))
+        yield Finding(Level.ERROR, subject, str(error), trace)
         return
+    yield from _advice(offer)
     for option in options:
         if not option.help:
             text = f"option {option.name!r} has no description"
@@ -129,12 +139,30 @@ def _offer(offer: Offer) -> Iterator[Finding]:
             yield Finding(Level.WARNING, subject, text, remedy)
 
 
+def _advice(offer: Offer) -> Iterator[Finding]:
+    """Yield what slows a delegate down on this machine, as the delegate says."""
+    if offer.spec.advice is None:
+        return
+    subject = f"delegate {offer.address}"
+    try:
+        for text, remedy in offer.spec.advice():
+            yield Finding(Level.WARNING, subject, _words(text), _words(remedy))
+    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+        remedy = "return a list of pairs of texts from advice()"
+        yield Finding(Level.ERROR, subject, f"advice() failed: {one_line(error)}", remedy)
+
+
+def _words(text: object) -> str:
+    """Return a text of a plugin on one line."""
+    return " ".join(str(text).split())
+
+
 def _custom_ops(plugins: PluginSet) -> Iterator[Finding]:
     for name, spec in plugins.custom_ops().items():
         try:
             spec.load()
         except PluginError as error:
-            yield Finding(Level.ERROR, f"custom operator {name!r}", str(error))
+            yield Finding(Level.ERROR, f"custom operator {name!r}", str(error), _UPGRADE)
 
 
 def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
@@ -144,7 +172,7 @@ def _commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]
         try:
             plugins.load_command(name)
         except PluginError as error:
-            yield Finding(Level.ERROR, f"command {name!r}", str(error))
+            yield Finding(Level.ERROR, f"command {name!r}", str(error), _UPGRADE)
 
 
 def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[Finding]:
@@ -153,7 +181,7 @@ def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[F
         who = ", ".join(str(plugin) for plugin, _ in providers)
         if name in builtin:
             text = f"provided by {who}; Delegraph's own of that name runs"
-            yield Finding(Level.WARNING, subject, text)
+            yield Finding(Level.WARNING, subject, text, "give the plugin's command another name")
         elif len(providers) > 1:
             remedy = "leave the others out with DELEGRAPH_DISABLE_PLUGINS"
             yield Finding(Level.ERROR, subject, f"provided by {who}; none of them runs", remedy)
@@ -166,7 +194,7 @@ def _looks(plugin: Plugin) -> Iterator[Finding]:
         remedy = f"implement a hook in {plugin.module}, marked with delegraph.hookimpl"
         yield Finding(Level.WARNING, str(plugin), text, remedy)
     for warning in plugin.warnings:
-        yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}")
+        yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}", _UPGRADE)
 
 
 def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
@@ -181,4 +209,6 @@ def _unmatched(plugins: PluginSet) -> Iterator[Finding]:
     ):
         for name in sorted(names):
             if not PluginChoice.canonical((name,)) & known:
-                yield Finding(Level.WARNING, source, f"names {name!r}, which is not installed")
+                text = f"names {name!r}, which is not installed"
+                remedy = "install it, or take it off; 'delegraph plugins list' shows what there is"
+                yield Finding(Level.WARNING, source, text, remedy)

@@ -105,8 +105,10 @@ def _survey_alone(plugin: Plugin, worker: Worker) -> SurveyedPlugin:
         return replace(_not_imported(failed), outcome=ending.outcome)
     if "findings" in answers[0]:
         return _surveyed(answers[0])
-    finding = Finding(Level.ERROR, str(plugin), f"{ending.text} while its offers were loaded")
     surveyed = _surveyed({**answers[0], "findings": []})
+    remedy = replace(surveyed.plugin, state=ending.state).remedy
+    text = f"{ending.text} while its offers were loaded"
+    finding = Finding(Level.ERROR, str(plugin), text, remedy)
     return replace(surveyed, outcome=ending.outcome, findings=(finding,))
 
 

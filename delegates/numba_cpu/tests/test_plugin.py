@@ -159,6 +159,29 @@ def test_it_is_ready_where_the_library_that_is_used_came_along(
         assert not is_ready()
 
 
+def test_doctor_is_told_what_slows_kernels_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, *others = supported_levels()
+    if not others:
+        pytest.skip("this processor has the generic level only")
+    files = {best.name: "", "generic": ""}
+    found = SimpleNamespace(files=files, failures={})
+    monkeypatch.setattr(prebuilt, "usable_manifest", lambda: found)
+    monkeypatch.delenv(cpu.VARIABLE, raising=False)
+    assert plugin.advice() == []
+    monkeypatch.setenv(cpu.VARIABLE, "generic")
+    assert plugin.advice()[0][1] == f"unset {cpu.VARIABLE}"
+    monkeypatch.setenv(cpu.VARIABLE, "unknown")
+    assert plugin.advice()[0][1] == f"unset {cpu.VARIABLE}"
+    monkeypatch.delenv(cpu.VARIABLE)
+    del files[best.name]
+    ((text, remedy),) = plugin.advice()
+    assert f"has no prebuilt kernels for {best.name}" in text
+    assert remedy.startswith(f"delegraph numba warmup --cpu {best.name}")
+    files.clear()
+    ((text, remedy),) = plugin.advice()
+    assert (remedy, text[:24]) == ("delegraph numba warmup", "has no prebuilt kernels:")
+
+
 def test_info_says_that_a_better_level_was_not_built(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -68,3 +68,41 @@ def test_what_default_delegates_failed_at_is_shown(
     [failure] = fresh_delegraph("doctor", "--json", **environment).json["default_failures"]
     assert (failure["delegate"], failure["phase"]) == ("by_name", "claim")
     assert failure["is_skipped"] is False
+
+
+def test_a_report_of_a_fault_has_no_private_paths(fresh_delegraph: Command, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "site", "broken", f"raise ImportError('no {tmp_path}/driver.so')")
+    file = tmp_path / "fault.md"
+    environment = {"DELEGRAPH_PLUGINS": "broken", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    ran = fresh_delegraph("doctor", "--report", file, **environment)
+    assert ran.code == 1
+    assert f"written to {file}: read it before you send it" in ran.lines
+    text = file.read_text()
+    assert "error: plugin 'broken' of fake-broken 1.0: broken: ImportError: no <path>" in text
+    assert '"DELEGRAPH_CACHE": "<path>"' in text
+    assert str(tmp_path) not in text
+
+
+def test_a_report_that_cannot_be_written_is_told_before_any_work(delegraph: Command) -> None:
+    ran = delegraph("doctor", "--report", "absent/fault.md")
+    assert ran.code == 2
+    assert ran.err.startswith("error: Invalid value for --report: there is no folder 'absent'")
+
+
+def test_every_finding_says_what_to_do_next(fresh_delegraph: Command, tmp_path: Path) -> None:
+    slow = """
+from delegraph import DelegateSpec, hookimpl
+
+@hookimpl
+def delegraph_delegates():
+    advice = lambda: [("is slow here,\\nas it says", "make it fast")]
+    return [DelegateSpec("slow", "", lambda: object, advice=advice)]
+"""
+    write_plugin(tmp_path / "site", "slow", slow)
+    environment = {"DELEGRAPH_PLUGINS": "slow", "DELEGRAPH_CACHE": str(tmp_path / "cache")}
+    ran = fresh_delegraph("doctor", **environment)
+    assert "warning: delegate fake-slow:slow: is slow here, as it says" in ran.out
+    assert "next: make it fast" in ran.lines
+    findings = fresh_delegraph("doctor", "--json", **environment).json["findings"]
+    assert {"warning", "note"} == {finding["level"] for finding in findings}
+    assert all(finding["remedy"] for finding in findings)

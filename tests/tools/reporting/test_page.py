@@ -62,8 +62,12 @@ def test_the_policy_allows_the_pages_own_scripts_and_nothing_to_be_loaded() -> N
     assert policy is not None
     allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert allowed["default-src"] == "'none'"
-    assert len(allowed["script-src"].split()) == 3
+    assert len(allowed["script-src"].split()) == 2
     assert "unsafe" not in policy
+
+
+def test_the_page_without_a_models_data_is_small() -> None:
+    assert len(page("m", {}).encode()) <= 400_000
 
 
 def test_a_hostile_model_changes_no_element(tmp_path: Path, sines: Path) -> None:

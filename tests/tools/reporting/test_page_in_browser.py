@@ -56,6 +56,78 @@ def test_links_lead_from_node_to_node(sines_page: Any) -> None:
     assert page.locator(".vertex.selected").get_attribute("aria-label").startswith("node 3, SIN")
 
 
+def test_an_address_opens_the_page_at_a_node(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "two.tflite"
+    graphs = [([("NEG", "a", "b")], "a", "b", {}), ([("ABS", "c", "d")], "c", "d", {})]
+    path.write_bytes(subgraphs_model(graphs))
+    page = opened(report(Setup(str(path))))
+    page.evaluate("location.hash = '#node-1.0'")
+    page.wait_for_function("document.querySelector('.panel h3')?.textContent === 'ABS'")
+    address = page.locator(".panel").get_by_title("Link to this node").get_attribute("href")
+    assert page.url.endswith(f"report.html{address}")
+    page.reload()
+    assert page.locator(".panel h3").inner_text() == "ABS"
+    for nowhere in ("#node-9", "#node-7.0", "#node-x"):
+        page.goto(page.url.split("#")[0] + nowhere)
+    assert page.locator(".panel h3").inner_text() == "ABS"
+
+
+def test_two_placements_stand_side_by_side(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines), delegates=("sin",))
+    page = opened(report(setup, beside=Setup(str(sines), delegates=("add_sub",))))
+    sides = page.locator("#beside .pair > div")
+    assert sides.nth(0).locator(".node.d0 .op").all_text_contents() == ["SIN", "SIN"]
+    assert sides.nth(1).locator(".node.d1 .op").all_text_contents() == ["ADD", "ADD"]
+    assert sides.nth(1).locator(".node.match .index").all_text_contents() == ["0", "1", "3", "4"]
+    rows = page.locator("#beside tbody tr")
+    assert rows.nth(0).locator("td").all_inner_texts() == [
+        *("0", "SIN", "sin, partition 0", "Delegraph", ""),
+        "add_sub: op: is SIN, needs ADD or SUB",
+    ]
+    assert "4 nodes of 5 run on something else" in page.locator("#beside").inner_text()
+    before = sides.nth(1).locator("svg > g").get_attribute("transform")
+    sides.nth(0).locator(".graph").hover()
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.wait_for_function(
+        "before => document.querySelectorAll('#beside svg > g')[1].getAttribute('transform')"
+        " !== before",
+        arg=before,
+    )
+
+
+def test_equal_placements_are_called_equal(opened: Open, sines: Path) -> None:
+    setup = Setup(str(sines), delegates=("sin",))
+    page = opened(report(setup, beside=setup))
+    assert "Every node runs on the same in both." in page.locator("#beside").inner_text()
+
+
+def test_a_long_table_shows_all_of_its_rows_when_asked(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "long.tflite"
+    path.write_bytes(subgraphs_model([(alternating(300), "x0", "x300", {})]))
+    page = opened(report(Setup(str(path), delegates=("sin",))))
+    rows = page.locator("#partitions tbody tr")
+    assert rows.count() == 200
+    page.get_by_role("button", name="Show all 300 rows").click()
+    assert rows.count() == 300
+
+
+def test_nodes_get_their_texts_when_they_can_be_read(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "long.tflite"
+    path.write_bytes(subgraphs_model([(alternating(300), "x0", "x300", {})]))
+    page = opened(report(Setup(str(path), delegates=("sin",))))
+    assert (page.locator(".node").count(), page.locator(".node .op").count()) == (300, 0)
+    page.get_by_role("searchbox").fill("x150")
+    assert 0 < page.locator(".node .op").count() < 300
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".node .op").count() == 300
+
+
+def alternating(count: int) -> list[tuple[str, str, str]]:
+    """Return a chain of SIN and NEG, which alternate."""
+    return [(("SIN", "NEG")[i % 2], f"x{i}", f"x{i + 1}") for i in range(count)]
+
+
 def test_search_finds_operators_tensors_and_reasons(sines_page: Any) -> None:
     page = sines_page
     box = page.get_by_role("searchbox")

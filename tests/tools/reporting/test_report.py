@@ -149,3 +149,8 @@ def test_very_many_runs_are_thinned_to_the_extremes_of_each_stretch(sines: Path)
     assert len(found.html()) < 3_000_000
     few = report(setup, benchmark=result).to_json()["benchmark"]["drawn_runs"]
     assert few == [[0, result.runs[0]], [1, result.runs[1]]]
+
+
+def test_two_placements_are_of_one_model(sines: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"beside is '.*other.tflite', expected '.*tflite'"):
+        report(Setup(str(sines)), beside=Setup(str(tmp_path / "other.tflite")))

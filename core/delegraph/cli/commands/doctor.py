@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,12 @@ from delegraph.cli.answers.printing import (
     heading,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     progress,
     size,
 )
+from delegraph.cli.answers.result_file import require_place
 from delegraph.cli.commands.plugins import print_findings, survey_findings, time_limit_option
 from delegraph.cli.exit_codes import CHECK_FAILED, OK
 from delegraph.cli.options.arguments import diagnosis_options, json_option
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from delegraph.tools.default_delegates import DefaultDelegates
     from delegraph.tools.hosts import Host
     from delegraph.tools.machine_report import Cache, MachineReport
+    from delegraph.tools.plugin_check import Finding
     from delegraph.tools.plugin_survey import SurveyedPlugin
 
 
@@ -36,42 +39,45 @@ SHOWN_FAILURES = 10
 
 @click.command("doctor", cls=SectionedCommand)
 @time_limit_option(60)
+@click.option(
+    "--report",
+    "report_file",
+    metavar="FILE.md",
+    help="Write all of it to a file for a report of a fault, without private paths.",
+)
 @json_option
 @diagnosis_options
-def command(time_limit: float, as_json: bool) -> int:
-    """Look for what is wrong: versions, hosts, plugins, caches.
+def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
+    """Look for what is wrong or slow: versions, hosts, plugins, caches, threads.
 
-    The output has all facts that a fault report needs. Another process imports every delegate's own
-    module, so it may take a while. The exit code is 1 if something is broken.
+    Each finding says what to run next. Another process imports every delegate's own module, so it
+    may take a while. The exit code is 1 if something is broken.
     """
     from delegraph.cli import COMMANDS
-    from delegraph.json_records import to_json
     from delegraph.plugins import PluginSet
     from delegraph.runtime.delegates.failure_memory import known_failures
     from delegraph.tools.default_delegates import defaults_among
+    from delegraph.tools.environment_check import check_environment
     from delegraph.tools.hosts import hosts
     from delegraph.tools.machine_report import check_machine, machine_report
     from delegraph.tools.plugin_check import Level, errors_first
     from delegraph.tools.plugin_survey import SurveyRequest
 
+    if report_file is not None:
+        require_place(report_file, "--report")
     with progress("looking at the machine and importing the delegates"):
-        report, found_hosts = machine_report(), hosts()
+        report, found_hosts, failures = machine_report(), hosts(), known_failures()
         surveyed, found = survey_findings(SurveyRequest(time_limit, loads=True, builtin=COMMANDS))
         by_default = defaults_among(PluginSet(plugins=tuple(each.plugin for each in surveyed)))
         distributions = [each.plugin.distribution for each in surveyed]
-        findings = errors_first([*check_machine(report, distributions), *found])
-    failures = known_failures()
+        here = check_environment(report, found_hosts, by_default, failures)
+        findings = errors_first([*check_machine(report, distributions), *found, *here])
     is_ok = not any(finding.level is Level.ERROR for finding in findings)
+    answer = _answer(is_ok, report, found_hosts, surveyed, by_default, failures, findings)
+    if report_file is not None:
+        _write_report(report_file, answer)
     if as_json:
-        plugins = [_plugin(each) for each in surveyed]
-        shown = to_json(findings)
-        offered = {
-            "hosts": to_json(found_hosts),
-            "plugins": plugins,
-            "by_default": by_default.to_json(),
-            "default_failures": to_json(failures),
-        }
-        print_json({"ok": is_ok, **to_json(report), **offered, "findings": shown})
+        print_json(answer)
     else:
         out = console()
         _print(out, report, found_hosts, surveyed, by_default)
@@ -79,7 +85,42 @@ def command(time_limit: float, as_json: bool) -> int:
         heading(out, "Findings" if findings else "All is well")
         print_findings(out, findings)
         out.print(f"  {plural(len(findings), 'finding')}")
+        if report_file is not None:
+            out.print(f"written to {report_file}: read it before you send it")
     return OK if is_ok else CHECK_FAILED
+
+
+def _answer(
+    is_ok: bool,
+    report: MachineReport,
+    hosts: Sequence[Host],
+    surveyed: Sequence[SurveyedPlugin],
+    by_default: DefaultDelegates,
+    failures: Sequence[KnownFailure],
+    findings: Sequence[Finding],
+) -> dict[str, Any]:
+    """Return all that is known, for JSON."""
+    from delegraph.json_records import to_json
+
+    return {
+        "ok": is_ok,
+        **to_json(report),
+        "hosts": to_json(hosts),
+        "plugins": [_plugin(each) for each in surveyed],
+        "by_default": by_default.to_json(),
+        "default_failures": to_json(failures),
+        "findings": to_json(findings),
+    }
+
+
+def _write_report(path: str, answer: Mapping[str, Any]) -> None:
+    from delegraph.tools.fault_report import fault_report
+    from delegraph.tools.whole_file import write_whole
+
+    try:
+        write_whole(path, fault_report(answer).encode())
+    except OSError as error:
+        raise click.UsageError(f"--report {path!r}: {error.strerror or error}") from error
 
 
 def _plugin(surveyed: SurveyedPlugin) -> dict[str, str]:
@@ -115,7 +156,9 @@ def _print(
     versions = [(name, found or "not installed") for name, found in report.versions.items()]
     print_table(out, ("distribution", "version"), versions)
     heading(out, "Hosts")
-    states = [(h.runtime, h.package, h.api, h.refusal or "works") for h in hosts]
+    states = [
+        (h.runtime, h.package, h.api, "none, see below" if h.refusal else "works") for h in hosts
+    ]
     print_table(out, ("--runtime", "package", "class", "delegates"), states)
     heading(out, "Plugins")
     columns = ("plugin", "distribution", "version", "outcome")
@@ -124,11 +167,10 @@ def _print(
     ]
     print_table(out, columns, described)
     out.print()
-    out.print(f"  {by_default}")
+    print_paragraph(out, str(by_default))
     heading(out, "Caches")
-    print_table(
-        out, ("folder", "set by", "state"), [(c.path, c.source, _state(c)) for c in report.caches]
-    )
+    caches = [(c.path, c.source, _state(c)) for c in report.caches]
+    print_table(out, ("folder", "set by", "state"), caches)
 
 
 def _print_failures(out: Console, failures: Sequence[KnownFailure]) -> None:

@@ -12,6 +12,7 @@ from delegraph.cli.answers.printing import (
     heading,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     progress,
 )
@@ -307,14 +308,12 @@ def _print_diagnosis(
 
 
 def print_findings(out: Console, findings: Sequence[Finding]) -> None:
-    """Print findings, each with its remedy."""
-    from delegraph.tools.plugin_check import Level
-
+    """Print findings, each with what to run or change next."""
+    styles = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in findings:
-        style = "red" if finding.level is Level.ERROR else "yellow"
-        out.print(f"{finding.level.value}: {finding.subject}: {finding.text}", style=style)
-        if finding.remedy:
-            out.print(f"  {finding.remedy}")
+        level = finding.level.value
+        out.print(f"{level}: {finding.subject}: {finding.text}", style=styles[level])
+        print_paragraph(out, f"next: {finding.remedy}")
 
 
 def _outcome(surveyed: SurveyedPlugin) -> tuple[str, str, str, str]:

@@ -11,6 +11,7 @@ import click
 
 from delegraph.cli.answers.printing import print_json, progress, size
 from delegraph.cli.answers.progress_bar import shown_progress
+from delegraph.cli.answers.result_file import require_place
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
 from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
@@ -43,6 +44,7 @@ class ReportRequest:
     memory: bool
     benchmark: bool
     against: tuple[Setup, ...]
+    beside: Setup | None
     seconds: float
     diff: bool
     reference: str | None
@@ -67,6 +69,12 @@ class ReportRequest:
     "--signature",
     metavar="NAME",
     help="Show this signature first, and measure it.",
+)
+@click.option(
+    "--beside",
+    metavar='"[OPTION]..."',
+    help="Show another placement beside this one, such as '-d numba_cpu': the words that differ "
+    "from this command's own, as --against has them.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
@@ -102,7 +110,9 @@ class ReportRequest:
 @input_request_options("benchmark")
 @json_option
 @diagnosis_options
-def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any) -> None:
+def command(
+    as_json: bool, setup: Setup, against: Sequence[str], beside: str | None, **options: Any
+) -> None:
     """Write a page that shows a model.
 
     The page shows the graph, the delegate of each node, the reasons of rejections, and requested
@@ -110,7 +120,11 @@ def command(as_json: bool, setup: Setup, against: Sequence[str], **options: Any)
     a model or printed.
     """
     others = setups_against(setup, against)
-    request = ReportRequest(setup=setup, against=others, **options)
+    other = None if beside is None else changed_setup(setup, beside, "--beside")
+    if other is not None and other.model != setup.model:
+        text = f"--beside {beside!r} names another model: make a report of each model"
+        raise click.UsageError(f"{text}, or compare them by 'delegraph diff'")
+    request = ReportRequest(setup=setup, against=others, beside=other, **options)
     _require_use(request)
     made, output = _report(request), request.output
     made.save(output)
@@ -134,11 +148,7 @@ def _require_use(request: ReportRequest) -> None:
         raise click.UsageError("--diff compares the first subgraph: leave out --signature")
     if not request.diff:
         require_effect(("reference", "inner", "diff_runs"), "needs --diff")
-    folder = Path(request.output).parent
-    if not folder.is_dir():
-        raise click.BadParameter(f"there is no folder {str(folder)!r}", param_hint="--output")
-    if Path(request.output).is_dir():
-        raise click.BadParameter(f"{request.output!r} is a folder", param_hint="--output")
+    require_place(request.output, "--output")
 
 
 def _report(request: ReportRequest) -> Report:
@@ -179,6 +189,7 @@ def _report(request: ReportRequest) -> Report:
     with progress(f"making a report of {request.setup.model}"):
         return report(
             request.setup,
+            beside=request.beside,
             memory=request.memory,
             benchmark=measured,
             profile=profile,

@@ -106,6 +106,20 @@ def _node(
         told["options"] = {name: shown_value(value) for name, value in options.items()}
     if calls := list(called_subgraphs(operator.options)):
         told["calls"] = calls
+    return told | _placed(node, placement)
+
+
+def placed_json(model: Model, placement: Placement) -> list[list[dict[str, Any]]]:
+    """Return who runs each node of each subgraph, and why others do not, for JSON."""
+    placed = {(node.subgraph, node.index): node for node in placement.nodes}
+    return [
+        [_placed(placed[spec.index, op.index], placement) for op in spec.operators]
+        for spec in model.subgraphs
+    ]
+
+
+def _placed(node: NodePlacement, placement: Placement) -> dict[str, Any]:
+    told: dict[str, Any] = {}
     if node.delegate is not None:
         told["delegate"], told["partition"] = node.delegate, node.partition
     if node.is_unresolved:

@@ -20,10 +20,19 @@ from typing import Any
 
 from delegraph.errors import printable
 
-LIBRARIES = ("d3/d3.min.js", "d3-dag/d3-dag.iife.min.js")
+LIBRARIES = ("d3/d3.min.js",)
 """Paths of the libraries in the order of execution; ``assets/README.md`` has their versions."""
 
-SCRIPTS = ("layout.js", "tables.js", "graph.js", "details.js", "charts.js", "main.js")
+SCRIPTS = (
+    "layers.js",
+    "layout.js",
+    "tables.js",
+    "graph.js",
+    "beside.js",
+    "details.js",
+    "charts.js",
+    "main.js",
+)
 """Paths of the page's own scripts, which are joined in this order into one function."""
 
 

@@ -29,7 +29,7 @@ from delegraph.tools.memory_report import memory_report
 from delegraph.tools.model_call import allocate, require_signature
 from delegraph.tools.model_summary import ModelSummary, summarize_model
 from delegraph.tools.reporting.differences import differences_json
-from delegraph.tools.reporting.graph import Shapes, graph_json
+from delegraph.tools.reporting.graph import Shapes, graph_json, placed_json
 from delegraph.tools.reporting.memory import memory_json
 from delegraph.tools.reporting.page import page
 from delegraph.tools.reporting.times import benchmark_json, profile_json
@@ -92,6 +92,7 @@ def report(
     profile: OpProfile | None = None,
     comparison: Comparison | None = None,
     layers: LayersDifference | None = None,
+    beside: Setup | None = None,
     signature: str | None = None,
 ) -> Report:
     """Make a report of a model: its graph, its placement and the reasons of rejections.
@@ -106,16 +107,22 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
+        beside: another set-up of the same model, whose placement is shown beside this one's.
         signature: the signature that is shown first, and that was measured; None means the first
             subgraph. The placement of all is on the page.
 
     Raises:
-        ArgumentError: *memory* is asked of the official interpreter, which does not report it; or
-            the model has no such signature.
+        ArgumentError: *memory* is asked of the official interpreter, which does not report it;
+            *beside* is another model; or the model has no such signature.
         DelegraphError: the model or a delegate cannot be used.
     """
     if memory and setup.runtime != "delegraph":
         raise ArgumentError("memory needs runtime='delegraph': the official one does not tell")
+    if beside is not None and beside.model != setup.model:
+        raise ArgumentError(
+            f"beside is {beside.model!r}, expected {setup.model!r}: two placements of one model "
+            "are shown; make a report of each model"
+        )
     model = setup.loaded_model()
     if signature is not None:
         require_signature(signature, [each.key for each in model.signatures])
@@ -134,6 +141,8 @@ def report(
             data["problem"] = [line.strip() for line in problem.splitlines()]
         if memory and isinstance(interpreter, Interpreter):
             data["memory"] = memory_json(memory_report(interpreter))
+    if beside is not None:
+        data["beside"] = _beside_json(beside, model, signature)
     if benchmark is not None:
         data["benchmark"] = benchmark_json(benchmark)
     if profile is not None:
@@ -143,6 +152,22 @@ def report(
     if layers is not None:
         data["differences"] = differences_json(layers)
     return Report(Path(setup.model).name, data)
+
+
+def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str, Any]:
+    """Return the other placement of a model: its text and what differs in nodes."""
+    with setup.interpreter() as interpreter:
+        _allocated(interpreter, signature)
+        placement = _explanation(interpreter, model, setup.runtime).placement
+    return {
+        "setup": str(setup),
+        "summary": str(placement),
+        "host": placement.host,
+        "delegates": list(placement.delegates),
+        "notes": dict(placement.notes),
+        "crossings": to_json(placement.crossings),
+        "nodes": placed_json(model, placement),
+    }
 
 
 def _allocated(interpreter: AnyInterpreter, signature: str | None) -> str | None:

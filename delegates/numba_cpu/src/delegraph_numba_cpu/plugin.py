@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from delegraph import CommandSpec, DelegateSpec, hookimpl
@@ -40,6 +41,30 @@ def is_ready() -> bool:
     return has_file(level)
 
 
+def advice() -> list[tuple[str, str]]:
+    """Return why kernels are slower than this processor allows, each with a command that helps."""
+    from delegraph.errors import DelegateError
+    from delegraph_numba_cpu.library.cpu import VARIABLE, level_named, supported_levels
+    from delegraph_numba_cpu.library.prebuilt import has_file
+
+    best = supported_levels()[0]
+    try:
+        level = level_named("auto")
+    except DelegateError as error:
+        return [(str(error), f"unset {VARIABLE}")]
+    if not has_file(level):
+        text = "has no prebuilt kernels: they are compiled when models first need them"
+        return [(text, "delegraph numba warmup")]
+    if level != best and os.environ.get(VARIABLE):
+        text = f"{VARIABLE}={level.name} holds it back: this processor has {best.name}"
+        return [(text, f"unset {VARIABLE}")]
+    if level != best:
+        text = f"has no prebuilt kernels for {best.name}, the best of this processor, only "
+        remedy = f"delegraph numba warmup --cpu {best.name}, then -d numba_cpu:cpu={best.name}"
+        return [(f"{text}{level.name}", remedy)]
+    return []
+
+
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
     """Delegates of this plugin."""
@@ -53,6 +78,7 @@ def delegraph_delegates() -> list[DelegateSpec]:
             default_rank=0,
             is_ready=is_ready,
             load_compiling=_load_compiling,
+            advice=advice,
         )
     ]
 

@@ -14,7 +14,7 @@ function nodeDetails(report, view, { node, index }) {
   const who = runner(report, node);
   return [
     h("h3", {}, h("span", { class: `swatch ${colourOf(report, node.delegate)}` }), node.op),
-    facts([["node", `${index}`], ["version", `${node.version}`], ["runs on", who], ...measured(report, view.number, index)]),
+    facts([["node", h("a", { href: addressOf(view.number, index), title: "Link to this node" }, `${index}`)], ["version", `${node.version}`], ["runs on", who], ...measured(report, view.number, index)]),
     ...Object.entries(node.reasons ?? {}).map(([delegate, reason]) =>
       h("p", { class: "reason" }, h("strong", {}, `Not ${delegate}: `), reason)),
     ...(node.calls ?? []).filter((number) => report.subgraphs[number]).map((number) =>

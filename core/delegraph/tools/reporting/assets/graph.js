@@ -18,7 +18,7 @@ const shapeOf = (tensor) => (tensor.shape.length ? tensor.shape.join("×") : "sc
 // The class that colours a delegate; its position among those applied says which.
 const colourOf = (report, delegate) => {
   if (delegate === null || delegate === undefined) return "host";
-  return `d${report.delegates.indexOf(delegate) % DELEGATE_COLOURS}`;
+  return `d${(report.palette ?? report.delegates).indexOf(delegate) % DELEGATE_COLOURS}`;
 };
 
 // Who runs a node, in words.
@@ -41,11 +41,14 @@ class GraphView {
     d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
     this.canvas.addEventListener("keydown", (event) => this.keyed(event));
     this.canvas.addEventListener("click", (event) => this.clicked(event));
+    window.addEventListener("resize", () => this.moved(d3.zoomTransform(this.canvas)));
     window.addEventListener("beforeprint", () => this.show(this.box));
     window.addEventListener("afterprint", () => this.show(null));
     this.matches = [];
     this.heat = null;
     this.selected = null;
+    this.linked = () => {};
+    this.followers = [];
   }
 
   // Draws a subgraph and shows all of it.
@@ -54,16 +57,21 @@ class GraphView {
     this.subgraph = this.report.subgraphs[number];
     this.graph = graphOf(this.subgraph);
     const longest = Math.max(0, ...this.graph.vertices.map((v) => this.label(v).length));
-    this.width = Math.min(224, Math.max(132, 7.6 * Math.min(longest, MOST_LETTERS) + 52));
-    const { clientWidth, clientHeight } = this.canvas;
-    this.box = layOut(this.graph, (clientWidth || 1200) / (clientHeight || 640), this.width);
+    this.width = Math.min(224, Math.max(132, 8.4 * Math.min(longest, MOST_LETTERS) + 52));
+    const seen = this.seen();
+    this.box = layOut(this.graph, seen.width / seen.height, this.width);
     const edges = svg("g", { class: "edges" }, ...this.graph.edges.map((edge) => this.edge(edge)));
     const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
+    this.fit(seen); // before the page changes: asked for a size then, browsers place all of it first
     this.world.replaceChildren(edges, nodes);
-    this.colourBy(this.heat);
+    if (this.heat) this.colourBy(this.heat);
     this.select(null);
     this.focusable(this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0]);
-    this.fit();
+  }
+
+  // The size of the canvas in pixels.
+  seen() {
+    return { width: this.canvas.clientWidth || 1200, height: this.canvas.clientHeight || 640 };
   }
 
   label({ kind, node, tensor }) {
@@ -83,16 +91,23 @@ class GraphView {
       transform: `translate(${vertex.x - width / 2},${vertex.y - NODE_HEIGHT / 2})`,
       "aria-label": isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`,
     },
-    svg("rect", { width, height: NODE_HEIGHT, rx: isNode ? 6 : NODE_HEIGHT / 2 }),
-    svg("text", { class: "op", x: 12, y: 16 }, shortened(label, MOST_LETTERS)),
-    svg("text", { class: "shape", x: 12, y: 30 }, shortened(shape, MOST_LETTERS + 2)));
-    if (isNode) {
-      vertex.element.append(svg("text", { class: "index", x: width - 8, y: 16 }, `${index}`));
-      if (node.delegate !== undefined) {
-        vertex.element.append(svg("text", { class: "part", x: width - 8, y: 30 }, `P${node.partition}`));
-      }
-    }
+    svg("rect", { width, height: NODE_HEIGHT, rx: isNode ? 6 : NODE_HEIGHT / 2 }));
+    vertex.lettering = () => {
+      const texts = [["op", 12, 16, shortened(label, MOST_LETTERS)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
+      if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
+      if (isNode && node.delegate !== undefined) texts.push(["part", width - 8, 30, `P${node.partition}`]);
+      vertex.element.append(...texts.map(([name, x, y, text]) => svg("text", { class: name, x, y }, text)));
+      vertex.lettering = null;
+    };
     return vertex.element;
+  }
+
+  // Letters the vertices of a part of the drawing: texts of thousands would take long to place.
+  letter({ left, top, right, bottom }) {
+    for (const vertex of this.graph.vertices) {
+      const { x, y, lettering } = vertex;
+      if (lettering && x > left - this.width && x < right + this.width && y > top - NODE_HEIGHT && y < bottom + NODE_HEIGHT) lettering();
+    }
   }
 
   edge(edge) {
@@ -118,14 +133,17 @@ class GraphView {
   moved(transform) {
     this.world.setAttribute("transform", transform);
     this.canvas.classList.toggle("far", transform.k < FAR);
+    if (transform.k < FAR || !this.graph) return;
+    const { width, height } = this.seen();
+    const [left, top] = transform.invert([0, 0]), [right, bottom] = transform.invert([width, height]);
+    this.letter({ left, top, right, bottom });
   }
 
-  fit() {
+  fit(seen = this.seen()) {
     const { left, top, width, height } = this.box;
-    const { clientWidth, clientHeight } = this.canvas;
-    const scale = Math.min(1.2, clientWidth / width, clientHeight / height) * 0.98;
-    const x = (clientWidth - width * scale) / 2 - left * scale;
-    const y = (clientHeight - height * scale) / 2 - top * scale;
+    const scale = Math.min(1.2, seen.width / width, seen.height / height) * 0.98;
+    const x = (seen.width - width * scale) / 2 - left * scale;
+    const y = (seen.height - height * scale) / 2 - top * scale;
     this.moveTo(d3.zoomIdentity.translate(x, y).scale(scale));
   }
 
@@ -139,12 +157,12 @@ class GraphView {
 
   // Shows a node in the middle, large enough to be read, unless it is well to be seen already.
   bring({ x, y }) {
-    const { clientWidth, clientHeight } = this.canvas, now = d3.zoomTransform(this.canvas);
+    const { width, height } = this.seen(), now = d3.zoomTransform(this.canvas);
     const [seenX, seenY] = now.apply([x, y]);
-    const isSeen = seenX > 80 && seenX < clientWidth - 80 && seenY > 30 && seenY < clientHeight - 30;
+    const isSeen = seenX > 80 && seenX < width - 80 && seenY > 30 && seenY < height - 30;
     if (isSeen && now.k >= FAR) return;
     const scale = Math.max(now.k, 0.9);
-    this.moveTo(d3.zoomIdentity.translate(clientWidth / 2 - x * scale, clientHeight / 2 - y * scale).scale(scale));
+    this.moveTo(d3.zoomIdentity.translate(width / 2 - x * scale, height / 2 - y * scale).scale(scale));
   }
 
   // Shows all of the drawing at any size, as on paper; null goes back to what was seen.
@@ -154,6 +172,7 @@ class GraphView {
       this.moved(d3.zoomTransform(this.canvas));
       return;
     }
+    this.letter({ left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
     this.canvas.setAttribute("viewBox", [box.left, box.top, box.width, box.height].join(" "));
     this.world.removeAttribute("transform");
     this.canvas.classList.remove("far");
@@ -177,6 +196,7 @@ class GraphView {
     this.selected = vertex;
     vertex?.element.classList.add("selected");
     this.panel(this, vertex);
+    if (vertex?.kind === "node") this.linked(addressOf(this.number, vertex.index));
   }
 
   // Selects, shows and focuses a vertex.
@@ -190,11 +210,11 @@ class GraphView {
     this.open(this.graph.vertices.find((v) => v.kind === "node" && v.index === index));
   }
 
-  // Marks the nodes of a partition, and brings the first.
-  mark(nodes) {
+  // Marks nodes, and brings the first unless all is to be seen.
+  mark(nodes, isBrought = true) {
     const wanted = new Set(nodes);
-    this.search((v) => v.kind === "node" && wanted.has(v.index));
-    if (this.matches.length) this.bring(this.matches[0]);
+    this.search(nodes.length ? (v) => v.kind === "node" && wanted.has(v.index) : null);
+    if (this.matches.length && isBrought) this.bring(this.matches[0]);
   }
 
   focusable(vertex) {
@@ -289,6 +309,7 @@ function graphSection(report) {
   const go = (number) => {
     subgraphs.value = number;
     view.draw(number);
+    for (const draw of view.followers) draw(number);
     view.searchText(search.value);
   };
   const measurements = heats(report);
@@ -319,15 +340,31 @@ function graphSection(report) {
   return { section, view, go };
 }
 
-// Who has which colour, with the number of nodes.
+// The end of the address that opens the page at a node.
+const addressOf = (subgraph, index) => `#node-${subgraph ? `${subgraph}.` : ""}${index}`;
+
+// Opens the node that the end of an address names, if it does and there is one.
+function openAddress(address, report, view, go) {
+  const [, subgraph = "0", index] = /^#node-(?:(\d+)\.)?(\d+)$/.exec(address) ?? [];
+  if (!report.subgraphs[subgraph]?.nodes[index]) return;
+  if (view.number !== Number(subgraph)) go(Number(subgraph));
+  view.openNode(Number(index));
+  view.canvas.scrollIntoView({ block: "nearest" });
+}
+
+const MOST_PARTITIONS = 30; // letters of the legend
+
+// Who has which colour, with the number of nodes and of their partitions, which prints without colours show.
 function legend(report) {
-  const taken = new Map(), nodes = report.subgraphs.flatMap((s) => s.nodes);
+  const taken = new Map(), parts = new Map(), nodes = report.subgraphs.flatMap((s) => s.nodes);
   for (const node of nodes) {
-    const who = node.is_unresolved ? "nothing" : node.delegate ?? report.host;
+    const who = holder(report, node);
     taken.set(who, (taken.get(who) ?? 0) + 1);
+    if (node.partition !== undefined) parts.set(who, (parts.get(who) ?? new Set()).add(node.partition));
   }
+  const told = (name) => (parts.has(name) ? `, ${shortened(numbers(parts.get(name)).replace(/\d+/g, "P$&"), MOST_PARTITIONS)}` : "");
   const entry = (name, colour, note) => h("li", {}, h("span", { class: `swatch ${colour}` }),
-    `${name} `, h("span", { class: "muted" }, `${count(taken.get(name) ?? 0, "node")}${note ? `; ${note}` : ""}`));
+    `${name} `, h("span", { class: "muted" }, `${count(taken.get(name) ?? 0, "node")}${told(name)}${note ? `; ${note}` : ""}`));
   return h("ul", { class: "legend" }, report.delegates.map((d) => entry(d, colourOf(report, d), report.notes[d])),
     taken.has(report.host) || !report.delegates.length ? entry(report.host, "host") : null,
     taken.has("nothing") ? entry("nothing", "unresolved") : null,

@@ -2,14 +2,14 @@
 //
 // Networks are long and thin: 2,000 nodes under each other are an endless line. So
 // the graph is cut where few values cross, and the stretches stand side by side, like columns of a
-// newspaper. d3-dag places the nodes of a column; edges between columns run in the gaps.
+// newspaper. layers.js places the nodes of a column; edges between columns run in the gaps.
 
 const NODE_HEIGHT = 38;
 const ROW_GAP = 26;
 const NODE_GAP = 18;
 const COLUMN_GAP = 64;
 const ROUNDING = 8; // of the corners of edges between columns
-const MOST_IN_COLUMN = 200; // nodes; placing them takes more than linear time
+const MOST_IN_COLUMN = 200; // nodes
 const FEWEST_ROWS = 6;
 
 // Returns vertices (graph inputs, operators, graph outputs) and the edges between them.
@@ -99,20 +99,6 @@ function cutIntoColumns(order, vertices, crossings, rows) {
   return { columns, column };
 }
 
-// Places the nodes of one column, with its left upper corner at (left, 0); returns its size.
-function placeColumn(ids, vertices, edges, left, width) {
-  const graph = d3.graph();
-  const placed = new Map(ids.map((id) => [id, graph.node(id)]));
-  for (const edge of edges) graph.link(placed.get(edge.source), placed.get(edge.target), edge);
-  const size = d3.sugiyama().coord(d3.coordGreedy()).nodeSize([width, NODE_HEIGHT]).gap([NODE_GAP, ROW_GAP])(graph);
-  for (const node of graph.nodes()) {
-    vertices[node.data].x = left + node.x;
-    vertices[node.data].y = node.y;
-  }
-  for (const link of graph.links()) link.data.points = link.points.map(([x, y]) => [left + x, y]);
-  return size;
-}
-
 // Gives every vertex x and y (its middle) and every edge a path; returns the drawing's size.
 function placed(graph, rows, width) {
   const { vertices, edges } = graph;
@@ -132,7 +118,6 @@ function placed(graph, rows, width) {
     height = Math.max(height, size.height);
     gaps.push(left - COLUMN_GAP / 2);
   });
-  for (const edge of inside.flat()) edge.path = smooth(edge.points);
   between.forEach((edge, i) => {
     edge.path = rounded(aroundColumns(edge, i, vertices, column, gaps));
   });
@@ -153,12 +138,6 @@ function aroundColumns({ source, target }, number, vertices, column, gaps) {
     ...over, [into, arrive], [to.x, arrive], [to.x, to.y - NODE_HEIGHT / 2],
   ];
 }
-
-const smooth = (points) => {
-  const [first, ...rest] = points, last = rest.pop();
-  const ends = [[first[0], first[1] + NODE_HEIGHT / 2], ...rest, [last[0], last[1] - NODE_HEIGHT / 2]];
-  return d3.line().curve(d3.curveMonotoneY)(ends);
-};
 
 // Returns the path through corners, each of them rounded.
 function rounded(points) {

@@ -15,7 +15,7 @@ function head() {
 // Stretches of the plan in execution order; a partition shows its nodes in the graph.
 function partitionSection(view, go) {
   const several = report.subgraphs.length > 1;
-  const who = (stage) => (stage.is_unresolved ? "nothing" : stage.delegate ?? report.host);
+  const who = (stage) => holder(report, stage);
   const columns = [
     several ? { title: "subgraph", value: (s) => s.subgraph, isNumber: true } : null,
     { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => s.partition === null ? "-" : `P${s.partition}` },
@@ -64,12 +64,25 @@ function main() {
   document.getElementById("head").append(...head());
   const { section, view, go } = graphSection(report);
   view.open_subgraph = go;
-  const sections = [section, signatureSection(view, go), partitionSection(view, go), refusalSection(), timeSection(view, go), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
+  const address = location.hash;
+  const sections = [section, besideSection(report, view, go), signatureSection(view, go), partitionSection(view, go), refusalSection(), timeSection(view, go), verdictSection(), memorySection(), differenceSection(view, go)].filter(Boolean);
   document.getElementById("head").append(h("nav", { "aria-label": "Parts" }, sections.map((s) =>
     h("a", { href: `#${s.id}` }, s.querySelector("h2").textContent))));
   document.getElementById("main").replaceChildren(...sections);
   document.getElementById("foot").append(`${report.made_by}, ${report.made_at.replace("T", " ").replace("+00:00", " UTC")}. ${report.setup}`);
   go(report.signatures.find((s) => s.name === report.signature)?.subgraph ?? 0);
+  openAddress(address, report, view, go);
+  view.linked = showAddress;
+  window.addEventListener("hashchange", () => openAddress(location.hash, report, view, go));
+}
+
+// Puts the selected node into the address, to be copied; a notebook's frame has none.
+function showAddress(address) {
+  try {
+    history.replaceState(null, "", address);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+  }
 }
 
 main();

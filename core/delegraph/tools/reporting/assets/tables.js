@@ -37,11 +37,19 @@ function numbers(indices) {
   return parts.join(", ");
 }
 
+const MOST_ROWS = 200; // shown at first; a button shows the others
+
 // Returns a table whose headings sort it. A column has title, value (what is sorted by), and
 // perhaps cell (what is shown), isNumber, and the class of its cells.
 function table(caption, columns, rows) {
   const body = h("tbody");
-  const fill = (ordered) => body.replaceChildren(...ordered.map((row) => h("tr", {}, columns.map((c) => cell(c, row)))));
+  let most = MOST_ROWS, ordered = rows;
+  const fill = () => body.replaceChildren(...ordered.slice(0, most).map((row) => h("tr", {}, columns.map((c) => cell(c, row)))));
+  const all = h("button", { type: "button", class: "all", click: () => {
+    most = Infinity;
+    all.remove();
+    fill();
+  } }, `Show all ${count(rows.length, "row")}`);
   const cell = (column, row) => {
     const shown = (column.cell ?? column.value)(row);
     const classes = [column.isNumber ? "number" : "", column.class ?? ""].join(" ").trim();
@@ -57,11 +65,12 @@ function table(caption, columns, rows) {
     const descending = Boolean(column.isNumber) !== isDown;
     for (const other of headings) other.removeAttribute("aria-sort");
     heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    fill([...rows].sort((a, b) => compare(column.value(a), column.value(b)) * (descending ? -1 : 1)));
+    ordered = [...rows].sort((a, b) => compare(column.value(a), column.value(b)) * (descending ? -1 : 1));
+    fill();
   };
-  fill(rows);
+  fill();
   const shown = h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, headings)), body);
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, shown);
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, shown, rows.length > most ? all : null);
 }
 
 function compare(a, b) {

@@ -1,0 +1,153 @@
+"""Finds what does not work on this machine, and what makes models slow, with what to run next."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+from delegraph.delegation.configuration import default_delegates
+from delegraph.native.litert import guard
+from delegraph.runtime.delegates.failure_memory import KnownFailure
+from delegraph.tools.default_delegates import DefaultDelegates
+from delegraph.tools.hosts import Host
+from delegraph.tools.machine_report import RUNTIMES, MachineReport, Processor
+from delegraph.tools.plugin_check import Finding, Level
+
+LITTLE_SPACE = 200_000_000
+"""Bytes of free space in a cache folder below which a warning is due."""
+
+LEAST_KEPT = 10_000
+"""Bytes of a cache that may hold a program: notes on failures and versions take less."""
+
+QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
+"""Where Linux says how much processor time a container gets, in version 2 of control groups."""
+
+
+def check_environment(
+    report: MachineReport,
+    hosts: Sequence[Host],
+    by_default: DefaultDelegates,
+    failures: Sequence[KnownFailure] = (),
+) -> Iterator[Finding]:
+    """Yield findings about hosts, versions, speed and write access.
+
+    Args:
+        report: report of this machine.
+        hosts: the hosts, and why delegates cannot run in them.
+        by_default: delegates that models get without being named.
+        failures: what these failed at in earlier processes.
+    """
+    yield from _hosts(hosts, report)
+    yield from _python()
+    yield from _no_default(by_default)
+    yield from _threads(report.processor)
+    yield from _caches(report)
+    yield from _temporary_files()
+    if failures:
+        text = f"failed at {len({f.model for f in failures})} models earlier: results were right"
+        names = ", ".join(sorted({failure.delegate for failure in failures}))
+        remedy = "delegraph doctor --report FILE, for the authors; delegraph cache clear forgets"
+        yield Finding(Level.NOTE, f"default delegate {names}", f"{text}, and slower", remedy)
+
+
+def _hosts(hosts: Iterable[Host], report: MachineReport) -> Iterator[Finding]:
+    is_installed = any(report.versions.get(name) for name in RUNTIMES)
+    for host in hosts:
+        where = f"--runtime {host.runtime}"
+        if host.refusal:
+            text, remedy = host.refusal, "use --runtime delegraph, or pip install ai-edge-litert"
+            level = Level.WARNING if is_installed else Level.NOTE
+            yield Finding(level, where, f"takes no delegates: {text}", remedy)
+        elif not host.is_tested:
+            tested = guard.KNOWN if host.runtime == "litert" else guard.KNOWN_COMPILED_MODELS
+            text = f"{host.package} on this platform was tried now, and is not among those tested"
+            newest = _newest(tested if isinstance(tested, set) else tested["ai_edge_litert"])
+            yield Finding(Level.NOTE, where, text, f"pip install ai-edge-litert=={newest}")
+
+
+def _newest(versions: Iterable[str]) -> str:
+    return max(versions, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def _python() -> Iterator[Finding]:
+    """Yield a note where Delegraph was not tested with this Python."""
+    prefix = "Programming Language :: Python :: 3."
+    try:
+        classifiers = metadata.metadata("delegraph").get_all("Classifier") or []
+    except metadata.PackageNotFoundError:
+        return
+    tested = sorted(int(each[len(prefix) :]) for each in classifiers if each.startswith(prefix))
+    minor = sys.version_info.minor
+    if tested and minor not in tested:
+        text = f"3.{minor} is not among those tested: 3.{tested[0]} to 3.{tested[-1]}"
+        yield Finding(Level.NOTE, "Python", text, f"python3.{tested[-1]} -m venv FOLDER")
+
+
+def _no_default(by_default: DefaultDelegates) -> Iterator[Finding]:
+    if by_default.delegates or default_delegates()[0] is not None:
+        return
+    reason = by_default.why.partition(";")[0]  # what follows is of plugins, which are listed
+    text = f"none, so models run on Delegraph's own, slow kernels: {reason}"
+    remedy = "pip install 'delegraph[fast]'; if it is installed: delegraph numba warmup"
+    yield Finding(Level.WARNING, "default delegate", text, remedy)
+
+
+def _threads(processor: Processor) -> Iterator[Finding]:
+    usable, cores = processor.usable_cores, processor.cores
+    if usable < cores:
+        text = f"this process may use {usable} of {cores} cores"
+        remedy = "start it without taskset, or with more cores in its cpuset"
+        yield Finding(Level.NOTE, "threads", text, remedy)
+    quota = _granted_cores()
+    if quota is not None and quota < usable:
+        threads = max(1, math.floor(quota))
+        text = f"the container grants the time of {quota:g} cores, and {usable} are seen: more "
+        remedy = f"--threads {threads}, or Interpreter(num_threads={threads})"
+        yield Finding(Level.WARNING, "threads", f"{text}threads than that wait", remedy)
+
+
+def _granted_cores() -> float | None:
+    """Return the number of cores whose time this container gets; None for all."""
+    try:
+        quota, period = QUOTA_FILE.read_text(encoding="ascii").split()
+        return None if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _caches(report: MachineReport) -> Iterator[Finding]:
+    """Yield a note where no model has been prepared yet, and a warning where space is short."""
+    for cache in report.caches:
+        if cache.error or not cache.path:
+            continue
+        where = f"cache {cache.path}"
+        if cache is report.caches[-1] and cache.bytes < LEAST_KEPT:
+            text = "keeps no programs yet: the first start of each model takes longer"
+            yield Finding(Level.NOTE, where, text, "delegraph cache warm MODEL.tflite")
+        free = shutil.disk_usage(_existing(Path(cache.path))).free
+        if free < LITTLE_SPACE:
+            text = f"has {free / 1e6:.0f} MB left: what is compiled may not be kept"
+            yield Finding(Level.WARNING, where, text, "delegraph cache clear")
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _temporary_files() -> Iterator[Finding]:
+    """Yield an error where no temporary file can be written; processes of delegates need some."""
+    try:
+        folder = tempfile.gettempdir()
+        with tempfile.TemporaryFile():
+            return
+    except OSError as error:
+        folder = tempfile.tempdir or "none"
+        text = f"cannot be written: {error.strerror or error}"
+    remedy = f"TMPDIR=FOLDER names another; {os.fspath(folder)!r} was tried"
+    yield Finding(Level.ERROR, "temporary files", text, remedy)

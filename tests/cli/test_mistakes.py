@@ -1,0 +1,124 @@
+"""Likely mistakes in every command: the message says what, where and what to do, in one line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from delegraph.cli import COMMANDS, CommandGroup, main
+from support.command import Command
+
+MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
+
+NO_FILE = r"'MODEL': File 'gone.tflite' does not exist \(see 'delegraph {} --help'\)"
+NO_MODEL = "notes.tflite: Model provided has .*; check that it is a .tflite file, and copy or"
+CUT = r"cut.tflite: .* end of the file \(1000 bytes\); check that .*, and copy or download it again"
+NO_DELEGATE = r"no installed plugin provides delegate '{}'; available: "
+NO_FOLDER = "there is no folder 'gone'"
+NO_SIGNATURE = "the model has no signature 'x'; it has 'serving_default'"
+
+MISTAKES = {
+    "run gone.tflite": NO_FILE.format("run"),
+    "run notes.tflite": NO_MODEL,
+    "run cut.tflite": CUT,
+    "run empty.tflite": "'empty.tflite' is empty; check that",
+    "run .": "it is a folder, no TFLite model: it has ",
+    "run FLOAT -d nosuch": NO_DELEGATE.format("nosuch"),
+    "run FLOAT --input imag=0": r"'imag=0' \(did you mean 'image'\?\) names none of the inputs: ",
+    "run FLOAT --input image=gone.png": "picture 'gone.png' cannot be read: No such file",
+    "run FLOAT --threads 0": "'--threads': 0 is not in the range x>=1",
+    "run FLOAT --threads two": "'--threads': 'two' is no integer",
+    "rum FLOAT": r"no command 'rum' \(did you mean 'run'\?\), expected one of: ",
+    "predict FLOAT": "Missing argument 'DATA'",
+    "predict gone.tflite a.npz": NO_FILE.format("predict"),
+    "predict FLOAT notes.txt -o out.npz": "'notes.txt' is neither a folder nor a file of ",
+    "serve gone.tflite": NO_FILE.format("serve"),
+    "serve FLOAT --prot 80": r"No such option '--prot'",
+    "serve": "Missing argument 'MODEL",
+    "benchmark gone.tflite": NO_FILE.format("benchmark"),
+    "benchmark FLOAT --runs 0": "'--runs': 0 is not in the range x>=1",
+    "benchmark FLOAT --signature x": NO_SIGNATURE,
+    "diff gone.tflite": NO_FILE.format("diff"),
+    "diff FLOAT --reference -x": "--reference '-x': No such option '-x'",
+    "diff FLOAT --reference SINES": "cannot take the same values: give the reference",
+    "evaluate custom FLOAT": "Missing argument 'DATA...'",
+    "evaluate classification FLOAT": "Missing option '--images'",
+    "evaluate clasification": "'classification'",
+    "inspect gone.tflite": NO_FILE.format("inspect"),
+    "inspect notes.tflite": NO_MODEL,
+    "inspect cut.tflite": CUT,
+    "explain FLOAT -d sinn": r"delegate 'sinn' \(did you mean 'sin'\?\); available: ",
+    "explain FLOAT -d sin:a=1": "delegate 'sin' has no option",
+    "explain FLOAT -d sin --signature x": NO_SIGNATURE,
+    "compile FLOAT": "Missing option '-o' / '--output'",
+    "compile FLOAT -d nosuch -o out.tflite": NO_DELEGATE.format("nosuch"),
+    "compile FLOAT -d sin -o gone/out.tflite": NO_FOLDER,
+    "memory notes.tflite": NO_MODEL,
+    "memory FLOAT --planner nosuch": "no planner 'nosuch'; there are delegraph, tflite,",
+    "memory FLOAT --budget much": "'--budget': 'much'",
+    "report notes.tflite": NO_MODEL,
+    "report FLOAT -o gone/a.html": NO_FOLDER,
+    "report FLOAT --seconds 3": r"--seconds needs --against \(see 'delegraph report --help'\)",
+    "report FLOAT --beside SINES": "names another model: make a report of each model, or compare",
+    "report FLOAT --beside --bogus": "--beside '--bogus': No such option '--bogus'",
+    "test-operators nosuch": NO_DELEGATE.format("nosuch"),
+    "test-operators": "Missing argument 'DELEGATE",
+    "test-operators sin --operators ADD": r"Did you mean one of: '--operator'",
+    "plugins info nosuch": NO_DELEGATE.format("nosuch"),
+    "plugins lsit": "Did you mean 'list'",
+    "plugins show": "No such command 'show'; expected one of: list, info, doctor",
+    "plugins doctor --memory-limit 3": "--memory-limit needs --isolated",
+    "cache clear nosuch": "nothing of 'nosuch' is kept; 'delegraph cache list' shows",
+    "cache warm gone.tflite": "Could not open 'gone.tflite': No such file",
+    "cache purge": "No such command 'purge'; expected one of: ",
+    "doctor --report gone/a.md": NO_FOLDER,
+    "doctor --time-limit long": "'--time-limit': 'long' is no number",
+    "doctor FLOAT": "unexpected extra argument",
+    "new": "Missing argument 'NAME'",
+    "new 9bad": "name is '9bad', expected a letter, then ",
+    "new my-chip --knd delegate": "No such option '--knd'",
+}
+"""Mapping from words to the pattern of the message; FLOAT and SINES are models."""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are no models, in the folder that commands run in."""
+    for name in ("notes.txt", "notes.tflite"):
+        (tmp_path / name).write_text("some notes, no model")
+    (tmp_path / "cut.tflite").write_bytes((MODELS / "digits_float.tflite").read_bytes()[:1000])
+    (tmp_path / "empty.tflite").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path / "cache"))
+
+
+def test_every_command_has_three_mistakes() -> None:
+    tried = [words.split()[0] for words in MISTAKES]
+    assert {name: tried.count(name) for name in COMMANDS if tried.count(name) < 3} == {}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_told_in_one_line_that_helps(delegraph: Command, words: str) -> None:
+    named = {"FLOAT": MODELS / "digits_float.tflite", "SINES": MODELS / "sines.tflite"}
+    ran = delegraph(*(named.get(word, word) for word in shlex.split(words)))
+    assert ran.code in (1, 2, 3)
+    assert ran.err.startswith("error: ")
+    assert len(ran.err.splitlines()) == 1
+    assert re.search(MISTAKES[words], ran.err), ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_the_folder_of_installed_packages_is_no_part_of_a_message(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def broken() -> None:
+        raise ImportError("no name 'x' (/home/me/.venv/lib/python3/site-packages/chip/run.py)")
+
+    monkeypatch.setattr(CommandGroup, "get_command", lambda *_: broken)
+    assert main(["run"]) == 1
+    assert "no name 'x' (chip/run.py)" in capsys.readouterr().err
