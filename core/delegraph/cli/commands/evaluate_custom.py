@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--metric",
     required=True,
     metavar="PACKAGE:FUNCTION",
-    help="Judges each row.",
+    help="Python function that judges each row.",
 )
 def command(evaluation: Evaluation, data: tuple[str, ...], metric: str) -> None:
     """Evaluate any model by a Python function.

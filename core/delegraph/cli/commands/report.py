@@ -73,8 +73,7 @@ class ReportRequest:
 @click.option(
     "--beside",
     metavar='"[OPTION]..."',
-    help="Show another placement beside this one, such as '-d numba_cpu': the words that differ "
-    "from this command's own, as --against has them.",
+    help="Show another placement beside this one, as '-d numba_cpu'.",
 )
 @click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
 @click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
@@ -97,7 +96,7 @@ class ReportRequest:
     type=click.Choice(["boundaries", "exposed", "alone"]),
     default="exposed",
     show_default=True,
-    help="Inside partitions.",
+    help="Tensors in partitions.",
 )
 @click.option(
     "--diff-runs",

@@ -47,7 +47,7 @@ _OPTIONS = (
     click.option(
         "--name",
         metavar="NAME",
-        help="Of the model in paths.  [default: the file's, without .tflite]",
+        help="Name in paths.  [default: the file's, without .tflite]",
     ),
     click.option("--signature", metavar="KEY", help="Serve this signature."),
     click.option(

@@ -22,7 +22,7 @@ SECTIONS = {
     "Runs": "--runs --repeat --min-seconds --max-seconds --warmup --warmup-runs --warmup-seconds "
     "--delay --frequency --dry-run",
     "Comparing": "--against --reference --tolerance --fail-above --blocks --seconds --same-within "
-    "--diff --diff-runs --compare-with",
+    "--diff --diff-runs --beside --compare-with",
     "Layers and causes": "--layers --inner --sort --bisect --probe-time-limit",
     "Profiles": "--op-profile --op-profile-csv --trace --speedscope --node-data",
     "Addresses": "--host --http-port --grpc-port --unix-socket --tls-cert --tls-key --token-file",

@@ -48,8 +48,8 @@ ADDRESS_OPTIONS = (
         metavar="ADDRESS",
         help="Address; 0.0.0.0 is every network.",
     ),
-    click.option("--http-port", type=_PORT, default=8080, show_default=True, help="Of REST."),
-    click.option("--grpc-port", type=_PORT, default=8081, show_default=True, help="Of gRPC."),
+    click.option("--http-port", type=_PORT, default=8080, show_default=True, help="Port of REST."),
+    click.option("--grpc-port", type=_PORT, default=8081, show_default=True, help="Port of gRPC."),
     click.option(
         "--unix-socket",
         metavar="FILE",
@@ -71,9 +71,9 @@ LIMIT_OPTIONS = (
     _number("--max-connections", 1000, "Open connections of REST, and of gRPC."),
     _number("--max-json-values", 10_000_000, "Values in a request's JSON."),
     _number("--max-json-depth", 32, "Levels of a request's JSON."),
-    _seconds("--header-timeout", 10.0, "For a request's header."),
-    _seconds("--body-timeout", 60.0, "For a request's body."),
-    _seconds("--idle-timeout", 75.0, "Between two requests of a connection."),
+    _seconds("--header-timeout", 10.0, "Longest time for a request's header."),
+    _seconds("--body-timeout", 60.0, "Longest time for a request's body."),
+    _seconds("--idle-timeout", 75.0, "Longest rest between two requests."),
 )
 """Options for what clients may send."""
 
