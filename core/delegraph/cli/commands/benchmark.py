@@ -72,8 +72,7 @@ def _require_known_suffix(
     "--save",
     metavar="FILE",
     callback=_require_known_suffix,
-    help="Save all figures to FILE.json, for --compare-with; or the outputs of the last run to "
-    "FILE.npz.",
+    help="Save all figures to FILE.json, or the last outputs to FILE.npz.",
 )
 @click.option(
     "--compare-with",

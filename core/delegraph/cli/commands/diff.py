@@ -111,7 +111,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     flag_value="bisect",
     callback=_require_folder,
     metavar="[FOLDER]",
-    help="Find the nodes that cause a difference.  [default folder: bisect]",
+    help="Find the nodes that cause it.  [default folder: bisect]",
 )
 @click.option(
     "--probe-time-limit",
