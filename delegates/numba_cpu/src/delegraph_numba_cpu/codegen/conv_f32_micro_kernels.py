@@ -37,26 +37,26 @@ It is 4 on processors whose products may take one lane of a register for all col
 """
 
 
-def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
-    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
+def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
+    """Return ``product(height, rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
 
-    It computes *height* pixels, with registers of *widths* lanes for each pixel. Each tap has
-    ``tap_bytes / 4`` values, which are multiplied with as many rows of weights.
+    It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for each
+    pixel. Each tap has ``tap_bytes / 4`` values, which are multiplied with as many rows of weights.
 
     For each row of weights it prefetches a cache line at *ahead*, and adds *ahead_step* bytes, so
-    that
-    the next columns' weights arrive while these are in use.
+    that the next columns' weights arrive while these are in use.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
     them.
 
-    The tile has enough sums that none waits for its previous product, and few enough for the
+    The highest tile has enough sums that none waits for its previous product, and few enough for the
     registers.
     """
 
     @intrinsic
     def product(
         context: Any,
+        height: Any,
         rows: Any,
         taps: Any,
         tap_count: Any,
@@ -72,25 +72,44 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output = arguments
-            sums, weights = _bias(builder, height, widths, weight)
-            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
-            outer = Loop(builder, tap_count)
-            weights = outer.carried(weights)
-            ahead = outer.carried(ahead)
-            sums = [outer.carried(value) for value in sums]
-            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
-            tap = [builder.add(address, offset) for address in pixel]
-            following, coming, *sums = _tap_products(
-                builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
-            )
-            outer.close(following, coming, *sums)
-            write(builder, sums, height, widths, *output)
+            chosen, *others = arguments
+            for height in heights:
+                with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
+                    _tile(builder, height, widths, *others)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 13), generate
+        return types.void(*[types.int64] * 14), generate
 
     return product
+
+
+def _tile(
+    builder: Any,
+    height: int,
+    widths: tuple[int, ...],
+    rows: Any,
+    taps: Any,
+    tap_count: Any,
+    tap_bytes: Any,
+    weight: Any,
+    ahead: Any,
+    ahead_step: Any,
+    *output: Any,
+) -> None:
+    """Append what computes and stores *height* pixels; see :func:`matrix_product`."""
+    sums, weights = _bias(builder, height, widths, weight)
+    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+    outer = Loop(builder, tap_count)
+    weights = outer.carried(weights)
+    ahead = outer.carried(ahead)
+    sums = [outer.carried(value) for value in sums]
+    offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+    tap = [builder.add(address, offset) for address in pixel]
+    following, coming, *sums = _tap_products(
+        builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
+    )
+    outer.close(following, coming, *sums)
+    write(builder, sums, height, widths, *output)
 
 
 def _tap_products(

@@ -42,12 +42,9 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 """Numbers of columns of the three tiles: one register, one and a half, two."""
 
-wide = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES))
-middle = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES // 2))
-narrow = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES,))
-wide_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES))
-middle_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES // 2))
-narrow_row = conv_f32_micro_kernels.matrix_product(1, (LANES,))
+wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT + 1)), (LANES, LANES))
+middle = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES, LANES // 2))
+narrow = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES,))
 four_blocks = conv_f32_micro_kernels.blocks_product(4, LANES)
 two_blocks = conv_f32_micro_kernels.blocks_product(2, LANES)
 
@@ -130,44 +127,39 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
-    if pixels == 1:  # reads weights as fast as they come
-        one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
-        return
-    ahead = weight + WIDE * (count * size + 4)
-    near = max(1, 4 * WIDE * HEIGHT // pixels)
-    step = HEIGHT * pitch if residual else 0
-    # fmt: off
+    if pixels > HEIGHT:
+        ahead, near = weight + WIDE * (count * size + 4), max(1, 4 * WIDE * HEIGHT // pixels)
+    else:  # reads weights as fast as they come
+        ahead, near = weight, 0
     while pixels > 0:
+        height = tile_height(pixels, columns)
+        # fmt: off
         if columns > MIDDLE:
-            wide(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                 columns, limits)
+            wide(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+                 pixels, columns, limits)
         elif columns > NARROW:
-            middle(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                   columns, limits)
+            middle(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+                   pixels, columns, limits)
         else:
-            narrow(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                   columns, limits)
+            narrow(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+                   pixels, columns, limits)
         # fmt: on
         ahead += near * count * size // 4
-        rows += 8 * HEIGHT
-        out += HEIGHT * pitch
-        residual += step
-        pixels -= HEIGHT
+        rows += 8 * height
+        out += height * pitch
+        if residual:
+            residual += height * pitch
+        pixels -= height
 
 
 @jit
-def one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
-    """Write up to ``WIDE`` columns of one pixel."""
-    # fmt: off
-    if columns > MIDDLE:
-        wide_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                 columns, limits)
-    elif columns > NARROW:
-        middle_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                   columns, limits)
-    else:
-        narrow_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                   columns, limits)
+def tile_height(pixels, columns):
+    """Return the number of pixels of the next tile; the last two tiles share what they compute."""
+    if columns <= MIDDLE:
+        return 1 if pixels == 1 else HEIGHT
+    if pixels >= 2 * HEIGHT:
+        return HEIGHT
+    return pixels if pixels <= HEIGHT else (pixels + 1) // 2
 
 
 @jit
