@@ -45,8 +45,8 @@ NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT + 1)), (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES, LANES // 2))
 narrow = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES,))
-four_blocks = conv_f32_micro_kernels.blocks_product(4, LANES)
-two_blocks = conv_f32_micro_kernels.blocks_product(2, LANES)
+four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
+two_blocks = conv_f32_micro_kernels.blocks_product((1, 2, 3), 2, LANES)
 
 
 @kernel(instructions.CONV)
@@ -62,31 +62,32 @@ def conv(block, tile, worker):
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         first, end = column_range(block, part)
-        if count * word(block, OUT_W) == 1 and word(block, RESIDUAL) == 0:
-            first = multiply_blocks(block, rows, scratch, first, end, row)
+        pixels = count * word(block, OUT_W)
+        if pixels <= 3 and word(block, RESIDUAL) == 0:
+            first = multiply_blocks(block, rows, scratch, pixels, first, end, row)
         for column in range(first, end, WIDE):
-            multiply(block, rows, scratch, count * word(block, OUT_W), column, row)
+            multiply(block, rows, scratch, pixels, column, row)
         row += count
 
 
 @jit
-def multiply_blocks(block, rows, taps, column, end, row):
-    """Compute columns of one pixel, four or two blocks at a time; return the next column."""
+def multiply_blocks(block, rows, taps, pixels, column, end, row):
+    """Compute columns of up to three pixels, several blocks at a time; return the next column."""
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)
     apart = count * size + 4
     end = min(end, word(block, COLUMNS))
-    while column + 4 * WIDE <= end:
+    while pixels == 1 and column + 4 * WIDE <= end:
         # fmt: off
-        four_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
-                    out + 4 * column, block + 8 * LOW)
+        four_blocks(1, rows, taps, count, size, weight + column * apart, WIDE * apart,
+                    out + 4 * column, word(block, PITCH), block + 8 * LOW)
         # fmt: on
         column += 4 * WIDE
-    if column + 2 * WIDE <= end:
+    while column + 2 * WIDE <= end:
         # fmt: off
-        two_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
-                   out + 4 * column, block + 8 * LOW)
+        two_blocks(pixels, rows, taps, count, size, weight + column * apart, WIDE * apart,
+                   out + 4 * column, word(block, PITCH), block + 8 * LOW)
         # fmt: on
         column += 2 * WIDE
     return column
