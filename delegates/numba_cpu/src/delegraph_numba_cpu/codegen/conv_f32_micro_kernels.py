@@ -135,7 +135,8 @@ def _tap_products(
             return builder.extract_element(loaded[m], ir.Constant(I32, i))
 
         for i in range(count):
-            _prefetch(builder, ahead)
+            for line in range(0, 4 * sum(widths), 64):
+                _prefetch(builder, builder.add(ahead, integer(line)))
             ahead = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
             sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)

@@ -128,10 +128,8 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
-    if pixels > HEIGHT:
-        ahead, near = weight + WIDE * (count * size + 4), max(1, 4 * WIDE * HEIGHT // pixels)
-    else:  # reads weights as fast as they come
-        ahead, near = weight, 0
+    ahead = weight + WIDE * (count * size + 4)
+    near = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
     while pixels > 0:
         height = tile_height(pixels, columns)
         # fmt: off
