@@ -38,19 +38,20 @@ It is 4 on processors whose products may take one lane of a register for all col
 
 
 def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
-    """Return ``product(height, rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
+    """Return ``product(height, *window, weight, ahead, ahead_step, *output)``.
 
-    It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for each
-    pixel. Each tap has ``tap_bytes / 4`` values, which are multiplied with as many rows of weights.
+    It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for
+    each pixel. *window* is ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4``
+    values, which are multiplied with as many rows of weights.
 
-    For each row of weights it prefetches a cache line at *ahead*, and adds *ahead_step* bytes, so
-    that the next columns' weights arrive while these are in use.
+    For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes, so
+    that the next weights arrive while these are in use.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
     them.
 
-    The highest tile has enough sums that none waits for its previous product, and few enough for the
-    registers.
+    The highest tile has enough sums that none waits for its previous product, and few enough for
+    the registers.
     """
 
     @intrinsic
@@ -193,11 +194,12 @@ def _add_products(
 
 
 def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
-    """Return ``product(height, rows, taps, tap_count, tap_bytes, weight, apart, out, pitch, limits)``.
+    """Return ``product(height, *window, weight, apart, *output)``.
 
-    It computes *blocks* blocks of columns of *height* pixels, which is one of *heights*. A block has
-    two registers of *width* lanes, and weights of blocks are *apart* bytes apart. Other arguments are
-    those of :func:`matrix_product`. There are enough sums that reading weights alone limits the speed.
+    It computes *blocks* blocks of columns of *height* pixels, which is one of *heights*. A block
+    has two registers of *width* lanes, and weights of blocks are *apart* bytes apart. *output* is
+    ``out, pitch, limits``. Other arguments are those of :func:`matrix_product`. There are enough
+    sums that reading weights alone limits the speed.
     """
 
     @intrinsic

@@ -42,11 +42,23 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 """Numbers of columns of the three tiles: one register, one and a half, two."""
 
+FEW = 3
+"""Largest number of pixels that are computed for two blocks of columns at a time.
+
+Fewer sums than those of two blocks would each wait for its previous product.
+"""
+
+NEAR_BYTES = 32 << 10
+"""Number of bytes that are prefetched ahead of weights which are read once.
+
+They arrive in time, and need little of the cache.
+"""
+
 wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT + 1)), (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES, LANES // 2))
 narrow = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES,))
 four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
-two_blocks = conv_f32_micro_kernels.blocks_product((1, 2, 3), 2, LANES)
+two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, LANES)
 
 
 @kernel(instructions.CONV)
@@ -63,7 +75,7 @@ def conv(block, tile, worker):
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         first, end = column_range(block, part)
         pixels = count * word(block, OUT_W)
-        if pixels <= 3 and word(block, RESIDUAL) == 0:
+        if pixels <= FEW and word(block, RESIDUAL) == 0:
             first = multiply_blocks(block, rows, scratch, pixels, first, end, row)
         for column in range(first, end, WIDE):
             multiply(block, rows, scratch, pixels, column, row)
@@ -72,7 +84,7 @@ def conv(block, tile, worker):
 
 @jit
 def multiply_blocks(block, rows, taps, pixels, column, end, row):
-    """Compute columns of up to three pixels, several blocks at a time; return the next column."""
+    """Compute columns of up to ``FEW`` pixels, several blocks at a time; return the next column."""
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)
@@ -128,22 +140,23 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
-    ahead = weight + WIDE * (count * size + 4)
-    near = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
+    block = WIDE * (count * size + 4)
+    ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
+    step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
     while pixels > 0:
         height = tile_height(pixels, columns)
         # fmt: off
         if columns > MIDDLE:
-            wide(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+            wide(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         elif columns > NARROW:
-            middle(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+            middle(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
         else:
-            narrow(height, rows, taps, count, size, weight, ahead, near, out, residual, pitch,
+            narrow(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
         # fmt: on
-        ahead += near * count * size // 4
+        ahead += step * count * size // 4
         rows += 8 * height
         out += height * pitch
         if residual:
