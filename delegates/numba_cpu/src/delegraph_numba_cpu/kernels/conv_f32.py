@@ -8,6 +8,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     fill_bytes,
     jit,
     load_f32,
+    not_inlined,
     store_f32,
     word,
 )
@@ -54,9 +55,12 @@ NEAR_BYTES = 32 << 10
 They arrive in time, and need little of the cache.
 """
 
-wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT + 1)), (LANES, LANES))
-middle = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES, LANES // 2))
-narrow = conv_f32_micro_kernels.matrix_product((1, HEIGHT), (LANES,))
+wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
+middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
+narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
+low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
+middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
+narrow_row = conv_f32_micro_kernels.matrix_product((1,), (LANES,))
 four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
 two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, LANES)
 
@@ -143,35 +147,53 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
     block = WIDE * (count * size + 4)
     ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
     step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
+    # fmt: off
     while pixels > 0:
-        height = tile_height(pixels, columns)
-        # fmt: off
+        if pixels == 1 or (columns > MIDDLE and HEIGHT != pixels < 2 * HEIGHT - 1):
+            low_tiles(rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels,
+                      columns, limits)
+            return
         if columns > MIDDLE:
-            wide(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+            wide(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                  pixels, columns, limits)
         elif columns > NARROW:
-            middle(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+            middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
         else:
-            narrow(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+            narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
-        # fmt: on
         ahead += step * count * size // 4
-        rows += 8 * height
-        out += height * pitch
-        if residual:
-            residual += height * pitch
-        pixels -= height
+        rows += 8 * HEIGHT
+        out += HEIGHT * pitch
+        residual += HEIGHT * pitch if residual else 0
+        pixels -= HEIGHT
+    # fmt: on
 
 
 @jit
-def tile_height(pixels, columns):
-    """Return the number of pixels of the next tile; the last two tiles share what they compute."""
-    if columns <= MIDDLE:
-        return 1 if pixels == 1 else HEIGHT
-    if pixels >= 2 * HEIGHT:
-        return HEIGHT
-    return pixels if pixels <= HEIGHT else (pixels + 1) // 2
+def low_tiles(
+    rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
+):
+    """Write up to ``WIDE`` columns of a pixel, or of fewer pixels than two tiles have."""
+    not_inlined()  # it would take registers from the loop over whole tiles
+    # fmt: off
+    while pixels > 0:
+        height = pixels if pixels < HEIGHT else (pixels + 1) // 2  # tiles share the work evenly
+        if columns > MIDDLE:
+            low_wide(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                     pixels, columns, limits)
+        elif columns > NARROW:
+            middle_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                       pixels, columns, limits)
+        else:
+            narrow_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                       pixels, columns, limits)
+        ahead += step * count * size // 4
+        rows += 8 * height
+        out += height * pitch
+        residual += height * pitch if residual else 0
+        pixels -= height
+    # fmt: on
 
 
 @jit
