@@ -129,7 +129,7 @@ def split(
     most = rows // max(1, min(chunk, 4 * unit))
     row_tiles = max((n for n in range(1, most + 1) if wanted % n == 0), default=1)
     share = min(windows.down.output, -(-rows // row_tiles))
-    chunk = -(-share // -(-share // chunk)) if is_dense else 1  # as large as the others
+    chunk = -(-share // -(-share // chunk)) if is_dense else 1  # of even size
     if windows.pads and row_tiles >= builder.workers:
         blocks = 1  # each part of the columns pads the rows again
     return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
