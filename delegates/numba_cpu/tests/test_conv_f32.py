@@ -1,20 +1,28 @@
-"""Float32 convolutions and matrix products, against Delegraph's own kernels."""
+"""Float32 convolutions and matrix products, against Delegraph's own kernels and LiteRT."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from numpy.typing import NDArray
 
 from delegated import Array, assert_near, delegated, is_taken, levels, run
 from delegraph import Interpreter
+from delegraph.arithmetic import Window
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
 from delegraph.testing import TensorDef, constant, graph_model, one_op_model, tensor
+from delegraph.testing.outputs import outputs_of
+from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
+from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows, split
+from delegraph_numba_cpu.program.builder import ProgramBuilder
 from support.convolutions import window
 
 SAME, VALID = Padding.SAME, Padding.VALID
@@ -138,6 +146,29 @@ def test_depth_multipliers(channels: int, multiplier: int) -> None:
 def test_fully_connected(rows: int, depth: int, outputs: int, level: str) -> None:
     shape = (rows, depth)
     assert_agrees(dense_model(shape, outputs), values(shape), level=level)
+
+
+@levels
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (9, 47), (33, 97), (70, 130)])
+def test_a_row_is_the_same_among_any_number_of_rows(depth: int, outputs: int, level: str) -> None:
+    x, model = values((33, depth)), dense_model((1, depth), outputs)
+    ours = delegated(model, level)
+    whole = run(ours, x)
+    assert_near(whole, outputs_of(OfficialInterpreter(model_content=model), [x])[0], 1e-3)
+    for rows in range(1, len(x)):
+        np.testing.assert_array_equal(run(ours, x[:rows]), whole[:rows])
+
+
+CHUNKS = [(1, 4096, 1), (16, 4096, 16), (24, 4096, 24), (33, 4096, 17), (400, 64, 200)]
+
+
+@levels
+@pytest.mark.parametrize(("rows", "depth", "chunk"), CHUNKS)
+def test_chunks_of_rows_are_few_and_even(rows: int, depth: int, chunk: int, level: str) -> None:
+    one, down = Window(1, 1, 1, 1, 1, 0), Window(rows, 1, 1, 1, rows, 0)
+    context: Any = SimpleNamespace(tensors=())
+    builder = ProgramBuilder(context, library(LEVELS[level]), 1, True, {})
+    assert split(Windows(down, one, 1, 4 * depth, 64), builder, work=1, blocks=1).chunk == chunk
 
 
 def test_fully_connected_may_keep_dimensions_and_lack_a_bias() -> None:

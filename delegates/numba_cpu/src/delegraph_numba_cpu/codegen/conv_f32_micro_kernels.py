@@ -37,26 +37,27 @@ It is 4 on processors whose products may take one lane of a register for all col
 """
 
 
-def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
-    """Return ``product(rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output)``.
+def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
+    """Return ``product(height, *window, weight, ahead, ahead_step, *output)``.
 
-    It computes *height* pixels, with registers of *widths* lanes for each pixel. Each tap has
-    ``tap_bytes / 4`` values, which are multiplied with as many rows of weights.
+    It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for
+    each pixel. *window* is ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4``
+    values, which are multiplied with as many rows of weights.
 
-    For each row of weights it prefetches a cache line at *ahead*, and adds *ahead_step* bytes, so
-    that
-    the next columns' weights arrive while these are in use.
+    For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes, so
+    that the next weights arrive while these are in use.
 
     *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
     them.
 
-    The tile has enough sums that none waits for its previous product, and few enough for the
-    registers.
+    The highest tile has enough sums that none waits for its previous product, and few enough for
+    the registers.
     """
 
     @intrinsic
     def product(
         context: Any,
+        height: Any,
         rows: Any,
         taps: Any,
         tap_count: Any,
@@ -72,25 +73,44 @@ def matrix_product(height: int, widths: tuple[int, ...]) -> Any:
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, tap_bytes, weight, ahead, ahead_step, *output = arguments
-            sums, weights = _bias(builder, height, widths, weight)
-            pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
-            outer = Loop(builder, tap_count)
-            weights = outer.carried(weights)
-            ahead = outer.carried(ahead)
-            sums = [outer.carried(value) for value in sums]
-            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
-            tap = [builder.add(address, offset) for address in pixel]
-            following, coming, *sums = _tap_products(
-                builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
-            )
-            outer.close(following, coming, *sums)
-            write(builder, sums, height, widths, *output)
+            chosen, *others = arguments
+            for height in heights:
+                with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
+                    _tile(builder, height, widths, *others)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 13), generate
+        return types.void(*[types.int64] * 14), generate
 
     return product
+
+
+def _tile(
+    builder: Any,
+    height: int,
+    widths: tuple[int, ...],
+    rows: Any,
+    taps: Any,
+    tap_count: Any,
+    tap_bytes: Any,
+    weight: Any,
+    ahead: Any,
+    ahead_step: Any,
+    *output: Any,
+) -> None:
+    """Append what computes and stores *height* pixels; see :func:`matrix_product`."""
+    sums, weights = _bias(builder, height, widths, weight)
+    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+    outer = Loop(builder, tap_count)
+    weights = outer.carried(weights)
+    ahead = outer.carried(ahead)
+    sums = [outer.carried(value) for value in sums]
+    offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+    tap = [builder.add(address, offset) for address in pixel]
+    following, coming, *sums = _tap_products(
+        builder, sums, widths, tap, tap_bytes, weights, ahead, ahead_step
+    )
+    outer.close(following, coming, *sums)
+    write(builder, sums, height, widths, *output)
 
 
 def _tap_products(
@@ -116,7 +136,8 @@ def _tap_products(
             return builder.extract_element(loaded[m], ir.Constant(I32, i))
 
         for i in range(count):
-            _prefetch(builder, ahead)
+            for line in range(0, 4 * sum(widths), 64):
+                _prefetch(builder, builder.add(ahead, integer(line)))
             ahead = builder.add(ahead, ahead_step)
             following = builder.add(weights, integer(4 * sum(widths)))
             sums = _add_products(builder, sums, widths, partial(value_of, i=i), weights)
@@ -172,17 +193,19 @@ def _add_products(
     return following
 
 
-def blocks_product(blocks: int, width: int) -> Any:
-    """Return ``product(rows, taps, tap_count, tap_bytes, weight, apart, out, limits)``.
+def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
+    """Return ``product(height, *window, weight, apart, *output)``.
 
-    It computes *blocks* blocks of columns of one pixel. A block has two registers of *width* lanes,
-    and weights of blocks are *apart* bytes apart. Other arguments are those of
-    :func:`matrix_product`. There are enough sums that reading weights alone limits the speed.
+    It computes *blocks* blocks of columns of *height* pixels, which is one of *heights*. A block
+    has two registers of *width* lanes, and weights of blocks are *apart* bytes apart. *output* is
+    ``out, pitch, limits``. Other arguments are those of :func:`matrix_product`. There are enough
+    sums that reading weights alone limits the speed.
     """
 
     @intrinsic
     def product(
         context: Any,
+        height: Any,
         rows: Any,
         taps: Any,
         tap_count: Any,
@@ -190,42 +213,68 @@ def blocks_product(blocks: int, width: int) -> Any:
         weight: Any,
         apart: Any,
         out: Any,
+        pitch: Any,
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, tap_bytes, weight, apart, out, limits = arguments
-            kind = vector(F32, width)
-            starts, start = [], integer(0)
-            for _ in range(blocks):
-                starts += [start, builder.add(start, integer(4 * width))]
-                start = builder.add(start, apart)
-            sums = [load(builder, builder.add(weight, start), kind) for start in starts]
-            pixel = load(builder, rows, I64)
-            weights = builder.add(weight, integer(8 * width))
-            outer = Loop(builder, tap_count)
-            weights = outer.carried(weights)
-            sums = [outer.carried(value) for value in sums]
-            offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
-            tap = builder.add(pixel, offset)
-            inner = Loop(builder, tap_bytes, step=4)
-            weights = inner.carried(weights)
-            sums = [inner.carried(value) for value in sums]
-            value = load(builder, builder.add(tap, inner.index), F32)
-            copies = splat(builder, value, width)
-            sums = [
-                multiply_add(builder, copies, load(builder, builder.add(weights, start), kind), x)
-                for start, x in zip(starts, sums, strict=True)
-            ]
-            following = builder.add(weights, integer(8 * width))
-            inner.close(following, *sums)
-            outer.close(following, *sums)
-            for i, value in enumerate(clamped(builder, sums, limits, LOW, HIGH)):
-                store(builder, value, builder.add(out, integer(4 * width * i)))
+            chosen, *others = arguments
+            for height in heights:
+                with builder.if_then(builder.icmp_signed("==", chosen, integer(height))):
+                    _blocks(builder, height, blocks, width, *others)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 8), generate
+        return types.void(*[types.int64] * 10), generate
 
     return product
+
+
+def _blocks(
+    builder: Any,
+    height: int,
+    blocks: int,
+    width: int,
+    rows: Any,
+    taps: Any,
+    tap_count: Any,
+    tap_bytes: Any,
+    weight: Any,
+    apart: Any,
+    out: Any,
+    pitch: Any,
+    limits: Any,
+) -> None:
+    """Append what computes and stores blocks of *height* pixels; see :func:`blocks_product`."""
+    kind = vector(F32, width)
+    starts, start = [], integer(0)
+    for _ in range(blocks):
+        starts += [start, builder.add(start, integer(4 * width))]
+        start = builder.add(start, apart)
+    sums = [load(builder, builder.add(weight, start), kind) for start in starts] * height
+    pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
+    weights = builder.add(weight, integer(8 * width))
+    outer = Loop(builder, tap_count)
+    weights = outer.carried(weights)
+    sums = [outer.carried(value) for value in sums]
+    offset = load(builder, builder.add(taps, builder.shl(outer.index, integer(3))), I64)
+    tap = [builder.add(address, offset) for address in pixel]
+    inner = Loop(builder, tap_bytes, step=4)
+    weights = inner.carried(weights)
+    sums = [inner.carried(value) for value in sums]
+    values = [load(builder, builder.add(address, inner.index), F32) for address in tap]
+    copies = [splat(builder, value, width) for value in values]
+    following = list(sums)
+    for j, start in enumerate(starts):
+        column = load(builder, builder.add(weights, start), kind)
+        for m, value in enumerate(copies):
+            at = m * len(starts) + j
+            following[at] = multiply_add(builder, value, column, following[at])
+    weights = builder.add(weights, integer(8 * width))
+    inner.close(weights, *following)
+    outer.close(weights, *following)
+    for i, value in enumerate(clamped(builder, following, limits, LOW, HIGH)):
+        row, column = divmod(i, len(starts))
+        place = builder.add(out, builder.mul(pitch, integer(row)))
+        store(builder, value, builder.add(place, integer(4 * width * column)))
 
 
 def channel_product(height: int, width: int, masked: bool) -> Any:

@@ -144,6 +144,17 @@ def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) 
 
 
 @intrinsic
+def not_inlined(context: Any) -> Any:
+    """Compile the helper that calls this as a function of its own."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return target.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
 def pause(context: Any) -> Any:
     """Tell the processor that this thread is waiting."""
 

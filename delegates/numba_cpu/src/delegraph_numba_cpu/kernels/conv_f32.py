@@ -8,6 +8,7 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     fill_bytes,
     jit,
     load_f32,
+    not_inlined,
     store_f32,
     word,
 )
@@ -42,14 +43,26 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
 NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
 """Numbers of columns of the three tiles: one register, one and a half, two."""
 
-wide = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES))
-middle = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES, LANES // 2))
-narrow = conv_f32_micro_kernels.matrix_product(HEIGHT, (LANES,))
-wide_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES))
-middle_row = conv_f32_micro_kernels.matrix_product(1, (LANES, LANES // 2))
-narrow_row = conv_f32_micro_kernels.matrix_product(1, (LANES,))
-four_blocks = conv_f32_micro_kernels.blocks_product(4, LANES)
-two_blocks = conv_f32_micro_kernels.blocks_product(2, LANES)
+FEW = 3
+"""Largest number of pixels that are computed for two blocks of columns at a time.
+
+Fewer sums than those of two blocks would each wait for its previous product.
+"""
+
+NEAR_BYTES = 32 << 10
+"""Number of bytes that are prefetched ahead of weights which are read once.
+
+They arrive in time, and need little of the cache.
+"""
+
+wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
+middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
+narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
+low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
+middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
+narrow_row = conv_f32_micro_kernels.matrix_product((1,), (LANES,))
+four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
+two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, LANES)
 
 
 @kernel(instructions.CONV)
@@ -65,31 +78,32 @@ def conv(block, tile, worker):
         count = chunk_rows(block, row, last)
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         first, end = column_range(block, part)
-        if count * word(block, OUT_W) == 1 and word(block, RESIDUAL) == 0:
-            first = multiply_blocks(block, rows, scratch, first, end, row)
+        pixels = count * word(block, OUT_W)
+        if pixels <= FEW and word(block, RESIDUAL) == 0:
+            first = multiply_blocks(block, rows, scratch, pixels, first, end, row)
         for column in range(first, end, WIDE):
-            multiply(block, rows, scratch, count * word(block, OUT_W), column, row)
+            multiply(block, rows, scratch, pixels, column, row)
         row += count
 
 
 @jit
-def multiply_blocks(block, rows, taps, column, end, row):
-    """Compute columns of one pixel, four or two blocks at a time; return the next column."""
+def multiply_blocks(block, rows, taps, pixels, column, end, row):
+    """Compute columns of up to ``FEW`` pixels, several blocks at a time; return the next column."""
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)
     apart = count * size + 4
     end = min(end, word(block, COLUMNS))
-    while column + 4 * WIDE <= end:
+    while pixels == 1 and column + 4 * WIDE <= end:
         # fmt: off
-        four_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
-                    out + 4 * column, block + 8 * LOW)
+        four_blocks(1, rows, taps, count, size, weight + column * apart, WIDE * apart,
+                    out + 4 * column, word(block, PITCH), block + 8 * LOW)
         # fmt: on
         column += 4 * WIDE
-    if column + 2 * WIDE <= end:
+    while column + 2 * WIDE <= end:
         # fmt: off
-        two_blocks(rows, taps, count, size, weight + column * apart, WIDE * apart,
-                   out + 4 * column, block + 8 * LOW)
+        two_blocks(pixels, rows, taps, count, size, weight + column * apart, WIDE * apart,
+                   out + 4 * column, word(block, PITCH), block + 8 * LOW)
         # fmt: on
         column += 2 * WIDE
     return column
@@ -130,44 +144,56 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
-    if pixels == 1:  # reads weights as fast as they come
-        one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits)
-        return
-    ahead = weight + WIDE * (count * size + 4)
-    near = max(1, 4 * WIDE * HEIGHT // pixels)
-    step = HEIGHT * pitch if residual else 0
+    block = WIDE * (count * size + 4)
+    ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
+    step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
     # fmt: off
     while pixels > 0:
+        if pixels == 1 or (columns > MIDDLE and HEIGHT != pixels < 2 * HEIGHT - 1):
+            low_tiles(rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels,
+                      columns, limits)
+            return
         if columns > MIDDLE:
-            wide(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                 columns, limits)
+            wide(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                 pixels, columns, limits)
         elif columns > NARROW:
-            middle(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                   columns, limits)
+            middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                   pixels, columns, limits)
         else:
-            narrow(rows, taps, count, size, weight, ahead, near, out, residual, pitch, pixels,
-                   columns, limits)
-        # fmt: on
-        ahead += near * count * size // 4
+            narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                   pixels, columns, limits)
+        ahead += step * count * size // 4
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
-        residual += step
+        residual += HEIGHT * pitch if residual else 0
         pixels -= HEIGHT
+    # fmt: on
 
 
 @jit
-def one_row(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
-    """Write up to ``WIDE`` columns of one pixel."""
+def low_tiles(
+    rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
+):
+    """Write up to ``WIDE`` columns of a pixel, or of fewer pixels than two tiles have."""
+    not_inlined()  # it would take registers from the loop over whole tiles
     # fmt: off
-    if columns > MIDDLE:
-        wide_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                 columns, limits)
-    elif columns > NARROW:
-        middle_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                   columns, limits)
-    else:
-        narrow_row(rows, taps, count, size, weight, weight, 0, out, residual, pitch, pixels,
-                   columns, limits)
+    while pixels > 0:
+        height = pixels if pixels < HEIGHT else (pixels + 1) // 2  # tiles share the work evenly
+        if columns > MIDDLE:
+            low_wide(height, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                     pixels, columns, limits)
+        elif columns > NARROW:
+            middle_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                       pixels, columns, limits)
+        else:
+            narrow_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                       pixels, columns, limits)
+        ahead += step * count * size // 4
+        rows += 8 * height
+        out += height * pitch
+        residual += height * pitch if residual else 0
+        pixels -= height
+    # fmt: on
 
 
 @jit

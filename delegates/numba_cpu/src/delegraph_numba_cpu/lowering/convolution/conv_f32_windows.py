@@ -14,6 +14,12 @@ CHUNK_BYTES = 96 << 10
 """Approximate number of input bytes that a chunk reads: the second cache level also holds weights.
 """
 
+CHUNK_TILES = 4
+"""Least number of register tiles of a chunk, for which it may read more than ``CHUNK_BYTES``.
+
+Each chunk reads all weights, which may be larger than any cache.
+"""
+
 CHUNK_PIXELS = 224
 """Largest number of pixels of a chunk; a single row may have more."""
 
@@ -116,14 +122,14 @@ def split(
     rows = windows.images * windows.down.output
     width = windows.across.output
     fresh = windows.down.stride * windows.row  # input bytes of one more output row
-    chunk = max(1, min(CHUNK_BYTES // fresh, CHUNK_PIXELS // width))
-    unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
-    if chunk > unit:
-        chunk -= chunk % unit
-    chunk = min(chunk, windows.down.output) if is_dense else 1
+    least = CHUNK_TILES * height
+    chunk = max(1, min(max(CHUNK_BYTES // fresh, least // width), CHUNK_PIXELS // width))
     wanted = _wanted(work, builder.workers)
+    unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
     most = rows // max(1, min(chunk, 4 * unit))
     row_tiles = max((n for n in range(1, most + 1) if wanted % n == 0), default=1)
+    share = min(windows.down.output, -(-rows // row_tiles))
+    chunk = -(-share // -(-share // chunk)) if is_dense else 1  # of even size
     if windows.pads and row_tiles >= builder.workers:
         blocks = 1  # each part of the columns pads the rows again
     return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
