@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from delegraph.cli.answers import printing
+from delegraph.cli.answers.table_layout import shortened
 
 
 class Terminal(io.StringIO):
@@ -36,14 +37,14 @@ def test_a_table_on_a_terminal_fits_its_width() -> None:
     assert max(map(len, terminal.getvalue().splitlines())) <= 20
 
 
-@pytest.mark.parametrize(("width", "length"), [(30, 12), (60, 42), (78, 60), (200, 60)])
+@pytest.mark.parametrize(("width", "length"), [(30, 14), (60, 44), (78, 60), (200, 60)])
 def test_long_names_are_shortened_to_what_the_width_leaves(width: int, length: int) -> None:
     terminal = Terminal()
     out = Console(file=terminal, width=width, force_terminal=True, color_system=None)
     name = "first/" + "middle/" * 20 + "last"
     printing.print_table(out, ("tensor", "name", "kind"), [(1, name, "x"), (2, "short", "y")])
     row = terminal.getvalue().splitlines()[1].split()
-    assert row == ["1", printing.shortened(name, length), "x"]
+    assert row == ["1", shortened(name, length), "x"]
     assert (len(row[1]), row[1][:5], row[1][-4:]) == (length, "first", "last")
 
 

@@ -1,0 +1,138 @@
+"""Widths of a table's columns, such that its cells wrap between words and never inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+GAP = 2
+"""Blanks between two columns."""
+
+LONGEST_NAME = 60
+"""Largest number of characters of a name in tables; JSON has the whole name."""
+
+_SHORTEST_NAME = 12
+_SHORTEST_WORD = 8
+_COMFORTABLE = 18
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, its heading included in the cells.
+
+    Attributes:
+        heading: the heading.
+        cells: the texts below it.
+        is_name: whether the cells are names, which are shortened before other columns wrap.
+        is_number: whether the cells are numbers, which are never shortened nor wrapped.
+    """
+
+    heading: str
+    cells: tuple[str, ...]
+    is_name: bool = False
+    is_number: bool = False
+
+    @property
+    def widest(self) -> int:
+        """Number of characters of the longest cell; of names, at most the longest that is shown."""
+        cells = max(map(len, self.cells), default=0)
+        return max(len(self.heading), min(cells, LONGEST_NAME) if self.is_name else cells)
+
+    @property
+    def narrowest(self) -> int:
+        """Width at which no word is broken; of names, the width to which they are shortened."""
+        if self.is_number:
+            return self.widest
+        words = [word for text in (self.heading, *self.cells) for word in text.split()]
+        longest = max(map(len, words), default=0)
+        return min(self.widest, _SHORTEST_NAME) if self.is_name else longest
+
+    def shortened_to(self, width: int) -> Column:
+        """Return the column with names or words that exceed *width* shortened in the middle."""
+        cells = tuple(self._fitted(text, width) for text in self.cells)
+        return Column(self.heading, cells, self.is_name, self.is_number)
+
+    def _fitted(self, text: str, width: int) -> str:
+        if self.is_name:
+            return shortened(text, width)
+        if self.is_number or all(len(word) <= width for word in text.split()):
+            return text
+        return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
+
+
+def fitted(
+    columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]] = ()
+) -> list[tuple[Column, int]]:
+    """Return the columns that fit, with their widths in characters.
+
+    Args:
+        columns: columns of the table.
+        width: number of characters of a line.
+        optional: groups of headings of columns that are left out, the first group first, until
+            each other column has the width of its words, and up to 18 characters for its cells.
+    """
+    kept = list(columns)
+    for headings in optional:
+        if _total(max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept) <= width:
+            break
+        kept = [column for column in kept if column.heading not in headings]
+    widths = _widths(kept, width)
+    return [(column.shortened_to(w), w) for column, w in zip(kept, widths, strict=True)]
+
+
+def _widths(columns: Sequence[Column], width: int) -> list[int]:
+    """Return the widths: of the longest cells if they fit, else names are cut, then cells wrap."""
+    widest = [min(column.widest, width) for column in columns]
+    least = [column.narrowest for column in columns]
+    short = [min(w, _SHORTEST_WORD) for w in least]
+    cut = [n if c.is_name else w for c, n, w in zip(columns, least, widest, strict=True)]
+    broken = [n if c.is_number else s for c, n, s in zip(columns, least, short, strict=True)]
+    for limits in (cut, least, broken):
+        widest = _reduced(widest, limits, width)
+    return widest
+
+
+def _reduced(widths: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """Return the widths, the largest ones reduced until all fit, none below its least width.
+
+    >>> _reduced([5, 20, 9], [5, 4, 9], 30), _reduced([5, 20], [5, 18], 9)
+    ([5, 12, 9], [5, 18])
+    """
+    found = list(widths)
+    while _total(found) > width:
+        free = [i for i, w in enumerate(found) if w > least[i]]
+        if not free:
+            break
+        largest = max(free, key=found.__getitem__)
+        found[largest] -= 1
+    return found
+
+
+def _total(widths: Iterable[int]) -> int:
+    """Return the characters of a line, gaps included."""
+    return sum(width + GAP for width in widths) - GAP
+
+
+def shortened(name: str, limit: int = LONGEST_NAME) -> str:
+    """Return a name, with its middle replaced by ``...`` if it exceeds *limit* characters.
+
+    >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
+    'model/block.../conv/Relu'
+    """
+    if len(name) <= limit:
+        return name
+    end = (limit - 3) // 2
+    return f"{name[: limit - 3 - end]}...{name[len(name) - end :]}"
+
+
+def shortened_path(path: str, limit: int) -> str:
+    """Return a path, with folders replaced by ``...`` if it exceeds *limit* characters.
+
+    >>> shortened_path("/home/me/models/quantized/mobilenet.tflite", 30)
+    '/home/me/m.../mobilenet.tflite'
+    """
+    folder, slash, file = path.rpartition("/")
+    room = limit - len(slash + file) - 3
+    if len(path) <= limit or room < 1:
+        return shortened(path, limit)
+    return f"{folder[:room]}...{slash}{file}"
