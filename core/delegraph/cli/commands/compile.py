@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.answers.explanation import print_refusals, print_stages
 from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table, size
 from delegraph.cli.answers.progress_bar import shown_progress
-from delegraph.cli.commands.explain import print_refusals, print_stages
 from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -147,5 +147,4 @@ def _print(model: str, output: str, compiled: CompiledModel) -> None:
             right=("threads", "entries", "size"),
         )
     print_stages(out, compiled.explanation)
-    if compiled.explanation.refusals:
-        print_refusals(out, compiled.explanation)
+    print_refusals(out, compiled.explanation)
