@@ -201,7 +201,7 @@ class Placement:
         columns = ("subgraph", "node", "operator", "name", "runs on", "partition", "left by")
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
         rest = {"delegate": f"{self.default_delegate}, {BY_DEFAULT}", "partition": None}
-        shown = [row | rest if row["is_by_default"] else row for row in self.rows()]
+        shown = [{**row, **rest} if row["is_by_default"] else row for row in self.rows()]
         rows = [[row[key] for key in keys] for row in shown]
         return html_table(str(self), columns, rows)
 
@@ -238,6 +238,11 @@ class Placement:
         """The crossings to and from partitions of requested delegates."""
         asked = {None: False} | {p.index: not p.is_by_default for p in self.partitions}
         return tuple(c for c in self.crossings if asked[c.source] or asked[c.target])
+
+    @property
+    def shown_crossings(self) -> tuple[Crossing, ...]:
+        """The crossings to show: all of them if no delegate was requested."""
+        return self.requested_crossings if self.requested_delegates else self.crossings
 
     @property
     def crossing_bytes(self) -> int | None:

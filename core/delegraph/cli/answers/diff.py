@@ -40,7 +40,8 @@ def print_difference(out: Console, found: Difference) -> None:
         "unequal",
     )
     rows = [row for output in found.outputs for row in _rows(output)]
-    print_table(out, columns, rows, right=columns[3:])
+    less_important = (("values",), ("ULP",), ("p99.9",), ("cosine",))
+    print_table(out, columns, rows, right=columns[3:], optional=less_important)
     for output in found.outputs:
         _print_worst(out, output, found)
         for remark in output.remarks:

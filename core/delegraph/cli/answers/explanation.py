@@ -79,15 +79,9 @@ def _print_signatures(out: Console, explanation: Explanation) -> None:
 
 
 def _crossings(placement: Placement) -> str:
-    """Return a sentence about the bytes that cross partition boundaries; empty if none does.
-
-    The default delegate's boundaries count only if no delegate was asked for.
-    """
-    crossings: Sequence[object] = placement.requested_crossings
-    sizes = [crossing.bytes for crossing in placement.requested_crossings]
-    if not placement.requested_delegates:
-        crossings, sizes = placement.crossings, [c.bytes for c in placement.crossings]
-    if not crossings:
+    """Return a sentence about the bytes that cross partition boundaries; empty if none does."""
+    sizes = [crossing.bytes for crossing in placement.shown_crossings]
+    if not sizes:
         return ""
     known, unknown = size(sum(count or 0 for count in sizes)), sizes.count(None)
     verb = "crosses" if len(sizes) == 1 else "cross"

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from delegraph.cli.answers.table_layout import GAP, Column, fitted, shortened_path
+from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path
 from delegraph.cli.answers.table_layout import shortened as shortened
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 PATIENCE = 2.0
 """Seconds before progress is shown."""
@@ -56,6 +57,8 @@ def print_table(
 ) -> None:
     """Print rows as a table with bold headings; print nothing if there are no rows.
 
+    Cells wrap between words. Where lines are too short for all columns, each cell has a line.
+
     Args:
         out: the console to print to.
         columns: headings.
@@ -66,26 +69,42 @@ def print_table(
             would be too narrow.
         indent: number of blanks before each row.
     """
-    from rich.table import Table
-
     texts = [[printable(str(cell)) for cell in row] for row in rows]
     if not texts:
         return
-    layout = fitted(
-        [
-            Column(heading, cells, heading in names, heading in right)
-            for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
-        ],
-        out.width - indent,
-        optional,
-    )
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for column, width in layout:
+    found = [
+        Column(heading, cells, heading in names, heading in right)
+        for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
+    ]
+    layout = fitted(found, out.width - indent, optional)
+    _print_indented(out, _records(found) if layout is None else _table(layout), indent)
+
+
+def _table(layout: Layout) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, layout.gap, 0, 0), header_style="bold")
+    for column, width in zip(layout.columns, layout.widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)
-    for row in zip(*(column.cells for column, _ in layout), strict=True):
+    for row in zip(*(column.cells for column in layout.columns), strict=True):
         table.add_row(*row)
-    _print_indented(out, table, indent)
+    return table
+
+
+def _records(columns: Sequence[Column]) -> Table:
+    """Return a table with a line for each cell, where lines are too short for rows."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", style="bold")
+    table.add_column(overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        if table.row_count:
+            table.add_row()
+        for column, cell in zip(columns, row, strict=True):
+            table.add_row(column.heading, cell)
+    return table
 
 
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:

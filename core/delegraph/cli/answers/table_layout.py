@@ -8,11 +8,15 @@ from dataclasses import dataclass
 GAP = 2
 """Blanks between two columns."""
 
+SMALL_GAP = 1
+"""Blanks between two columns where more would break words."""
+
 LONGEST_NAME = 60
 """Largest number of characters of a name in tables; JSON has the whole name."""
 
 _SHORTEST_NAME = 12
-_SHORTEST_WORD = 8
+_USUAL_NAME = 24
+_SHORTEST_WORD = 16
 _COMFORTABLE = 18
 
 
@@ -40,12 +44,12 @@ class Column:
 
     @property
     def narrowest(self) -> int:
-        """Width at which no word is broken; of names, the width to which they are shortened."""
-        if self.is_number:
-            return self.widest
-        words = [word for text in (self.heading, *self.cells) for word in text.split()]
+        """Width at which no word is broken; of names, the width that most of them have."""
+        words = self.heading.split()
+        for text in self.cells:
+            words += [text] if self.is_number else text.split()
         longest = max(map(len, words), default=0)
-        return min(self.widest, _SHORTEST_NAME) if self.is_name else longest
+        return min(self.widest, _USUAL_NAME) if self.is_name else longest
 
     def shortened_to(self, width: int) -> Column:
         """Return the column with names or words that exceed *width* shortened in the middle."""
@@ -60,10 +64,19 @@ class Column:
         return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The columns that are printed, with their widths and the blanks between them."""
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    gap: int
+
+
 def fitted(
     columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]] = ()
-) -> list[tuple[Column, int]]:
-    """Return the columns that fit, with their widths in characters.
+) -> Layout | None:
+    """Return the layout of a table; None if a line cannot hold all columns.
 
     Args:
         columns: columns of the table.
@@ -73,33 +86,43 @@ def fitted(
     """
     kept = list(columns)
     for headings in optional:
-        if _total(max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept) <= width:
+        if _total((max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept), GAP) <= width:
             break
         kept = [column for column in kept if column.heading not in headings]
-    widths = _widths(kept, width)
-    return [(column.shortened_to(w), w) for column, w in zip(kept, widths, strict=True)]
+    for gap, breaks_words in ((GAP, False), (SMALL_GAP, False), (SMALL_GAP, True)):
+        widths = _widths(kept, width, gap, breaks_words=breaks_words)
+        if _total(widths, gap) <= width:
+            fitting = (column.shortened_to(w) for column, w in zip(kept, widths, strict=True))
+            return Layout(tuple(fitting), tuple(widths), gap)
+    return None
 
 
-def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """Return the widths: of the longest cells if they fit, else names are cut, then cells wrap."""
+def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bool) -> list[int]:
+    """Return the widths: of the longest cells if they fit, else names are cut, then cells wrap.
+
+    At last long words are broken, if *breaks_words*.
+    """
     widest = [min(column.widest, width) for column in columns]
     least = [column.narrowest for column in columns]
-    short = [min(w, _SHORTEST_WORD) for w in least]
     cut = [n if c.is_name else w for c, n, w in zip(columns, least, widest, strict=True)]
-    broken = [n if c.is_number else s for c, n, s in zip(columns, least, short, strict=True)]
-    for limits in (cut, least, broken):
-        widest = _reduced(widest, limits, width)
-    return widest
+    widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
+    if not breaks_words:
+        return widest
+    broken = [
+        w if c.is_number else min(w, _SHORTEST_NAME if c.is_name else _SHORTEST_WORD)
+        for c, w in zip(columns, least, strict=True)
+    ]
+    return _reduced(widest, broken, width, gap)
 
 
-def _reduced(widths: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) -> list[int]:
     """Return the widths, the largest ones reduced until all fit, none below its least width.
 
-    >>> _reduced([5, 20, 9], [5, 4, 9], 30), _reduced([5, 20], [5, 18], 9)
+    >>> _reduced([5, 20, 9], [5, 4, 9], 30, 2), _reduced([5, 20], [5, 18], 9, 2)
     ([5, 12, 9], [5, 18])
     """
     found = list(widths)
-    while _total(found) > width:
+    while _total(found, gap) > width:
         free = [i for i, w in enumerate(found) if w > least[i]]
         if not free:
             break
@@ -108,9 +131,9 @@ def _reduced(widths: Sequence[int], least: Sequence[int], width: int) -> list[in
     return found
 
 
-def _total(widths: Iterable[int]) -> int:
+def _total(widths: Iterable[int], gap: int) -> int:
     """Return the characters of a line, gaps included."""
-    return sum(width + GAP for width in widths) - GAP
+    return sum(width + gap for width in widths) - gap
 
 
 def shortened(name: str, limit: int = LONGEST_NAME) -> str:
