@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delegraph import Capabilities, Claim, Interpreter, Rejection, SimpleDelegateInterface
+from delegraph import (
+    Capabilities,
+    Claim,
+    Interpreter,
+    PlacementPolicy,
+    PlacementRule,
+    Rejection,
+    SimpleDelegateInterface,
+)
 from delegraph.delegation.delegate import DelegateContext
 from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import ActivationFunctionType
@@ -100,6 +108,17 @@ class Raising(Claiming):
 def test_a_delegate_that_fails_on_what_it_does_not_claim_has_no_hint_of_it() -> None:
     claim = Claim(["ADD", "FULLY_CONNECTED"], "FLOAT32", "activation", "broadcast")
     assert hints(Raising(Capabilities([claim]))) == ()
+
+
+def test_nodes_left_for_another_reason_are_not_counted() -> None:
+    claim = Claim(["ADD", "FULLY_CONNECTED"], "FLOAT32", "broadcast", activations="RELU6")
+    rules = [PlacementRule("exclude", nodes="3-4")]
+    delegate = Claiming(Capabilities([claim]))
+    with Interpreter(
+        model_content=MODEL, delegates=[delegate], placement=PlacementPolicy(rules=rules)
+    ) as interpreter:
+        explanation = explain(interpreter)
+        assert hints_for(interpreter, explanation.placement, explanation.costs) == ()
 
 
 def test_answers_that_no_lift_changes_give_no_hint() -> None:

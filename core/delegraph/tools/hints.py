@@ -117,10 +117,11 @@ def _changes(
         claimed = delegate.capabilities()
     except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
         return
-    lifts = Counter(lift for q in questions if (lift := _widening(q, claimed)) is not None)
+    about_claims = [q for q in questions if q.rejection.constraint in _LIFTS]
+    lifts = Counter(lift for q in about_claims if (lift := _widening(q, claimed)) is not None)
     for by, _ in lifts.most_common(MOST_TRIED):
         with widened(by):
-            accepted = [q for q in questions if _is_accepted(delegate, q, q.context)]
+            accepted = [q for q in about_claims if _is_accepted(delegate, q, q.context)]
         if accepted:
             yield f"claim {by}", accepted
     ranks = Counter(rank for q in questions if (rank := _missing_rank(q.rejection)) is not None)
@@ -143,8 +144,7 @@ def _is_accepted(
 
 def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
     """Return the addition to the claims that lifts the constraint of a rejection, if any does."""
-    lift = _LIFTS.get(question.rejection.constraint)
-    return None if lift is None else lift(question, claimed)
+    return _LIFTS[question.rejection.constraint](question, claimed)
 
 
 def _types(question: _Question, claimed: Capabilities) -> Widening | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 GAP = 2
 """Blanks between two columns."""
@@ -51,6 +52,13 @@ class Column:
         longest = max(map(len, words), default=0)
         return min(self.widest, _USUAL_NAME) if self.is_name else longest
 
+    def used(self, width: int) -> int:
+        """Number of characters of the longest line when the cells are wrapped at *width*."""
+        if self.is_name or self.widest <= width:
+            return width
+        lines = [line for text in (self.heading, *self.cells) for line in _wrapped(text, width)]
+        return max(map(len, lines))
+
     def shortened_to(self, width: int) -> Column:
         """Return the column with names or words that exceed *width* shortened in the middle."""
         cells = tuple(self._fitted(text, width) for text in self.cells)
@@ -62,6 +70,12 @@ class Column:
         if self.is_number or all(len(word) <= width for word in text.split()):
             return text
         return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True)
@@ -107,12 +121,21 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
     cut = [n if c.is_name else w for c, n, w in zip(columns, least, widest, strict=True)]
     widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
     if not breaks_words:
-        return widest
+        return _tightened(columns, widest, width, gap)
     broken = [
         w if c.is_number else min(w, _SHORTEST_NAME if c.is_name else _SHORTEST_WORD)
         for c, w in zip(columns, least, strict=True)
     ]
     return _reduced(widest, broken, width, gap)
+
+
+def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:
+    """Return the widths that the wrapped cells use; what this saves goes to those that wrap."""
+    found = [column.used(w) for column, w in zip(columns, widths, strict=True)]
+    for i in sorted(range(len(found)), key=lambda i: columns[i].widest - found[i]):
+        room = max(0, width - _total(found, gap))
+        found[i] += min(room, columns[i].widest - found[i])
+    return found
 
 
 def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) -> list[int]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.explanation import print_refusals, print_stages
 from delegraph.cli.answers.printing import console, heading, plural, print_json, print_table, size
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.exit_codes import OK
@@ -104,6 +103,8 @@ def command(
 
 
 def _print(model: str, output: str, compiled: CompiledModel) -> None:
+    from delegraph.cli.answers.explanation import print_refusals, print_stages
+
     out = console()
     out.print(model, style="bold")
     if compiled.partitions:
