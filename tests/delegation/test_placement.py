@@ -10,6 +10,7 @@ import pytest
 from delegraph import Rejection
 from delegraph.delegation import placement as placement_module
 from delegraph.delegation.placement import (
+    Crossing,
     NodePlacement,
     PartitionPlacement,
     Placement,
@@ -59,16 +60,21 @@ def test_counts_agree_with_their_nouns(nodes: tuple[NodePlacement, ...], text: s
         (
             ["npu", "cpu", None],
             ("npu", "cpu"),
-            "3 nodes: npu takes 1 in 1 partition; of the 2 left cpu takes 1 in 1 partition, "
-            "1 stays with Delegraph's kernels",
+            "3 nodes: npu takes 1 in 1 partition; the rest: 1 on cpu (by default), "
+            "1 on Delegraph's kernels",
         ),
         (["npu"], ("npu", "cpu"), "1 node: npu takes 1 in 1 partition, 0 stay with Delegraph's"),
-        ([None], ("npu", "cpu"), "1 node: npu takes none; of the 1 left cpu takes none, 1 stays"),
+        (
+            ["npu", "cpu"],
+            ("npu", "cpu"),
+            "2 nodes: npu takes 1 in 1 partition; the rest: cpu, by default",
+        ),
+        ([None], ("npu", "cpu"), "1 node: npu takes none, 1 stays with Delegraph's kernels"),
         (["cpu"], ("cpu",), "1 node: cpu takes 1 in 1 partition, 0 stay with Delegraph's kernels"),
     ],
-    ids=["both", "nothing left", "neither", "nothing asked for"],
+    ids=["both", "nothing left", "all of the rest", "neither", "nothing asked for"],
 )
-def test_what_is_asked_for_comes_first_and_the_default_delegate_gets_what_is_left(
+def test_the_default_delegate_has_the_rest_beside_what_is_asked_for(
     owners: list[str | None], delegates: tuple[str, ...], text: str
 ) -> None:
     placement = placed_by_default(owners, delegates)
@@ -95,6 +101,17 @@ def test_what_the_default_delegate_runs_was_left_by_those_asked_for() -> None:
     assert [list(node["rejections"]) for node in told["nodes"]] == [[], ["npu"]]
     assert told["nodes"][1]["rejections"]["npu"]["constraint"] == "no-reason"
     assert (told["default_delegate"], told["totals"]["by_default"]) == ("cpu", 1)
+
+
+def test_the_default_delegate_takes_nothing_in_sums_and_tables() -> None:
+    placement = placed_by_default(["cpu", "npu"], ("npu", "cpu"))
+    crossings = (Crossing(0, 5, "x", 8, None, 0), Crossing(0, 6, "y", 4, 0, 1))
+    placement = replace(placement, crossings=crossings)
+    told = placement.to_json()["totals"]
+    assert (told["delegated"], told["by_default"], told["partitions"]) == (1, 1, 1)
+    assert (told["crossings"], told["crossing_bytes"]) == (1, 4)
+    assert [row["is_delegated"] for row in placement.rows()] == [False, True]
+    assert '<td style="text-align:left">cpu, by default</td>' in placement._repr_html_()
 
 
 def test_a_note_stands_behind_what_its_delegate_takes() -> None:

@@ -17,7 +17,7 @@ PRINTED = {
     "write_a_delegate": "f(2) = 2.152495 by 5 nodes: my_sin takes 2 in 2 partitions",
     "explain_placement": "0 CONV_2D Delegraph's kernels op: is CONV_2D, needs ADD or SUB",
     "custom_operator": "[-40. 32. 212.]",
-    "delegate_in_litert": "sin takes 2 in 2 partitions, XNNPACK takes 3",
+    "delegate_in_litert": "sin takes 2 in 2 partitions; the rest: XNNPACK, by default",
     "microcontroller_arena": "arena 7,208 digit 8",
 }
 NEEDED = {"explain_placement": "add_sub", "delegate_in_litert": "sin"}

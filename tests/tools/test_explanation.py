@@ -21,12 +21,12 @@ from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
 from delegraph.tools import explanation
 from delegraph.tools.explanation import (
-    Refusal,
     SignaturePlacement,
     Stage,
     explain,
     explain_placement,
 )
+from delegraph.tools.refusals import Refusal
 from support.by_name import ByName
 from support.language_models import language_model
 
@@ -69,7 +69,10 @@ def test_a_model_nobody_touches_is_one_stage() -> None:
 
 def test_a_reason_is_told_without_the_tensor_so_that_nodes_group() -> None:
     (refusal,) = refusals(Refusing(Rejection("rank", actual=1, expected=4, tensor=0)))
-    assert refusal == Refusal("refusing", "SIN", "rank", "rank: is 1, needs 4", 0, (0,), None)
+    runner = ("Delegraph",)
+    assert refusal == Refusal(
+        "refusing", "rank", "rank: is 1, needs 4", 0, (0,), ("SIN",), runner, bytes=8
+    )
 
 
 @pytest.mark.parametrize("make", [lambda: Refusing(False), Silent], ids=["False", "silence"])

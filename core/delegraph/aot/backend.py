@@ -21,6 +21,7 @@ from delegraph.errors import ArgumentError, CompilationError, DelegraphError
 from delegraph.plugins.options import Given
 from delegraph.plugins.plugin_set import installed
 from delegraph.tools.compiling import CompiledModel, compile_model
+from delegraph.tools.explanation import operator_counts
 
 try:
     from ai_edge_litert.aot.core import aot_types, components
@@ -180,7 +181,7 @@ def _nothing_compiled(target: DelegraphTarget, compiled: CompiledModel) -> Itera
     """Yield the lines of the error for a model of which nothing was compiled."""
     yield f"nothing of the model was compiled for delegate {target.delegate!r}"
     refusals = compiled.explanation.refusals
-    yield from (f"{len(r.nodes)} {r.op}: {r.reason}" for r in refusals[:REASONS])
+    yield from (f"{operator_counts(r.ops)}: {r.reason}" for r in refusals[:REASONS])
     if len(refusals) > REASONS:
         yield f"and {len(refusals) - REASONS} more reasons"
 

@@ -14,6 +14,7 @@ from delegraph.delegation.node_features import node_features
 from delegraph.delegation.node_traits import NO_ACTIVATION, NodeTraits
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
+from delegraph.delegation.widening import Widening, present_widening
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.lazy_dataclass import dataclass, field
@@ -133,6 +134,23 @@ class Claim(JsonRecord):
         named = (NO_ACTIVATION, *self.activations)
         return activation in named or "activation" in self.features
 
+    def widened(self, by: Widening) -> Claim:
+        """Return the claim with an addition; the types are added for all roles."""
+        first, last = self.versions or (0, 0)
+        values = {
+            "operators": (*self.operators, *by.operators),
+            "types": self.types and (*self.types, *by.types),
+            "features": self.features | {*by.features},
+            "roles": tuple((role, types and (*types, *by.types)) for role, types in self.roles),
+            "versions": self.versions and (min([first, *by.versions]), max([last, *by.versions])),
+            "activations": (*self.activations, *by.activations),
+            "tolerance": self.tolerance,
+        }
+        claim: Claim = object.__new__(Claim)
+        for name, value in values.items():
+            object.__setattr__(claim, name, value)
+        return claim
+
     @property
     def form(self) -> str:
         """The claim's form without operators, as text: ``FLOAT32; weights INT8; versions 1-5``."""
@@ -214,7 +232,7 @@ class Capabilities(JsonRecord):
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
         """Return whether one claim includes the operator in this form with all *features*."""
-        return any(claim.covers(form, features) for claim in self.claims)
+        return any(claim.covers(form, features) for claim in self._present_claims())
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
         """Return True when a claim covers the node's form, else the reason for the rejection.
@@ -225,7 +243,7 @@ class Capabilities(JsonRecord):
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
             return Rejection("op", actual=f"delegate node of {name}", expected=self._operators())
-        claims = [claim for claim in self.claims if name in claim.operators]
+        claims = [claim for claim in self._present_claims() if name in claim.operators]
         if not claims:
             return Rejection("op", actual=name, expected=self._operators())
         form = NodeTraits.of(name, node, context.tensors)
@@ -252,6 +270,10 @@ class Capabilities(JsonRecord):
         lacking = [name for name in features if not self.covers(form, {name})] or features
         found = " and ".join(f"{name} ({FEATURES[name]})" for name in lacking)
         return Rejection("features", f"{registration.name} with {found} is not claimed")
+
+    def _present_claims(self) -> Iterable[Claim]:
+        by = present_widening()
+        return self.claims if by is None else [claim.widened(by) for claim in self.claims]
 
     def _operators(self) -> str:
         return " or ".join(_different(op for claim in self.claims for op in claim.operators))

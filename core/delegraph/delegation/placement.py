@@ -6,7 +6,7 @@ An ``Interpreter`` builds one after every change of its plan; tools and the comm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +15,10 @@ from delegraph.delegation.incident import Incident
 from delegraph.delegation.rejections import NO_REASON, Rejection
 from delegraph.graph.model import VALIDATION
 from delegraph.json_records import to_json
-from delegraph.lazy_dataclass import dataclass, field, replace
+from delegraph.lazy_dataclass import dataclass, field
+
+BY_DEFAULT = "by default"
+"""Remark on a delegate that was applied without being named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class Placement:
 
     Attributes:
         nodes: every node of every subgraph, in the model's order.
-        partitions: every delegate node, by subgraph and execution order.
+        partitions: every delegate node, by subgraph and execution order, those of the default
+            delegate last.
         delegates: names of the delegates applied, in order, those that took nothing included.
         crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
             and execution order of its readers; once for each pair of parties.
@@ -160,21 +164,28 @@ class Placement:
         total, unresolved = len(self.nodes), len(self.unresolved())
         taken = Counter(node.delegate for node in self.nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
-        shares = [self._share(name, taken[name], parts[name]) for name in self.requested_delegates]
-        left = total - sum(taken[name] for name in self.requested_delegates) - unresolved
+        default, names = self.default_delegate, self.requested_delegates
+        by_default = 0 if default is None else taken[default]
         stay = total - sum(taken.values()) - unresolved
-        others = [f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels"]
-        if unresolved:
-            others.append(f"nothing runs {unresolved}")
-        default = self.default_delegate
-        if default is not None and left:
-            others.insert(0, self._share(default, taken[default], parts[default]))
-            if shares:
-                shares[-1] += f"; of the {left} left {others.pop(0)}"
-        text = f"{total} node{'s' * (total != 1)}: " + ", ".join([*shares, *others])
+        told = [f"{stay} stay{'s' * (stay == 1)} with {self.host}'s kernels"]
+        if default is not None and by_default and not names:
+            told.insert(0, self._share(default, by_default, parts[default]))
+        told[:0] = [self._share(name, taken[name], parts[name]) for name in names]
+        if default is not None and by_default and names:
+            told[-2:] = [f"{told[-2]}; the rest: {self._rest(default, by_default, stay)}"]
+        told += [f"nothing runs {unresolved}"] if unresolved else []
+        text = f"{total} node{'s' * (total != 1)}: " + ", ".join(told)
         failed = [each for each in self.incidents if each.delegate not in self.quarantined]
-        told = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
-        return "; ".join([text, *told])
+        return "; ".join(
+            [text, *dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)]
+        )
+
+    def _rest(self, default: str, nodes: int, stay: int) -> str:
+        """Return who runs the nodes that no requested delegate took."""
+        remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
+        if not stay:
+            return f"{default}, {remarks}"
+        return f"{nodes} on {default} ({remarks}), {stay} on {self.host}'s kernels"
 
     @property
     def requested_delegates(self) -> tuple[str, ...]:
@@ -189,53 +200,28 @@ class Placement:
         """Return a table of the nodes, which notebooks display."""
         columns = ("subgraph", "node", "operator", "name", "runs on", "partition", "left by")
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
-        rows = [[row[key] for key in keys] for row in self.rows()]
+        rest = {"delegate": f"{self.default_delegate}, {BY_DEFAULT}", "partition": None}
+        shown = [{**row, **rest} if row["is_by_default"] else row for row in self.rows()]
+        rows = [[row[key] for key in keys] for row in shown]
         return html_table(str(self), columns, rows)
 
     def _share(self, delegate: str, nodes: int, partitions: int) -> str:
         if not nodes:
             return f"{delegate} takes none"
-        remarks = ["quarantined"] if delegate in self.quarantined else []
-        if any(p.delegate == delegate and p.is_asynchronous for p in self.partitions):
-            remarks.append("asynchronous")
-        if delegate in self.notes:
-            remarks.append(self.notes[delegate])
+        remarks = self._remarks(delegate)
         after = f" ({'; '.join(remarks)})" if remarks else ""
         places = f"{partitions} partition{'s' * (partitions != 1)}"
         return f"{delegate} takes {nodes} in {places}{after}"
 
+    def _remarks(self, delegate: str) -> list[str]:
+        remarks = ["quarantined"] if delegate in self.quarantined else []
+        if any(p.delegate == delegate and p.is_asynchronous for p in self.partitions):
+            remarks.append("asynchronous")
+        return [*remarks, *([self.notes[delegate]] if delegate in self.notes else [])]
+
     def unresolved(self) -> list[NodePlacement]:
         """Return the nodes that no kernel or delegate supports; with one, a model cannot run."""
         return [node for node in self.nodes if node.is_unresolved]
-
-    def of_subgraphs(self, numbers: Collection[int]) -> Placement:
-        """Return the placement of some subgraphs' nodes, with partitions numbered anew."""
-        nodes = [node for node in self.nodes if node.subgraph in numbers]
-        used = {node.partition for node in nodes}
-        kept = [p for p in self.partitions if p.index in used or p.subgraph in numbers]
-        new = {partition.index: i for i, partition in enumerate(kept)}
-        return replace(
-            self,
-            nodes=tuple(
-                node if node.partition is None else replace(node, partition=new[node.partition])
-                for node in nodes
-            ),
-            partitions=tuple(
-                replace(
-                    p, index=new[p.index], overlaps=tuple(new[i] for i in p.overlaps if i in new)
-                )
-                for p in kept
-            ),
-            crossings=tuple(
-                replace(
-                    crossing,
-                    source=None if crossing.source is None else new[crossing.source],
-                    target=None if crossing.target is None else new[crossing.target],
-                )
-                for crossing in self.crossings
-                if crossing.subgraph in numbers
-            ),
-        )
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
         """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""
@@ -243,14 +229,30 @@ class Placement:
         return (node for node in self.nodes if node.subgraph not in barred)
 
     @property
+    def requested_partitions(self) -> tuple[PartitionPlacement, ...]:
+        """The partitions of requested delegates; those of the default delegate come after them."""
+        return tuple(p for p in self.partitions if not p.is_by_default)
+
+    @property
+    def requested_crossings(self) -> tuple[Crossing, ...]:
+        """The crossings to and from partitions of requested delegates."""
+        asked = {None: False} | {p.index: not p.is_by_default for p in self.partitions}
+        return tuple(c for c in self.crossings if asked[c.source] or asked[c.target])
+
+    @property
+    def shown_crossings(self) -> tuple[Crossing, ...]:
+        """The crossings to show: all of them if no delegate was requested."""
+        return self.requested_crossings if self.requested_delegates else self.crossings
+
+    @property
     def crossing_bytes(self) -> int | None:
-        """Number of bytes of all crossings; None when one size is unknown."""
-        return total_bytes(crossing.bytes for crossing in self.crossings)
+        """Number of bytes of :attr:`requested_crossings`; None when one size is unknown."""
+        return total_bytes(crossing.bytes for crossing in self.requested_crossings)
 
     @property
     def unknown_crossings(self) -> int:
-        """Number of crossings whose size is known only while invoking."""
-        return sum(crossing.bytes is None for crossing in self.crossings)
+        """Number of :attr:`requested_crossings` whose size is known only while invoking."""
+        return sum(crossing.bytes is None for crossing in self.requested_crossings)
 
     def rows(self) -> list[dict[str, str | int | bool | None]]:
         """Return one flat dictionary per node, in model order, for ``pandas.DataFrame(rows)``.
@@ -259,10 +261,10 @@ class Placement:
             subgraph, node: indices.
             operator: its name.
             name: name of its first output tensor.
-            is_delegated: whether a delegate runs it.
-            is_by_default: whether that is the default delegate.
+            is_delegated: whether a requested delegate runs it.
+            is_by_default: whether the default delegate runs it.
             is_unresolved: whether nothing runs it.
-            delegate, partition: which; None for Delegraph's kernels.
+            delegate, partition: the delegate that runs it; None for Delegraph's kernels.
             refused_by: delegates that left it, joined by ``; ``; empty when none did.
             constraints: their constraint ids, in the same order.
             reasons: the same in words, each after its delegate.
@@ -276,7 +278,7 @@ class Placement:
             "node": node.index,
             "operator": node.op,
             "name": node.name,
-            "is_delegated": node.delegate is not None,
+            "is_delegated": node.delegate is not None and not node.is_by_default,
             "is_by_default": node.is_by_default,
             "is_unresolved": node.is_unresolved,
             "delegate": node.delegate,
@@ -287,7 +289,11 @@ class Placement:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the placement as JSON-ready dictionaries and lists."""
+        """Return the placement as JSON-ready dictionaries and lists.
+
+        The totals count what requested delegates take; ``by_default`` counts nodes of the default
+        delegate.
+        """
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
@@ -297,13 +303,15 @@ class Placement:
             "incidents": to_json(self.incidents),
             "totals": {
                 "nodes": len(self.nodes),
-                "delegated": sum(node.delegate is not None for node in self.nodes),
+                "delegated": sum(
+                    n.delegate is not None and not n.is_by_default for n in self.nodes
+                ),
                 "by_default": sum(node.is_by_default for node in self.nodes),
                 "unresolved": len(self.unresolved()),
-                "partitions": len(self.partitions),
-                "crossings": len(self.crossings),
+                "partitions": len(self.requested_partitions),
+                "crossings": len(self.requested_crossings),
                 "crossing_bytes": self.crossing_bytes,
-                "copies": sum(crossing.is_copied for crossing in self.crossings),
+                "copies": sum(crossing.is_copied for crossing in self.requested_crossings),
             },
             "subgraphs": list(self.subgraph_names),
             "partitions": to_json(self.partitions),

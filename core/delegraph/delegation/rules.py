@@ -137,12 +137,14 @@ class PlacementRules:
 
 
 def require_full(placement: Placement) -> None:
-    """Return when every node has a delegate.
+    """Return when requested delegates have every node.
 
     Raises:
-        PlacementError: some have none; they are listed by operator and reason.
+        PlacementError: some nodes have none, or the default one only; they are listed by operator
+            and reason.
     """
-    behind = [node for node in placement.nodes_to_delegate() if node.delegate is None]
+    nodes = placement.nodes_to_delegate()
+    behind = [node for node in nodes if node.delegate is None or node.is_by_default]
     if not behind:
         return
     groups: dict[tuple[str, int, str], list[int]] = {}

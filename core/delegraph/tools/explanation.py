@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from delegraph.delegation.matched_rules import subgraphs_of
+from delegraph.delegation.partition_numbers import placement_of_subgraphs
 from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.json_records import to_json
 from delegraph.tools.model_call import require_signature
+from delegraph.tools.refusals import Costs, Refusal, node_costs, refusals_of
 
 if TYPE_CHECKING:
     from delegraph.runtime.interpreter import Interpreter
@@ -42,32 +44,6 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Nodes of one operator that a delegate rejected for one reason.
-
-    Attributes:
-        delegate: the delegate that rejected the nodes.
-        op: operator name.
-        constraint: permanent identifier of the reason.
-        reason: the reason in words.
-        subgraph: index of the subgraph.
-        nodes: indices of the nodes.
-        runs_on: the delegate that runs the nodes in the end; None means Delegraph's kernels, or
-            nothing.
-        is_unresolved: whether the nodes are custom operators that nothing can run.
-    """
-
-    delegate: str
-    op: str
-    constraint: str
-    reason: str
-    subgraph: int
-    nodes: tuple[int, ...]
-    runs_on: str | None
-    is_unresolved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class SignaturePlacement:
     """Where the nodes of a signature run, those of called subgraphs included.
 
@@ -84,12 +60,13 @@ class SignaturePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A placement with its stages in execution order, and the rejections, most nodes first.
+    """A placement with its stages in execution order, and the rejections, most arithmetic first.
 
     Attributes:
         placement: the placement, of one signature where :attr:`signature` names one.
         stages: the stages of these nodes.
-        refusals: the rejections of these nodes.
+        refusals: the rejections of these nodes, folded by reason.
+        costs: arithmetic and bytes of each of these nodes.
         signature: name of the explained signature; None means the whole model.
         signatures: the placement of each signature of the model in one line.
     """
@@ -97,6 +74,7 @@ class Explanation:
     placement: Placement
     stages: tuple[Stage, ...]
     refusals: tuple[Refusal, ...]
+    costs: Costs = field(repr=False)
     signature: str | None = None
     signatures: tuple[SignaturePlacement, ...] = ()
 
@@ -105,6 +83,7 @@ class Explanation:
         return {
             **self.placement.to_json(),
             "stages": to_json(self.stages),
+            "refusals": to_json(self.refusals),
             "signature": self.signature,
             "signatures": to_json(self.signatures),
         }
@@ -123,10 +102,12 @@ def explain(interpreter: Interpreter, signature: str | None = None) -> Explanati
     model = interpreter.session.model
     whole = interpreter.placement
     placement, shown = _part(whole, model, signature)
+    costs = node_costs(placement, model)
     return Explanation(
         placement,
         tuple(_stages(interpreter, placement, shown)),
-        tuple(_refusals(placement)),
+        refusals_of(placement, costs),
+        costs,
         signature,
         signature_placements(whole, model),
     )
@@ -159,7 +140,8 @@ def explain_placement(
         for stage in _ordered_stages(part, subgraph)
     )
     signatures = signature_placements(placement, model, first_only)
-    return Explanation(part, stages, tuple(_refusals(part)), signature, signatures)
+    costs = node_costs(part, model)
+    return Explanation(part, stages, refusals_of(part, costs), costs, signature, signatures)
 
 
 def _part(
@@ -170,10 +152,11 @@ def _part(
         return placement, set(range(len(model.subgraphs)))
     require_signature(signature, [each.key for each in model.signatures])
     numbers = subgraphs_of(signature, model)
-    part = placement.of_subgraphs(numbers)
+    part = placement_of_subgraphs(placement, numbers)
     if 0 not in numbers:
         known = tuple(name for name in part.delegates if name not in first_only)
-        part = replace(part, delegates=known)
+        default = part.default_delegate if part.default_delegate in known else None
+        part = replace(part, delegates=known, default_delegate=default)
     return part, numbers
 
 
@@ -293,33 +276,6 @@ def _stages(interpreter: Interpreter, placement: Placement, shown: Set[int]) -> 
                 tuple(operators[i].name for i in nodes),
                 is_unresolved,
             )
-
-
-def _refusals(placement: Placement) -> list[Refusal]:
-    """Return the rejections grouped by reason; a delegate may have given no reason."""
-    groups: dict[tuple[str, str, str, str, int, str | None, bool], list[int]] = {}
-    for node in placement.nodes:
-        for delegate, rejection in node.refusals(placement.delegates):
-            reason = str(replace(rejection, tensor=None))
-            what, runner = (node.op, rejection.constraint), (node.delegate, node.is_unresolved)
-            key = (delegate, *what, reason, node.subgraph, *runner)
-            groups.setdefault(key, []).append(node.index)
-    refusals = [
-        Refusal(delegate, op, constraint, reason, subgraph, tuple(nodes), runs_on, is_unresolved)
-        for (
-            delegate,
-            op,
-            constraint,
-            reason,
-            subgraph,
-            runs_on,
-            is_unresolved,
-        ), nodes in groups.items()
-    ]
-    order = list(placement.delegates)
-    return sorted(
-        refusals, key=lambda r: (order.index(r.delegate), r.subgraph, -len(r.nodes), r.nodes)
-    )
 
 
 def operator_counts(ops: Iterable[str]) -> str:

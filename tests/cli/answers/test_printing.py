@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from delegraph.cli.answers import printing
+from delegraph.cli.answers.table_layout import shortened
 
 
 class Terminal(io.StringIO):
@@ -36,14 +37,26 @@ def test_a_table_on_a_terminal_fits_its_width() -> None:
     assert max(map(len, terminal.getvalue().splitlines())) <= 20
 
 
-@pytest.mark.parametrize(("width", "length"), [(30, 12), (60, 42), (78, 60), (200, 60)])
+def test_rows_that_are_too_long_for_a_line_become_lines() -> None:
+    terminal = Terminal()
+    out = Console(file=terminal, width=20, force_terminal=True, color_system=None)
+    columns = ("name", "mean", "max")
+    rows = [("a", "1.25e-07", "9.5e-07"), ("b", "1.25e-06", "9.5e-06")]
+    printing.print_table(out, columns, rows, right=columns[1:])
+    assert [line.split() for line in terminal.getvalue().splitlines()] == [
+        ["name", "a"], ["mean", "1.25e-07"], ["max", "9.5e-07"], [],
+        ["name", "b"], ["mean", "1.25e-06"], ["max", "9.5e-06"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "length"), [(30, 16), (60, 44), (78, 60), (200, 60)])
 def test_long_names_are_shortened_to_what_the_width_leaves(width: int, length: int) -> None:
     terminal = Terminal()
     out = Console(file=terminal, width=width, force_terminal=True, color_system=None)
     name = "first/" + "middle/" * 20 + "last"
     printing.print_table(out, ("tensor", "name", "kind"), [(1, name, "x"), (2, "short", "y")])
     row = terminal.getvalue().splitlines()[1].split()
-    assert row == ["1", printing.shortened(name, length), "x"]
+    assert row == ["1", shortened(name, length), "x"]
     assert (len(row[1]), row[1][:5], row[1][-4:]) == (length, "first", "last")
 
 

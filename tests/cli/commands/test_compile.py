@@ -37,7 +37,7 @@ def test_it_says_what_was_compiled_and_what_was_left(model: Path, delegraph: Com
     assert result.code == 0
     assert any("2 partitions compiled in " in line for line in result.lines)
     assert any("engine:level=2 fake-engine 1.0 1.0 2 " in line for line in result.lines)
-    assert any("engine SIN 2 0, 3 op: is SIN" in line for line in result.lines)
+    assert any("SIN x2 op 0, 3" in line for line in result.lines)
     assert out.is_file()
 
 
@@ -196,10 +196,12 @@ def test_explain_and_run_name_the_package_that_is_missing(
     assert delegraph("run", compiled, "--runtime", runtime).code == 0
     uninstall_compiler(compiled.parent, monkeypatch)
     explained = delegraph("explain", compiled, "--runtime", runtime)
-    assert explained.code == 1
-    for error in (explained.err, delegraph("run", compiled, "--runtime", runtime).err):
-        assert error.rstrip().endswith("is not installed: pip install 'fake-engine==1.0'")
-    assert "whose delegate 'engine' is" in explained.out
+    assert explained.code == 0
+    told = " ".join(explained.out.split())
+    for text in (told, delegraph("run", compiled, "--runtime", runtime).err.rstrip()):
+        assert text.endswith(
+            "whose delegate 'engine' is not installed: pip install 'fake-engine==1.0'"
+        )
 
 
 @pytest.mark.parametrize("command", ["memory", "benchmark", "report"])

@@ -128,7 +128,7 @@ def test_require_full_lists_what_no_delegate_has() -> None:
     allocated(LiteRtInterpreter, taker(), placement=PlacementPolicy(require="full"))
 
 
-def test_require_full_counts_what_xnnpack_takes() -> None:
+def test_require_full_does_not_count_what_xnnpack_takes_by_default() -> None:
     model = graph_model(
         [("SIN", "x", "s"), ("MUL", "s two", "y")],
         inputs="x",
@@ -137,10 +137,15 @@ def test_require_full_counts_what_xnnpack_takes() -> None:
     )
     auto = OpResolverType.AUTO
     arguments = {"model_content": model, "experimental_op_resolver_type": auto}
-    found = allocated(
-        LiteRtInterpreter, ByName("SIN"), placement=PlacementPolicy(require="full"), **arguments
+    found = allocated(LiteRtInterpreter, ByName("SIN"), **arguments)
+    assert str(found.placement) == (
+        "2 nodes: by_name takes 1 in 1 partition; the rest: XNNPACK, by default"
     )
-    assert [n.delegate for n in found.placement.nodes] == ["by_name", "XNNPACK"]
+    assert [p.is_by_default for p in found.placement.partitions] == [False, True]
+    with pytest.raises(PlacementError, match=r"1 node stays behind: MUL \(node 1: "):
+        allocated(
+            LiteRtInterpreter, ByName("SIN"), placement=PlacementPolicy(require="full"), **arguments
+        )
 
 
 def test_an_unknown_requirement_is_refused() -> None:

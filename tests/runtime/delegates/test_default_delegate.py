@@ -81,8 +81,8 @@ def test_it_takes_what_others_leave(install: Install) -> None:
     assert by_default == [1, 4]
     assert [p.is_by_default for p in made.placement.partitions] == [False, False, True]
     assert str(made.placement) == (
-        "5 nodes: by_name takes 2 in 2 partitions; of the 3 left taker takes 2 in 1 partition "
-        "(by default), 1 stays with Delegraph's kernels"
+        "5 nodes: by_name takes 2 in 2 partitions; the rest: 2 on taker (by default), "
+        "1 on Delegraph's kernels"
     )
 
 

@@ -31,7 +31,7 @@ def test_stages_have_the_bytes_that_enter_and_leave(sines: Path) -> None:
     assert (first["delegate"], first["nodes"]) == ("sin", [0])
     assert (first["input_bytes"], first["output_bytes"], first["constant_bytes"]) == (4, 4, 0)
     assert {crossing["bytes"] for crossing in data["crossings"]} == {4}
-    assert [r["op"] for r in data["refusals"]] == ["ADD", "MUL"]
+    assert [r["ops"] for r in data["refusals"]] == ["ADD x2, MUL"]
 
 
 def test_tensors_have_types_shapes_and_quantization() -> None:

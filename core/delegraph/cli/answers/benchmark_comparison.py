@@ -11,8 +11,7 @@ import click
 from click.core import ParameterSource
 
 from delegraph.cli.answers.benchmark import duration, print_handed_on, rate_text
-from delegraph.cli.answers.fitting_table import print_fitting_table
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, size
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import with_options_added
@@ -207,7 +206,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
         for row, timed in zip(rows, others, strict=True):
             row[2:2] = _tokens_and_copies(timed)
     right = ("median", "memory", "tokens/s", "copied")
-    print_fitting_table(out, columns, rows, (("memory",),), right=right, names=())
+    print_table(out, columns, rows, right=right, names=(), optional=(("memory",),))
     for timed in found.others:
         if timed.error:
             out.print(f"  {timed.name}: failed: {timed.error}")

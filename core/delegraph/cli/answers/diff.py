@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.fitting_table import print_fitting_table
-from delegraph.cli.answers.printing import heading, plural, print_paragraph
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +53,7 @@ def print_difference(out: Console, found: Difference) -> None:
     )
     rows = [row for output in found.outputs for row in _rows(output)]
     less = (("ULP", "cosine"), ("p99.9",), ("type", "values"), ("mean",), ("SNR dB",))
-    print_fitting_table(out, columns, rows, less, right=columns[3:])
+    print_table(out, columns, rows, right=columns[3:], optional=less)
     for output in found.outputs:
         _print_worst(out, output, found)
         for remark in output.remarks:
@@ -69,7 +68,7 @@ def print_difference(out: Console, found: Difference) -> None:
         for side, t in latencies.items()
     ]
     times = ("", "runs", "mean", "std", "min", "median", "max")
-    print_fitting_table(out, times, rows, (("min", "max"), ("std",)), right=times[1:])
+    print_table(out, times, rows, right=times[1:], optional=(("min", "max"), ("std",)))
 
 
 def _rows(output: OutputDifference) -> list[list[object]]:
@@ -152,7 +151,7 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         for layer in shown
     ]
     less = (("note",), ("dB",), ("name",), ("runs on",))
-    print_fitting_table(out, columns, rows, less, right=("node", *ways))
+    print_table(out, columns, rows, right=("node", *ways), optional=less)
     _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
 
 

@@ -79,7 +79,8 @@ def _print_nodes(out: Console, section: Section, nodes: Iterable[NodeTime]) -> N
         )
         for node, shares in zip(found, section.shares(found), strict=True)
     ]
-    print_table(out, _NODES, rows, right=_NODES[1:-1], indent=4)
+    less_important = (("first ms",), ("calls",), ("cdf %",), ("output",))
+    print_table(out, _NODES, rows, right=_NODES[1:-1], optional=less_important, indent=4)
 
 
 def _percent(shares: tuple[float, float]) -> tuple[str, str]:

@@ -9,26 +9,23 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path
+from delegraph.cli.answers.table_layout import shortened as shortened
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 PATIENCE = 2.0
 """Seconds before progress is shown."""
 
 PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
-
-
-LONGEST_NAME = 60
-"""Largest number of characters of a name in tables; JSON has the whole name."""
-
-_SHORTEST_NAME = 12
 
 
 def console() -> Console:
@@ -55,9 +52,12 @@ def print_table(
     *,
     right: Sequence[str] = (),
     names: Sequence[str] = ("name",),
+    optional: Sequence[Sequence[str]] = (),
     indent: int = 2,
 ) -> None:
     """Print rows as a table with bold headings; print nothing if there are no rows.
+
+    Cells wrap between words. Where lines are too short for all columns, each cell has a line.
 
     Args:
         out: the console to print to.
@@ -65,19 +65,46 @@ def print_table(
         rows: cells of each row, converted to text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
         names: headings of the columns whose cells are shortened to fit the width.
+        optional: groups of headings of columns that are left out, the first group first, if others
+            would be too narrow.
         indent: number of blanks before each row.
     """
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
+    if not texts:
+        return
+    found = [
+        Column(heading, cells, heading in names, heading in right)
+        for heading, cells in zip(columns, zip(*texts, strict=True), strict=True)
+    ]
+    layout = fitted(found, out.width - indent, optional)
+    _print_indented(out, _records(found) if layout is None else _table(layout), indent)
+
+
+def _table(layout: Layout) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    texts = [[printable(str(cell)) for cell in row] for row in rows]
-    for row in _with_short_names(columns, texts, names, out.width - indent):
+    table = Table(box=None, pad_edge=False, padding=(0, layout.gap, 0, 0), header_style="bold")
+    for column, width in zip(layout.columns, layout.widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+    for row in zip(*(column.cells for column in layout.columns), strict=True):
         table.add_row(*row)
-    if not table.row_count:
-        return
-    _print_indented(out, table, indent)
+    return table
+
+
+def _records(columns: Sequence[Column]) -> Table:
+    """Return a table with a line for each cell, where lines are too short for rows."""
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", style="bold")
+    table.add_column(overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
+        if table.row_count:
+            table.add_row()
+        for column, cell in zip(columns, row, strict=True):
+            table.add_row(column.heading, cell)
+    return table
 
 
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
@@ -100,31 +127,9 @@ def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:
         print(line.rstrip())  # rich pads lines with blanks
 
 
-def _with_short_names(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], names: Sequence[str], width: int
-) -> list[list[str]]:
-    """Return rows with names shortened to fit the width beside the other columns."""
-    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
-    others = sum(w + 2 for w, column in zip(widths, columns, strict=True) if column not in names)
-    count = sum(column in names for column in columns)
-    limit = max(_SHORTEST_NAME, (width - others) // count - 2) if count else 0
-    limit = min(limit, LONGEST_NAME)
-    return [
-        [shortened(c, limit) if n in names else c for n, c in zip(columns, row, strict=True)]
-        for row in rows
-    ]
-
-
-def shortened(name: str, limit: int = LONGEST_NAME) -> str:
-    """Return a name, with its middle replaced by ``...`` if it exceeds *limit* characters.
-
-    >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
-    'model/block.../conv/Relu'
-    """
-    if len(name) <= limit:
-        return name
-    end = (limit - 3) // 2
-    return f"{name[: limit - 3 - end]}...{name[len(name) - end :]}"
+def print_title(out: Console, path: str) -> None:
+    """Print the path that an answer is about, with folders left out if it exceeds the width."""
+    out.print(shortened_path(path, out.width), style="bold")
 
 
 def heading(out: Console, text: str) -> None:
@@ -219,6 +224,20 @@ def size(count: int) -> str:
             break
         value /= 1000
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def amount(count: int) -> str:
+    """Return a large number as text for people.
+
+    >>> amount(999), amount(300_775_552)
+    ('999', '300.8 M')
+    """
+    value = float(count)
+    for unit in ("", " k", " M", " G"):
+        if value < 1000 or unit == " G":
+            break
+        value /= 1000
+    return f"{value:.1f}{unit}" if unit else f"{count}"
 
 
 def signature_text(shown: str, names: Iterable[str]) -> str:

@@ -24,7 +24,6 @@ from delegraph.cli.answers.printing import (
     size,
 )
 from delegraph.cli.answers.progress_bar import shown_progress
-from delegraph.cli.commands.explain import print_refusals, print_stages
 from delegraph.cli.exit_codes import OK
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -228,6 +227,8 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
 
 def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> None:
     """Print what the file holds, before it is written."""
+    from delegraph.cli.answers.explanation import print_refusals, print_stages
+
     out = console()
     out.print(model, style="bold")
     where = "" if output is None else f": {output}"
@@ -274,5 +275,4 @@ def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> No
             right=("threads", "entries", "size"),
         )
     print_stages(out, compiled.explanation)
-    if compiled.explanation.refusals:
-        print_refusals(out, compiled.explanation)
+    print_refusals(out, compiled.explanation)

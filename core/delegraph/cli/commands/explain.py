@@ -11,23 +11,18 @@ import click
 
 from delegraph.cli.answers.printing import (
     console,
-    heading,
-    plural,
     print_json,
     print_paragraph,
     print_table,
     progress,
-    signature_text,
-    size,
 )
 from delegraph.cli.exit_codes import OK
-from delegraph.cli.failure import CheckFailed, with_options
+from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
 OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
-NOTHING = "nothing"  # runs a custom operator that is not known
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -37,8 +32,8 @@ if TYPE_CHECKING:
 
     from delegraph import Interpreter
     from delegraph.delegation.placement import Placement
+    from delegraph.errors import UnresolvedOpError
     from delegraph.runtime.options import Requirement
-    from delegraph.tools.explanation import Explanation, Stage
     from delegraph.tools.placement_lock import PlacementDifference
     from delegraph.tools.setup import Setup
 
@@ -75,7 +70,8 @@ def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 
     The delegates are applied and tensors get their shapes. No node is computed, except to measure
-    for --partition-policy measured.
+    for --partition-policy measured. What the default delegate has is shown as the rest. The exit
+    code is 0 whatever nodes are left; --require full makes it 1 if any is.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
     if request.signature is not None and (request.lock or request.check) is not None:
@@ -116,7 +112,8 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
         assert isinstance(interpreter, Interpreter)
         session = interpreter.session
         has_incidents = bool(interpreter.incidents)
-        if not (session.delegates or has_incidents or session.unresolved_custom_ops()):
+        is_named = setup.delegates is not None or setup.delegate_files
+        if not (is_named or session.delegates or has_incidents or session.unresolved_custom_ops()):
             raise click.UsageError(
                 "give at least one --delegate: the model calls for none by itself",
                 click.get_current_context(),
@@ -127,32 +124,50 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             allocate(interpreter, request.signature)
         except TimeLimitError:
             raise
-        except DelegraphError:
-            pass  # then the printed sizes are those that the file declares
+        except DelegraphError:  # then the printed sizes are those that the file declares
+            if any(subgraph.plan.undone for subgraph in session.subgraphs):
+                interpreter.close()
+                interpreter = setup.interpreter()  # with the delegates that a resize took off
+                assert isinstance(interpreter, Interpreter)
     return interpreter
 
 
 def _explain(request: ExplainRequest) -> int:
+    from delegraph.cli.answers.explanation import hints_in_words, print_explanation
+    from delegraph.errors import UnresolvedOpError
+    from delegraph.json_records import to_json
     from delegraph.runtime.unresolved_ops import check_resolved
     from delegraph.tools.explanation import explain
+    from delegraph.tools.hints import hints_for
     from delegraph.tools.placement_lock import lock_of, write_lock
 
+    unresolved: UnresolvedOpError | None = None
     with _interpreter(request) as interpreter:
         explanation = explain(interpreter, request.signature)
-        numerics = interpreter.numerics
+        hints = hints_for(interpreter, explanation.placement, explanation.costs)
         lock = lock_of(interpreter, request.setup.model, *_typed(request.setup))
-        if request.as_json:
-            print_json(
-                {"model": request.setup.model, "numerics": numerics, **explanation.to_json()}
-            )
-        else:
-            _print(console(), request.setup.model, explanation)
-        check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
+        try:
+            check_resolved(interpreter.placement, [s.plan for s in interpreter.session.subgraphs])
+        except UnresolvedOpError as error:
+            unresolved = error
+    if request.as_json:
+        head = {"model": request.setup.model, "numerics": request.setup.numerics}
+        print_json({**head, **explanation.to_json(), "hints": to_json(hints)})
+    else:
+        advice = [*_remedies(unresolved), *hints_in_words(hints)]
+        print_explanation(console(), request.setup.model, explanation, advice)
     _require(request, explanation.placement)
     if request.lock is not None:
+        if unresolved is not None:
+            raise unresolved
         write_lock(lock, request.lock)
         click.echo(f"placement written to {request.lock}", err=True)
     return OK
+
+
+def _remedies(error: UnresolvedOpError | None) -> list[str]:
+    """Return what to do about custom operators that nothing runs, a line for each operator."""
+    return [] if error is None else [line.strip() for line in str(error).splitlines()[1:]]
 
 
 def _check(request: ExplainRequest, file: str) -> int:
@@ -182,6 +197,7 @@ def _check(request: ExplainRequest, file: str) -> int:
 
 def _explain_litert(request: ExplainRequest) -> int:
     """Explain the placement of nodes in the official interpreter; return the exit code."""
+    from delegraph.cli.answers.explanation import print_explanation
     from delegraph.delegation.dry_run import dry_run
     from delegraph.errors import PlacementError, UnresolvedOpError
     from delegraph.tools.explanation import explain_placement, known_in_first_only, unresolved_in
@@ -191,7 +207,8 @@ def _explain_litert(request: ExplainRequest) -> int:
         if getattr(request, option) is not None:
             raise click.UsageError(f"--{option} needs --runtime delegraph")
     with progress("applying delegates"), dry_run(), request.setup.interpreter() as interpreter:
-        unknown, unloaded = None, None
+        unknown: str | None = None
+        advice: list[str] = []
         if request.signature is not None:
             require_signature(request.signature, interpreter.get_signature_list())
         try:
@@ -199,20 +216,21 @@ def _explain_litert(request: ExplainRequest) -> int:
         except PlacementError:
             raise
         except UnresolvedOpError as error:
-            unknown, unloaded = error.op, error
+            unknown, advice = error.op, _remedies(error)
         except RuntimeError as error:  # otherwise the runtime's own delegates would not show
             found = _UNRESOLVED_IN_LITERT.search(str(error))
             unknown = None if found is None else found[1]
         placement = interpreter.placement
         if unknown is not None:
             placement = unresolved_in(placement, unknown)
+            advice = advice or [f"{unknown}: LiteRT does not know it, and no delegate has it"]
         model = request.setup.loaded_model()
         first_only = known_in_first_only(request.setup.runtime)
         explanation = explain_placement(placement, model, request.signature, first_only=first_only)
     if request.as_json:
         print_json({"model": request.setup.model, "numerics": "builtin", **explanation.to_json()})
     else:
-        _print(console(), request.setup.model, explanation)
+        print_explanation(console(), request.setup.model, explanation, advice)
         hidden = [name for name in first_only if name in placement.delegates]
         if hidden and len(model.subgraphs) > 1:
             print_paragraph(
@@ -220,10 +238,6 @@ def _explain_litert(request: ExplainRequest) -> int:
                 f"LiteRT's Interpreter reports the nodes of {hidden[0]} in the first subgraph "
                 "only; --runtime litert2 shows all",
             )
-    if unloaded is not None:
-        raise unloaded
-    if unknown is not None:
-        raise CheckFailed(f"nothing runs {unknown}: LiteRT does not know it and no delegate has it")
     _require(request, explanation.placement)
     return OK
 
@@ -239,46 +253,6 @@ def _require(request: ExplainRequest, placement: Placement) -> None:
         from delegraph.delegation.rules import require_full
 
         require_full(placement)
-
-
-def _print(out: Console, model: str, explanation: Explanation) -> None:
-    placement = explanation.placement
-    out.print(model, style="bold")
-    if explanation.signature is not None:
-        others = [each.name for each in explanation.signatures]
-        print_paragraph(out, signature_text(explanation.signature, others))
-    print_paragraph(out, str(placement))
-    if placement.crossings:
-        print_paragraph(out, _crossings(placement))
-    print_stages(out, explanation)
-    if explanation.refusals:
-        print_refusals(out, explanation)
-    if placement.incidents:
-        heading(out, "Incidents")
-        for incident in placement.incidents:
-            print_paragraph(out, str(incident))
-    if explanation.signature is None and len(explanation.signatures) > 1:
-        print_signatures(out, explanation)
-
-
-def print_signatures(out: Console, explanation: Explanation) -> None:
-    """Print the placement of each signature in one line."""
-    heading(out, "Signatures")
-    rows = [(each.name, each.subgraph, each.summary) for each in explanation.signatures]
-    print_table(out, ("name", "subgraph", "placement"), rows, right=("subgraph",))
-    out.print()
-    out.print("--signature NAME shows one of them alone")
-
-
-def _crossings(placement: Placement) -> str:
-    """Return a sentence about the bytes that cross partition boundaries."""
-    count, unknown = len(placement.crossings), placement.unknown_crossings
-    known = size(sum(crossing.bytes or 0 for crossing in placement.crossings))
-    verb = "crosses" if count == 1 else "cross"
-    sentence = f"{plural(count, 'tensor')} {verb} to or from a delegate"
-    if unknown:
-        return f"{sentence}, {known} and {unknown} of a size known only while invoking"
-    return f"{sentence}, {known} an invoke"
 
 
 def _print_changes(out: Console, difference: PlacementDifference) -> None:
@@ -298,77 +272,3 @@ def _print_changes(out: Console, difference: PlacementDifference) -> None:
         ],
         right=("subgraph", "count"),
     )
-
-
-def print_stages(out: Console, explanation: Explanation) -> None:
-    """Print the placement in execution order, with the boundary bytes of partitions."""
-    from delegraph.delegation.placement import node_numbers
-    from delegraph.tools.explanation import operator_counts
-
-    several = len({stage.subgraph for stage in explanation.stages}) > 1
-    placement = explanation.placement
-    columns = ["subgraph", "partition", "runs on", "count", "nodes", "in", "out", "operators"]
-    rows = [
-        (
-            stage.subgraph,
-            "-" if stage.partition is None else stage.partition,
-            _runner(placement, stage),
-            len(stage.nodes),
-            node_numbers(stage.nodes),
-            *_boundary(placement, stage.partition),
-            operator_counts(stage.ops),
-        )
-        for stage in explanation.stages
-    ]
-    left_out = set() if several else {"subgraph"}
-    if not placement.partitions:
-        left_out |= {"partition", "in", "out"}
-    kept = [i for i, column in enumerate(columns) if column not in left_out]
-    heading(out, "In execution order")
-    print_table(
-        out,
-        [columns[i] for i in kept],
-        [[row[i] for i in kept] for row in rows],
-        right=("subgraph", "partition", "count", "in", "out"),
-    )
-
-
-def _runner(placement: Placement, stage: Stage) -> str:
-    """Return the name of the delegate or host that runs a stage, with the delegate's note."""
-    if stage.delegate is None:
-        return NOTHING if stage.is_unresolved else placement.host
-    note = placement.notes.get(stage.delegate)
-    return f"{stage.delegate} ({note})" if note else stage.delegate
-
-
-def _boundary(placement: Placement, partition: int | None) -> tuple[str, str]:
-    """Return the sizes of a partition's inputs and outputs as text, without constants."""
-    if partition is None:
-        return "-", "-"
-    found = placement.partitions[partition]
-    sizes = (found.input_bytes, found.output_bytes)
-    enters, leaves = ("?" if count is None else size(count) for count in sizes)
-    return enters, leaves
-
-
-def print_refusals(out: Console, explanation: Explanation) -> None:
-    """Print the rejected nodes with the reasons."""
-    from delegraph.delegation.placement import node_numbers
-
-    several = len({node.subgraph for node in explanation.placement.nodes}) > 1
-    heading(out, "Left by a delegate")
-    rows = [
-        (
-            refusal.delegate,
-            *((refusal.subgraph,) if several else ()),
-            refusal.op,
-            len(refusal.nodes),
-            node_numbers(refusal.nodes),
-            with_options(refusal.reason, command),
-            NOTHING if refusal.is_unresolved else refusal.runs_on or explanation.placement.host,
-        )
-        for refusal in explanation.refusals
-    ]
-    first, *others = ("delegate", "operator", "count", "nodes", "reason", "runs on")
-    columns = (first, "subgraph", *others) if several else (first, *others)
-    print_table(out, columns, rows, right=("subgraph", "count"))

@@ -119,7 +119,7 @@ def rule_options(command: Command) -> Command:
     command = click.option(
         "--require",
         type=click.Choice(["full"]),
-        help="Fail when a node has no delegate.",
+        help="Fail when the named delegates leave a node.",
     )(command)
     return click.option(
         "--rules",

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.incident import Incident
 from delegraph.delegation.matched_rules import MatchedRules
+from delegraph.delegation.partition_numbers import default_delegate_last
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -78,6 +79,7 @@ def placement_of(
         incidents: failures of delegates so far.
     """
     names = list(dict.fromkeys(delegate.delegate_name for delegate in delegates))
+    default = None if RUNTIME_DELEGATE in names else RUNTIME_DELEGATE
     nodes: list[NodePlacement] = []
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
@@ -88,11 +90,11 @@ def placement_of(
         numbered = dict(
             enumerate(_in_order(found, _last_claims(spec, delegates, official)), len(partitions))
         )
-        nodes += _nodes(spec, numbered, delegates)
+        nodes += _nodes(spec, numbered, delegates, default)
         crossings += _crossings(spec, numbered, sizes)
-        partitions += [_placed(spec, i, p, sizes) for i, p in numbered.items()]
-    others = dict.fromkeys(p.delegate for p in partitions if p.delegate not in names)
-    return Placement(
+        partitions += [_placed(spec, i, p, sizes, default) for i, p in numbered.items()]
+    others = sorted({p.delegate for p in partitions} - {*names}, key=lambda name: name == default)
+    placement = Placement(
         tuple(nodes),
         tuple(partitions),
         (*names, *others),
@@ -101,8 +103,10 @@ def placement_of(
         tuple(each.delegate_name for each in delegates if each.failures.is_quarantined),
         notes=notes_of([delegate.delegate for delegate in delegates], by_default),
         host="LiteRT",
+        default_delegate=default if default in others else None,
         incidents=incidents,
     )
+    return default_delegate_last(placement)
 
 
 def require_allowed(placement: Placement, rules: MatchedRules) -> None:
@@ -190,7 +194,11 @@ class _Sizes:
 
 
 def _placed(
-    spec: SubgraphSpec, number: int, partition: RuntimePartition, sizes: _Sizes
+    spec: SubgraphSpec,
+    number: int,
+    partition: RuntimePartition,
+    sizes: _Sizes,
+    default: str | None,
 ) -> PartitionPlacement:
     inputs = [i for i in partition.inputs if i >= 0]
     return PartitionPlacement(
@@ -204,6 +212,7 @@ def _placed(
         total_bytes(sizes.of(i) for i in inputs if not sizes.is_constant(i)),
         total_bytes(sizes.of(i) for i in partition.outputs),
         sum(sizes.stored(i) for i in inputs if sizes.is_constant(i)),
+        is_by_default=partition.delegate == default,
     )
 
 
@@ -211,6 +220,7 @@ def _nodes(
     spec: SubgraphSpec,
     partitions: Mapping[int, RuntimePartition],
     delegates: Sequence[LiteRtDelegate],
+    default: str | None,
 ) -> Iterator[NodePlacement]:
     owner = {node: number for number, p in partitions.items() for node in p.nodes}
     reasons: dict[int, dict[str, Any]] = {}
@@ -230,6 +240,7 @@ def _nodes(
             number,
             reasons.get(operator.index, {}),
             spec.tensors[operator.outputs[0]].name if operator.outputs else "",
+            is_by_default=number is not None and partitions[number].delegate == default,
         )
 
 

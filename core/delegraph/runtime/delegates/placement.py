@@ -7,7 +7,9 @@ from typing import cast
 
 from delegraph.collector import collector_paused
 from delegraph.delegation.delegate import Delegate
+from delegraph.delegation.partition_numbers import default_delegate_last
 from delegraph.delegation.placement import (
+    BY_DEFAULT,
     Crossing,
     NodePlacement,
     PartitionPlacement,
@@ -26,7 +28,6 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import TensorType
 
 _VALIDATES = Rejection("validation", "no delegate gets a VALIDATION: subgraph")
-_BY_DEFAULT = "by default"
 _TAKEN_OFF = Rejection("resized", "a resize took the delegate off until tensors are allocated")
 
 
@@ -58,7 +59,7 @@ def placement_of(
     for subgraph in subgraphs:
         absorber = absorbers.get(subgraph.spec.index)
         nodes += _nodes(subgraph, by_node, absorber, _reasons(subgraph, names))
-    return Placement(
+    placement = Placement(
         tuple(nodes),
         tuple(partitions),
         names,
@@ -69,6 +70,7 @@ def placement_of(
         default_delegate=next((delegate_name(d) for d in delegates if d is rest), None),
         incidents=subgraphs[0].session.incidents.all(),
     )
+    return default_delegate_last(placement)
 
 
 def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -> Iterator[str]:
@@ -85,8 +87,8 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
         except Exception as error:  # noqa: BLE001 - a plugin's method; the placement matters more
             note = f"note() failed: {in_words(error)}"
         known = notes.setdefault(delegate_name(delegate), [])
-        if any(delegate is named for named in by_default) and _BY_DEFAULT not in known:
-            known.append(_BY_DEFAULT)
+        if any(delegate is named for named in by_default) and BY_DEFAULT not in known:
+            known.append(BY_DEFAULT)
         if note and note not in known:
             known.append(note)
     return {name: "; ".join(found) for name, found in notes.items() if found}

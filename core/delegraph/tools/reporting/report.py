@@ -238,8 +238,9 @@ def _placement_json(explanation: Explanation) -> dict[str, Any]:
         "delegates": list(placement.delegates),
         "notes": dict(placement.notes),
         "stages": [_stage_json(placement, stage) for stage in explanation.stages],
-        "crossings": to_json(placement.crossings),
-        "refusals": to_json(explanation.refusals),
+        "default_delegate": placement.default_delegate,
+        "crossings": to_json(placement.shown_crossings),
+        "refusals": [to_json(r) | {"ops": operator_counts(r.ops)} for r in explanation.refusals],
         "signatures": to_json(explanation.signatures),
     }
 

@@ -24,7 +24,8 @@ const colourOf = (report, delegate) => {
 // Who runs a node, in words.
 function runner(report, node) {
   if (node.is_unresolved) return "nothing";
-  return node.delegate === undefined ? report.host : `${node.delegate}, partition ${node.partition}`;
+  if (node.delegate === undefined) return report.host;
+  return node.delegate === report.default_delegate ? `${node.delegate}, by default` : `${node.delegate}, partition ${node.partition}`;
 }
 
 class GraphView {

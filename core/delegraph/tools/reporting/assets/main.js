@@ -51,11 +51,12 @@ function refusalSection() {
   const columns = [
     { title: "delegate", value: (r) => r.delegate },
     several ? { title: "subgraph", value: (r) => r.subgraph, isNumber: true } : null,
-    { title: "operator", value: (r) => r.op },
+    { title: "operators", value: (r) => r.ops },
+    { title: "MACs", value: (r) => r.macs, isNumber: true, cell: (r) => r.macs.toLocaleString("en") },
     { title: "count", value: (r) => r.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (r) => r.nodes[0], cell: (r) => numbers(r.nodes) },
     { title: "reason", value: (r) => r.reason, class: "wide" },
-    { title: "runs on", value: (r) => r.is_unresolved ? "nothing" : r.runs_on ?? report.host },
+    { title: "runs on", value: (r) => r.runs_on.join(", ") },
   ].filter(Boolean);
   return h("section", { id: "left" }, h("h2", {}, "Why not"), table("What delegates left, and why", columns, report.refusals));
 }

@@ -1,0 +1,219 @@
+"""Prints placements: stages in execution order, rejections with what they cost, and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from delegraph.cli.answers.printing import (
+    amount,
+    heading,
+    plural,
+    print_paragraph,
+    print_table,
+    print_title,
+    signature_text,
+    size,
+)
+from delegraph.cli.failure import with_options
+from delegraph.delegation.placement import BY_DEFAULT, node_numbers
+from delegraph.tools.explanation import operator_counts
+from delegraph.tools.refusals import NOTHING, percent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph.delegation.placement import PartitionPlacement, Placement
+    from delegraph.tools.explanation import Explanation, Stage
+    from delegraph.tools.hints import Hint
+    from delegraph.tools.refusals import Refusal
+
+_MOST_RANGES = 8
+_MOST_OPERATORS = 8
+_MOST_HINTS = 3
+
+
+def print_explanation(
+    out: Console, model: str, explanation: Explanation, advice: Sequence[str]
+) -> None:
+    """Print the placement of a model.
+
+    Args:
+        out: the console to print to.
+        model: path of the model.
+        explanation: the placement.
+        advice: what to do, one sentence each.
+    """
+    placement = explanation.placement
+    print_title(out, model)
+    if explanation.signature is not None:
+        others = [each.name for each in explanation.signatures]
+        print_paragraph(out, signature_text(explanation.signature, others))
+    print_paragraph(out, str(placement))
+    if crossings := _crossings(placement):
+        print_paragraph(out, crossings)
+    print_stages(out, explanation)
+    print_refusals(out, explanation)
+    if advice:
+        heading(out, "What would help")
+        for sentence in advice:
+            print_paragraph(out, sentence)
+    if placement.incidents:
+        heading(out, "Incidents")
+        for incident in placement.incidents:
+            print_paragraph(out, str(incident))
+    if explanation.signature is None and len(explanation.signatures) > 1:
+        _print_signatures(out, explanation)
+
+
+def _print_signatures(out: Console, explanation: Explanation) -> None:
+    """Print the placement of each signature in one line."""
+    heading(out, "Signatures")
+    rows = [(each.name, each.subgraph, each.summary) for each in explanation.signatures]
+    print_table(out, ("name", "subgraph", "placement"), rows, right=("subgraph",))
+    out.print()
+    out.print("--signature NAME shows one of them alone")
+
+
+def _crossings(placement: Placement) -> str:
+    """Return a sentence about the bytes that cross partition boundaries; empty if none does."""
+    sizes = [crossing.bytes for crossing in placement.shown_crossings]
+    if not sizes:
+        return ""
+    known, unknown = size(sum(count or 0 for count in sizes)), sizes.count(None)
+    verb = "crosses" if len(sizes) == 1 else "cross"
+    sentence = f"{plural(len(sizes), 'tensor')} {verb} to or from a delegate"
+    if unknown:
+        return f"{sentence}, {known} and {unknown} of a size known only while invoking"
+    return f"{sentence}, {known} an invoke"
+
+
+def print_stages(out: Console, explanation: Explanation) -> None:
+    """Print the placement in execution order, with the boundary bytes of partitions.
+
+    The default delegate's partitions are shown as such only if no delegate was asked for.
+    """
+    several = len({stage.subgraph for stage in explanation.stages}) > 1
+    placement = explanation.placement
+    columns = ["subgraph", "partition", "runs on", "count", "nodes", "in", "out", "operators"]
+    rows = []
+    shown = ((_partition(placement, stage), stage) for stage in explanation.stages)
+    for (subgraph, partition, runner), run in groupby(
+        shown, key=lambda pair: (pair[1].subgraph, pair[0], _runner(placement, pair[1]))
+    ):
+        stages = [stage for _, stage in run]
+        nodes = [node for stage in stages for node in stage.nodes]
+        ops = [op for stage in stages for op in stage.ops]
+        number = "-" if partition is None else partition.index
+        sizes = _boundary(partition)
+        rows.append((subgraph, number, runner, len(nodes), _nodes(nodes), *sizes, _operators(ops)))
+    left_out = set() if several else {"subgraph"}
+    if all(row[1] == "-" for row in rows):
+        left_out |= {"partition", "in", "out"}
+    kept = [i for i, column in enumerate(columns) if column not in left_out]
+    heading(out, "In execution order")
+    print_table(
+        out,
+        [columns[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=("subgraph", "partition", "count", "in", "out"),
+        optional=(("in", "out"),),
+    )
+
+
+def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
+    """Return the partition of a stage that is shown as one, else None."""
+    found = None if stage.partition is None else placement.partitions[stage.partition]
+    is_rest = found is not None and found.is_by_default and placement.requested_delegates
+    return None if is_rest else found
+
+
+def _runner(placement: Placement, stage: Stage) -> str:
+    """Return the name of the delegate or host that runs a stage, with the delegate's note."""
+    if stage.delegate is None:
+        return NOTHING if stage.is_unresolved else placement.host
+    note = placement.notes.get(stage.delegate)
+    if stage.delegate == placement.default_delegate:
+        return f"{stage.delegate}, {note or BY_DEFAULT}"
+    return f"{stage.delegate} ({note})" if note else stage.delegate
+
+
+def _boundary(partition: PartitionPlacement | None) -> tuple[str, str]:
+    """Return the sizes of a partition's inputs and outputs as text, without constants."""
+    if partition is None:
+        return "-", "-"
+    sizes = (partition.input_bytes, partition.output_bytes)
+    enters, leaves = ("?" if count is None else size(count) for count in sizes)
+    return enters, leaves
+
+
+def print_refusals(out: Console, explanation: Explanation) -> None:
+    """Print the rejected nodes of each requested delegate, with the reasons.
+
+    The default delegate's reasons are printed only if no delegate was asked for.
+    """
+    placement = explanation.placement
+    shown = placement.requested_delegates or placement.delegates
+    for delegate, refusals in groupby(explanation.refusals, key=lambda refusal: refusal.delegate):
+        if delegate in shown:
+            heading(out, f"Left by {delegate}")
+            _print_refusals(out, explanation, list(refusals))
+
+
+def _print_refusals(out: Console, explanation: Explanation, refusals: Sequence[Refusal]) -> None:
+    several = len({node.subgraph for node in explanation.placement.nodes}) > 1
+    has_macs = any(refusal.share is not None for refusal in refusals)
+    columns = {
+        "subgraph": [refusal.subgraph for refusal in refusals],
+        "count": [len(refusal.nodes) for refusal in refusals],
+        "share": [percent(refusal.share or 0.0) for refusal in refusals],
+        "MACs": [amount(refusal.macs) for refusal in refusals],
+        "written": [size(refusal.bytes) for refusal in refusals],
+        "operators": [_operators(refusal.ops) for refusal in refusals],
+        "reason": [_reason(refusal) for refusal in refusals],
+        "nodes": [_nodes(refusal.nodes) for refusal in refusals],
+        "runs on": [", ".join(refusal.runs_on) for refusal in refusals],
+    }
+    left_out = {"written"} if has_macs else {"share", "MACs"}
+    left_out |= set() if several else {"subgraph"}
+    kept = [name for name in columns if name not in left_out]
+    print_table(
+        out,
+        kept,
+        zip(*(columns[name] for name in kept), strict=True),
+        right=("subgraph", "count", "share", "MACs", "written"),
+        optional=(("runs on",), ("MACs",), ("nodes",)),
+    )
+
+
+def _reason(refusal: Refusal) -> str:
+    return with_options(refusal.reason, click.get_current_context().command)
+
+
+def _nodes(nodes: Iterable[int]) -> str:
+    """Return node indices in brief; of many ranges, the first ones with the number of others."""
+    ranges = node_numbers(nodes).split(", ")
+    if len(ranges) <= _MOST_RANGES:
+        return ", ".join(ranges)
+    kept = _MOST_RANGES - 1
+    return f"{', '.join(ranges[:kept])} and {len(ranges) - kept} more"
+
+
+def _operators(ops: Sequence[str]) -> str:
+    """Return operator names with their counts; of many, the most frequent ones."""
+    counts = operator_counts(ops).split(", ")
+    if len(counts) <= _MOST_OPERATORS:
+        return ", ".join(counts)
+    kept = _MOST_OPERATORS - 1
+    return f"{', '.join(counts[:kept])} and {len(counts) - kept} others"
+
+
+def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:
+    """Yield the best hints of each delegate; with several delegates each after a name."""
+    several = len({hint.delegate for hint in hints}) > 1
+    for delegate, group in groupby(hints, key=lambda hint: hint.delegate):
+        for hint in list(group)[:_MOST_HINTS]:
+            yield f"{delegate}: {hint}" if several else str(hint)

@@ -1,0 +1,184 @@
+"""Widths of a table's columns, such that its cells wrap between words and never inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+GAP = 2
+"""Blanks between two columns."""
+
+SMALL_GAP = 1
+"""Blanks between two columns where more would break words."""
+
+LONGEST_NAME = 60
+"""Largest number of characters of a name in tables; JSON has the whole name."""
+
+_SHORTEST_NAME = 12
+_USUAL_NAME = 24
+_SHORTEST_WORD = 16
+_COMFORTABLE = 18
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, its heading included in the cells.
+
+    Attributes:
+        heading: the heading.
+        cells: the texts below it.
+        is_name: whether the cells are names, which are shortened before other columns wrap.
+        is_number: whether the cells are numbers, which are never shortened nor wrapped.
+    """
+
+    heading: str
+    cells: tuple[str, ...]
+    is_name: bool = False
+    is_number: bool = False
+
+    @property
+    def widest(self) -> int:
+        """Number of characters of the longest cell; of names, at most the longest that is shown."""
+        cells = max(map(len, self.cells), default=0)
+        return max(len(self.heading), min(cells, LONGEST_NAME) if self.is_name else cells)
+
+    @property
+    def narrowest(self) -> int:
+        """Width at which no word is broken; of names, the width that most of them have."""
+        words = self.heading.split()
+        for text in self.cells:
+            words += [text] if self.is_number else text.split()
+        longest = max(map(len, words), default=0)
+        return min(self.widest, _USUAL_NAME) if self.is_name else longest
+
+    def used(self, width: int) -> int:
+        """Number of characters of the longest line when the cells are wrapped at *width*."""
+        if self.is_name or self.widest <= width:
+            return width
+        lines = [line for text in (self.heading, *self.cells) for line in _wrapped(text, width)]
+        return max(map(len, lines))
+
+    def shortened_to(self, width: int) -> Column:
+        """Return the column with names or words that exceed *width* shortened in the middle."""
+        cells = tuple(self._fitted(text, width) for text in self.cells)
+        return Column(self.heading, cells, self.is_name, self.is_number)
+
+    def _fitted(self, text: str, width: int) -> str:
+        if self.is_name:
+            return shortened(text, width)
+        if self.is_number or all(len(word) <= width for word in text.split()):
+            return text
+        return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns that are printed, with their widths and the blanks between them."""
+
+    columns: tuple[Column, ...]
+    widths: tuple[int, ...]
+    gap: int
+
+
+def fitted(
+    columns: Sequence[Column], width: int, optional: Sequence[Sequence[str]] = ()
+) -> Layout | None:
+    """Return the layout of a table; None if a line cannot hold all columns.
+
+    Args:
+        columns: columns of the table.
+        width: number of characters of a line.
+        optional: groups of headings of columns that are left out, the first group first, until
+            each other column has the width of its words, and up to 18 characters for its cells.
+    """
+    kept = list(columns)
+    for headings in optional:
+        if _total((max(c.narrowest, min(c.widest, _COMFORTABLE)) for c in kept), GAP) <= width:
+            break
+        kept = [column for column in kept if column.heading not in headings]
+    for gap, breaks_words in ((GAP, False), (SMALL_GAP, False), (SMALL_GAP, True)):
+        widths = _widths(kept, width, gap, breaks_words=breaks_words)
+        if _total(widths, gap) <= width:
+            fitting = (column.shortened_to(w) for column, w in zip(kept, widths, strict=True))
+            return Layout(tuple(fitting), tuple(widths), gap)
+    return None
+
+
+def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bool) -> list[int]:
+    """Return the widths: of the longest cells if they fit, else names are cut, then cells wrap.
+
+    At last long words are broken, if *breaks_words*.
+    """
+    widest = [min(column.widest, width) for column in columns]
+    least = [column.narrowest for column in columns]
+    cut = [n if c.is_name else w for c, n, w in zip(columns, least, widest, strict=True)]
+    widest = _reduced(_reduced(widest, cut, width, gap), least, width, gap)
+    if not breaks_words:
+        return _tightened(columns, widest, width, gap)
+    broken = [
+        w if c.is_number else min(w, _SHORTEST_NAME if c.is_name else _SHORTEST_WORD)
+        for c, w in zip(columns, least, strict=True)
+    ]
+    return _reduced(widest, broken, width, gap)
+
+
+def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:
+    """Return the widths that the wrapped cells use; what this saves goes to those that wrap."""
+    found = [column.used(w) for column, w in zip(columns, widths, strict=True)]
+    for i in sorted(range(len(found)), key=lambda i: columns[i].widest - found[i]):
+        room = max(0, width - _total(found, gap))
+        found[i] += min(room, columns[i].widest - found[i])
+    return found
+
+
+def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) -> list[int]:
+    """Return the widths, the largest ones reduced until all fit, none below its least width.
+
+    >>> _reduced([5, 20, 9], [5, 4, 9], 30, 2), _reduced([5, 20], [5, 18], 9, 2)
+    ([5, 12, 9], [5, 18])
+    """
+    found = list(widths)
+    while _total(found, gap) > width:
+        free = [i for i, w in enumerate(found) if w > least[i]]
+        if not free:
+            break
+        largest = max(free, key=found.__getitem__)
+        found[largest] -= 1
+    return found
+
+
+def _total(widths: Iterable[int], gap: int) -> int:
+    """Return the characters of a line, gaps included."""
+    return sum(width + gap for width in widths) - gap
+
+
+def shortened(name: str, limit: int = LONGEST_NAME) -> str:
+    """Return a name, with its middle replaced by ``...`` if it exceeds *limit* characters.
+
+    >>> shortened("model/block_1/conv/BiasAdd;model/block_1/conv/Relu", 24)
+    'model/block.../conv/Relu'
+    """
+    if len(name) <= limit:
+        return name
+    end = (limit - 3) // 2
+    return f"{name[: limit - 3 - end]}...{name[len(name) - end :]}"
+
+
+def shortened_path(path: str, limit: int) -> str:
+    """Return a path, with folders replaced by ``...`` if it exceeds *limit* characters.
+
+    >>> shortened_path("/home/me/models/quantized/mobilenet.tflite", 30)
+    '/home/me/m.../mobilenet.tflite'
+    """
+    folder, slash, file = path.rpartition("/")
+    room = limit - len(slash + file) - 3
+    if len(path) <= limit or room < 1:
+        return shortened(path, limit)
+    return f"{folder[:room]}...{slash}{file}"

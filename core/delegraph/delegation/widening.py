@@ -1,0 +1,61 @@
+"""Additions to all claims of delegates, to ask what they would take if they claimed more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from delegraph.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """Addition to every claim.
+
+    >>> print(Widening(activations=("RELU6",)))
+    activations RELU6
+
+    Attributes:
+        operators: names of further operators.
+        types: names of further types that operands may have.
+        versions: further versions of the operators.
+        activations: further activation functions that may be fused.
+        features: further features that nodes may have.
+    """
+
+    operators: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    versions: tuple[int, ...] = ()
+    activations: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = {
+            "": self.operators,
+            "types ": self.types,
+            "version ": self.versions,
+            "activations ": self.activations,
+            "features ": self.features,
+        }
+        return "; ".join(
+            f"{kind}{', '.join(map(str, names))}" for kind, names in parts.items() if names
+        )
+
+
+_PRESENT: ContextVar[Widening | None] = ContextVar("delegraph_widening", default=None)
+
+
+@contextmanager
+def widened(by: Widening) -> Iterator[None]:
+    """Let :class:`Capabilities` answer in this block as if all claims had the addition."""
+    token = _PRESENT.set(by)
+    try:
+        yield
+    finally:
+        _PRESENT.reset(token)
+
+
+def present_widening() -> Widening | None:
+    """Return the addition to all claims; None outside of :func:`widened`."""
+    return _PRESENT.get()

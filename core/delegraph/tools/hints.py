@@ -1,0 +1,208 @@
+"""Hints how a delegate would take more nodes: the delegate is asked again with a constraint lifted.
+
+A delegate that asks its ``Capabilities`` is asked with more claims; for ranks a delegate sees the
+node with padded shapes. Limits on partitions are not considered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from delegraph.delegation.driver import SimpleDelegate
+from delegraph.delegation.node_features import node_features
+from delegraph.delegation.node_traits import NodeTraits
+from delegraph.delegation.rejections import Rejection
+from delegraph.delegation.simple_delegate import SimpleDelegateInterface
+from delegraph.delegation.widening import Widening, widened
+from delegraph.operators.registration import Node, Registration
+from delegraph.runtime.delegated_plan import delegate_name
+from delegraph.tools.refusals import Costs, percent
+
+if TYPE_CHECKING:
+    from delegraph.delegation.capabilities import Capabilities
+    from delegraph.delegation.delegate import DelegateContext
+    from delegraph.delegation.placement import Placement
+    from delegraph.operators.tensor import Tensor
+    from delegraph.runtime.interpreter import Interpreter
+
+MOST_TRIED = 16
+"""Largest number of changes that are tried for a delegate, those of most nodes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A change to a delegate's claims, or to the model, with which the delegate takes more nodes.
+
+    Attributes:
+        delegate: name of the delegate.
+        change: the change in words: ``claim activations RELU6``.
+        nodes: number of nodes that the delegate would take in addition.
+        macs: multiply-accumulates of these nodes.
+        share: their share of all multiply-accumulates of the explained nodes; None if there are
+            none.
+    """
+
+    delegate: str
+    change: str
+    nodes: int
+    macs: int
+    share: float | None
+
+    def __str__(self) -> str:
+        plural = "s" * (self.nodes != 1)
+        work = f", {percent(self.share)} of the arithmetic" if self.share else ""
+        return f"{self.change} to take {self.nodes} more node{plural}{work}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A rejected node, with all that is needed to ask its delegate again."""
+
+    subgraph: int
+    node: Node
+    registration: Registration
+    context: DelegateContext
+    rejection: Rejection
+
+    @property
+    def form(self) -> NodeTraits:
+        return NodeTraits.of(self.registration.name, self.node, self.context.tensors)
+
+
+def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> tuple[Hint, ...]:
+    """Return hints for each requested delegate, those with most arithmetic, then nodes, first.
+
+    Args:
+        interpreter: the interpreter to which the delegates are applied.
+        placement: the explained part of its placement.
+        costs: work of these nodes.
+    """
+    found: list[Hint] = []
+    total = sum(cost.macs for cost in costs.values())
+    for delegate in interpreter.session.delegates:
+        name = delegate_name(delegate)
+        if not isinstance(delegate, SimpleDelegate) or name == placement.default_delegate:
+            continue
+        questions = list(_questions(interpreter, placement, name))
+        hints = []
+        for change, accepted in _changes(delegate.simple, questions):
+            work = sum(costs[q.subgraph, q.node.index].macs for q in accepted)
+            share = work / total if total else None
+            hints.append(Hint(name, change, len(accepted), work, share))
+        found += sorted(hints, key=lambda hint: (-hint.macs, -hint.nodes, hint.change))
+    return tuple(found)
+
+
+def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Iterator[_Question]:
+    """Yield the nodes that a delegate rejected and that no requested delegate has."""
+    session = interpreter.session
+    for placed in placement.nodes:
+        rejection = placed.rejections.get(name)
+        if rejection is None or not (placed.delegate is None or placed.is_by_default):
+            continue
+        node, registration = session.subgraphs[placed.subgraph].plan.node(placed.index)
+        context = session.contexts[placed.subgraph]
+        yield _Question(placed.subgraph, node, registration, context, rejection)
+
+
+def _changes(
+    delegate: SimpleDelegateInterface, questions: Sequence[_Question]
+) -> Iterator[tuple[str, list[_Question]]]:
+    """Yield each change in words with the nodes that the delegate then accepts."""
+    try:
+        claimed = delegate.capabilities()
+    except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
+        return
+    about_claims = [q for q in questions if q.rejection.constraint in _LIFTS]
+    lifts = Counter(lift for q in about_claims if (lift := _widening(q, claimed)) is not None)
+    for by, _ in lifts.most_common(MOST_TRIED):
+        with widened(by):
+            accepted = [q for q in about_claims if _is_accepted(delegate, q, q.context)]
+        if accepted:
+            yield f"claim {by}", accepted
+    ranks = Counter(rank for q in questions if (rank := _missing_rank(q.rejection)) is not None)
+    for rank, _ in ranks.most_common(MOST_TRIED):
+        short = [q for q in questions if _missing_rank(q.rejection) == rank]
+        accepted = [q for q in short if _is_accepted(delegate, q, _padded(q, rank))]
+        if accepted:
+            yield f"pad ranks to {rank}", accepted
+
+
+def _is_accepted(
+    delegate: SimpleDelegateInterface, question: _Question, context: DelegateContext
+) -> bool:
+    ask = delegate.is_node_supported_by_delegate
+    try:
+        return bool(ask(question.registration, question.node, context))
+    except Exception:  # noqa: BLE001 - a plugin's code, asked about what it does not claim
+        return False
+
+
+def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
+    """Return the addition to the claims that lifts the constraint of a rejection, if any does."""
+    return _LIFTS[question.rejection.constraint](question, claimed)
+
+
+def _types(question: _Question, claimed: Capabilities) -> Widening | None:
+    form = question.form
+    missing = [
+        {type for role, type in form.types if (own := claim.types_of(role)) and type not in own}
+        for claim in claimed.claims
+        if form.operator in claim.operators
+    ]
+    fewest = min(missing, key=lambda types: (len(types), sorted(types)), default=())
+    return Widening(types=tuple(sorted(fewest))) if fewest else None
+
+
+def _features(question: _Question, claimed: Capabilities) -> Widening | None:
+    form = question.form
+    features = node_features(form.operator, question.node, question.context.tensors)
+    missing = [
+        features - {"activation"} - claim.features for claim in claimed.claims if claim.covers(form)
+    ]
+    fewest = min(missing, key=lambda names: (len(names), sorted(names)), default=())
+    return Widening(features=tuple(sorted(fewest))) if fewest else None
+
+
+_LIFTS: dict[str, Callable[[_Question, Capabilities], Widening | None]] = {
+    "op": lambda question, _: Widening(operators=(question.registration.name,)),
+    "dtype": _types,
+    "version": lambda question, _: Widening(versions=(question.form.version,)),
+    "activation": lambda question, _: Widening(activations=(question.form.activation,)),
+    "features": _features,
+}
+"""The addition that lifts each constraint of claims, or None if the claims do not make it."""
+
+
+def _missing_rank(rejection: Rejection) -> int | None:
+    """Return the rank that a rejection asks for, if it is greater than the actual one."""
+    actual, expected = rejection.actual, rejection.expected
+    if rejection.constraint != "rank" or type(actual) is not int or type(expected) is not int:
+        return None
+    return expected if actual < expected else None
+
+
+class _PaddedContext:
+    """A context in which some tensors have other shapes."""
+
+    def __init__(self, context: DelegateContext, tensors: Sequence[Tensor]) -> None:
+        self._context = context
+        self.tensors = tensors
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+
+def _padded(question: _Question, rank: int) -> DelegateContext:
+    """Return a context in which the node's tensors of the rejected rank have leading ones."""
+    tensors = list(question.context.tensors)
+    for i in {*question.node.inputs, *question.node.outputs}:
+        if i >= 0 and len(tensors[i].shape) == question.rejection.actual:
+            shape = tensors[i].shape
+            tensors[i] = copy(tensors[i])
+            tensors[i].shape = (1,) * (rank - len(shape)) + tuple(shape)
+    return cast("DelegateContext", _PaddedContext(question.context, tensors))

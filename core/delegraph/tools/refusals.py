@@ -1,0 +1,164 @@
+"""Rejections of a placement, folded by reason, with the arithmetic that stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from delegraph.delegation.placement import NodePlacement, Placement
+from delegraph.delegation.rejections import Rejection
+from delegraph.graph.dtypes import byte_size
+from delegraph.graph.macs import macs
+from delegraph.graph.model import Model, OperatorSpec, TensorSpec
+
+NOTHING = "nothing"
+"""Word for what runs a custom operator that is not known."""
+
+_MOST_VALUES = 4
+"""Largest number of actual values that a reason lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Nodes that a delegate rejected for one reason.
+
+    Attributes:
+        delegate: the delegate that rejected the nodes.
+        constraint: permanent identifier of the reason.
+        reason: the reason in words.
+        subgraph: index of the subgraph.
+        nodes: indices of the nodes.
+        ops: operator names of these nodes.
+        runs_on: names of what runs the nodes in the end: delegates, the host, or ``nothing``.
+        macs: multiply-accumulates of the nodes.
+        share: their share of all multiply-accumulates of the explained nodes; None if there are
+            none.
+        bytes: bytes that the nodes write.
+    """
+
+    delegate: str
+    constraint: str
+    reason: str
+    subgraph: int
+    nodes: tuple[int, ...]
+    ops: tuple[str, ...]
+    runs_on: tuple[str, ...]
+    macs: int = 0
+    share: float | None = None
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCost:
+    """Work of one node: its multiply-accumulates, and the bytes that it writes."""
+
+    macs: int
+    bytes: int
+
+
+Costs = Mapping[tuple[int, int], NodeCost]
+"""Mapping from subgraph and node to the node's cost."""
+
+
+def node_costs(placement: Placement, model: Model) -> Costs:
+    """Return the cost of each node of a placement, by the shapes that the file declares."""
+    found = {}
+    for node in placement.nodes:
+        subgraph = model.subgraphs[node.subgraph]
+        operator = subgraph.operators[node.index]
+        written = _written_bytes(operator, subgraph.tensors)
+        found[node.subgraph, node.index] = NodeCost(macs(operator, subgraph.tensors), written)
+    return found
+
+
+def _written_bytes(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
+    outputs = [tensors[i] for i in operator.outputs if i >= 0]
+    return sum(byte_size(tensor.type, tensor.shape) for tensor in outputs)
+
+
+def refusals_of(placement: Placement, costs: Costs) -> tuple[Refusal, ...]:
+    """Return the rejections, by delegate; those with most arithmetic, then bytes, come first."""
+    groups: dict[tuple[object, ...], list[tuple[NodePlacement, Rejection]]] = {}
+    for node in placement.nodes:
+        for delegate, rejection in node.refusals(placement.delegates):
+            key = (
+                delegate,
+                node.subgraph,
+                rejection.constraint,
+                rejection.message,
+                str(rejection.expected),
+            )
+            groups.setdefault(key, []).append((node, rejection))
+    total = sum(cost.macs for cost in costs.values())
+    found = [
+        _refusal(str(delegate), members, placement, costs, total)
+        for (delegate, *_), members in groups.items()
+    ]
+    order = list(placement.delegates)
+    return tuple(sorted(found, key=lambda r: (order.index(r.delegate), -r.macs, -r.bytes, r.nodes)))
+
+
+def _refusal(
+    delegate: str,
+    members: Sequence[tuple[NodePlacement, Rejection]],
+    placement: Placement,
+    costs: Costs,
+    total: int,
+) -> Refusal:
+    nodes = [node for node, _ in members]
+    work = [costs[node.subgraph, node.index] for node in nodes]
+    left = sum(cost.macs for cost in work)
+    return Refusal(
+        delegate,
+        members[0][1].constraint,
+        _reason(members),
+        nodes[0].subgraph,
+        tuple(node.index for node in nodes),
+        tuple(node.op for node in nodes),
+        tuple(dict.fromkeys(_runner(placement, node) for node in nodes)),
+        left,
+        left / total if total else None,
+        sum(cost.bytes for cost in work),
+    )
+
+
+def _runner(placement: Placement, node: NodePlacement) -> str:
+    return NOTHING if node.is_unresolved else node.delegate or placement.host
+
+
+def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
+    """Return the reason of all members, with their actual values unless these are the operators."""
+    rejection = members[0][1]
+    actual: object = None
+    if any(str(each.actual) != node.op for node, each in members):
+        actual = values_in_words([each.actual for _, each in members])
+    return str(replace(rejection, actual=actual, tensor=None))
+
+
+def values_in_words(values: Iterable[object]) -> object:
+    """Return different values as one: a range of integers, or the first of them.
+
+    >>> values_in_words([1, 3, 2]), values_in_words(["INT8", "INT8"]), values_in_words("abcdef")
+    ('1 to 3', 'INT8', 'a, b, c or 3 others')
+    """
+    different = {str(value): value for value in values}
+    if len(different) == 1:
+        return next(iter(different.values()))
+    numbers = [value for value in different.values() if type(value) is int]
+    if len(numbers) == len(different):
+        return f"{min(numbers)} to {max(numbers)}"
+    texts = list(different)
+    shown = texts if len(texts) <= _MOST_VALUES else texts[: _MOST_VALUES - 1]
+    last = shown.pop() if len(shown) == len(texts) else f"{len(texts) - len(shown)} others"
+    return f"{', '.join(shown)} or {last}"
+
+
+def percent(share: float) -> str:
+    """Return a share as text.
+
+    >>> percent(0.8149), percent(0.0), percent(1e-4)
+    ('81.5 %', '0 %', '<0.1 %')
+    """
+    if share < 0.0005:
+        return "<0.1 %" if share else "0 %"
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from delegraph.cli.answers import table_layout
+from delegraph.cli.answers.table_layout import Column, fitted
+
+COLUMNS = [
+    Column("partition", ("0", "1"), is_number=True),
+    Column("runs on", ("numba_cpu, by default", "sin")),
+    Column("operators", ("CONV_2D x8, FULLY_CONNECTED, MAX_POOL_2D", "SIN")),
+    Column("bytes", ("1.6 MB", "4 B"), is_number=True),
+]
+
+
+def widths(width: int, *optional: tuple[str, ...]) -> dict[str, int]:
+    layout = fitted(COLUMNS, width, optional)
+    assert layout is not None
+    return {c.heading: w for c, w in zip(layout.columns, layout.widths, strict=True)}
+
+
+def test_cells_stay_whole_where_they_fit() -> None:
+    assert widths(90) == {"partition": 9, "runs on": 21, "operators": 40, "bytes": 6}
+
+
+@pytest.mark.parametrize("width", range(44, 90))
+def test_a_table_fits_and_no_column_is_narrower_than_its_words(width: int) -> None:
+    found = widths(width)
+    assert sum(found.values()) + 3 <= width
+    assert found["partition"] == 9
+    assert found["runs on"] >= len("numba_cpu,")
+    assert found["operators"] >= len("FULLY_CONNECTED,")
+
+
+def test_columns_of_less_importance_go_first() -> None:
+    assert list(widths(90, ("bytes",), ("runs on",))) == [c.heading for c in COLUMNS]
+    assert list(widths(50, ("bytes",), ("runs on",))) == ["partition", "runs on", "operators"]
+    assert list(widths(35, ("bytes",), ("runs on",))) == ["partition", "operators"]
+
+
+def test_a_word_that_no_column_can_hold_is_shortened_in_the_middle() -> None:
+    path = "/home/somebody/models/" + "folder/" * 9 + "model.tflite"
+    layout = fitted([Column("file", (path,)), Column("bytes", ("123456789",), is_number=True)], 40)
+    assert layout is not None
+    assert (layout.widths, layout.gap) == ((30, 9), 1)
+    assert [c.cells for c in layout.columns] == [
+        ("/home/somebody.../model.tflite",),
+        ("123456789",),
+    ]
+
+
+def test_numbers_that_no_line_holds_have_no_layout() -> None:
+    assert fitted([Column(str(i), ("123456789",), is_number=True) for i in range(5)], 40) is None
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(table_layout).failed == 0

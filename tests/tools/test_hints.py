@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from delegraph import (
+    Capabilities,
+    Claim,
+    Interpreter,
+    PlacementPolicy,
+    PlacementRule,
+    Rejection,
+    SimpleDelegateInterface,
+)
+from delegraph.delegation.delegate import DelegateContext
+from delegraph.operators.registration import Node, Registration
+from delegraph.schema.enums import ActivationFunctionType
+from delegraph.schema.options import AddOptions, FullyConnectedOptions
+from delegraph.testing import constant, graph_model, tensor
+from delegraph.tools.explanation import explain
+from delegraph.tools.hints import Hint, hints_for
+from support.answering import Answering, Claiming
+
+RELU6 = ActivationFunctionType.RELU6
+FC, ADD = FullyConnectedOptions, AddOptions
+MODEL = graph_model(
+    [
+        ("FULLY_CONNECTED", "x w", "a", FC(fused_activation_function=RELU6)),
+        ("ADD", "a x", "b", ADD(fused_activation_function=RELU6)),
+        ("ADD", "b one", "c", ADD()),
+        ("ABS", "c", "d"),
+        ("ABS", "i", "j"),
+    ],
+    inputs="x i",
+    outputs="d j",
+    tensors={
+        **{name: tensor((2, 4)) for name in "xabcd"},
+        **{name: tensor((3,), "INT32") for name in "ij"},
+        "w": constant(np.ones((4, 4), np.float32)),
+        "one": constant(np.ones((1,), np.float32)),
+    },
+)
+
+
+def hints(delegate: SimpleDelegateInterface) -> tuple[Hint, ...]:
+    with Interpreter(model_content=MODEL, delegates=[delegate]) as interpreter:
+        explanation = explain(interpreter)
+        return hints_for(interpreter, explanation.placement, explanation.costs)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (
+            Claim(["ADD", "FULLY_CONNECTED", "ABS"], ["FLOAT32", "INT32"], "broadcast"),
+            ["claim activations RELU6 to take 2 more nodes, 100.0 % of the arithmetic"],
+        ),
+        (
+            Claim(["ADD", "FULLY_CONNECTED", "ABS"], "FLOAT32", "activation"),
+            [
+                "claim features broadcast to take 1 more node",
+                "claim types INT32 to take 1 more node",
+            ],
+        ),
+        (
+            Claim(["ADD", "ABS"], ["FLOAT32", "INT32"], "activation", "broadcast"),
+            ["claim FULLY_CONNECTED to take 1 more node, 100.0 % of the arithmetic"],
+        ),
+        (
+            Claim(["ABS"], ["FLOAT32", "INT32"], versions=(2, 3)),
+            ["claim version 1 to take 2 more nodes"],
+        ),
+    ],
+    ids=["activation", "feature and types", "operator", "version"],
+)
+def test_one_constraint_of_the_claims_is_lifted(claim: Claim, expected: list[str]) -> None:
+    assert [str(hint) for hint in hints(Claiming(Capabilities([claim])))] == expected
+
+
+class Ranks(Answering):
+    """Takes operators on four dimensions."""
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        rank = len(context.tensors[node.outputs[0]].shape)
+        return True if rank == 4 else Rejection("rank", actual=rank, expected=4)
+
+
+def test_ranks_are_padded() -> None:
+    assert [str(hint) for hint in hints(Ranks())] == [
+        "pad ranks to 4 to take 5 more nodes, 100.0 % of the arithmetic"
+    ]
+
+
+class Raising(Claiming):
+    """Fails when asked about an operator that it does not claim."""
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool | Rejection:
+        answer = super().is_node_supported_by_delegate(registration, node, context)
+        if answer and registration.name == "ABS":
+            raise KeyError("ABS")
+        return answer
+
+
+def test_a_delegate_that_fails_on_what_it_does_not_claim_has_no_hint_of_it() -> None:
+    claim = Claim(["ADD", "FULLY_CONNECTED"], "FLOAT32", "activation", "broadcast")
+    assert hints(Raising(Capabilities([claim]))) == ()
+
+
+def test_nodes_left_for_another_reason_are_not_counted() -> None:
+    claim = Claim(["ADD", "FULLY_CONNECTED"], "FLOAT32", "broadcast", activations="RELU6")
+    rules = [PlacementRule("exclude", nodes="3-4")]
+    delegate = Claiming(Capabilities([claim]))
+    with Interpreter(
+        model_content=MODEL, delegates=[delegate], placement=PlacementPolicy(rules=rules)
+    ) as interpreter:
+        explanation = explain(interpreter)
+        assert hints_for(interpreter, explanation.placement, explanation.costs) == ()
+
+
+def test_answers_that_no_lift_changes_give_no_hint() -> None:
+    assert hints(Answering(Rejection("chip-memory"))) == ()
