@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.answers.progress_bar import PATIENCE, Lines
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-
-PATIENCE = 2.0
-"""Seconds before progress is shown."""
 
 PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
@@ -185,8 +183,6 @@ def progress(what: str) -> Iterator[None]:
     If standard error is no terminal, it gets a line from time to time.
     """
     if not sys.stderr.isatty():
-        from delegraph.cli.answers.progress_bar import Lines
-
         lines = Lines(what)
         try:
             yield
