@@ -22,7 +22,6 @@ from delegraph import (
 from delegraph.delegation.delegate import raise_if_requested
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import nothing
-from delegraph.runtime.execution import bound_steps
 from delegraph.runtime.execution.bound_steps import bound_run
 from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.schema.options import AddOptions
@@ -178,8 +177,8 @@ def test_float_errors_raise_within_the_caller_only() -> None:
         assert np.geterr()["over"] == "raise"
 
 
-def test_nodes_that_were_computed_once_have_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A float16 weight is widened while preparing; the run has the other nodes only."""
+def test_a_partition_beside_nodes_that_were_computed_once_is_right() -> None:
+    """A float16 weight is widened while preparing; the run has the other node only."""
     model = graph_model(
         [("DEQUANTIZE", "h", "w"), ("ADD", "x w", "y", AddOptions())],
         inputs="x",
@@ -189,18 +188,30 @@ def test_nodes_that_were_computed_once_have_no_step(monkeypatch: pytest.MonkeyPa
             **{name: tensor((2,)) for name in ("x", "w", "y")},
         },
     )
-    steps: list[Eval] = []
-    given = bound_steps._native_run
-
-    def noted(run: Any, *how: Any) -> Eval:
-        steps.append(run)
-        return given(run, *how)
-
-    monkeypatch.setattr(bound_steps, "_native_run", noted)
     delegate = Native()
     assert result(interpreter_of(delegate, model), [3, 4]) == [4, 6]
-    assert len(steps) == 1
     assert delegate.calls[-1] == "native"
+
+
+class Counted:
+    """Stop request that counts how often it is read: once at first, then before each step."""
+
+    reads = 0
+
+    @property
+    def reason(self) -> str:
+        self.reads += 1
+        return ""
+
+
+def test_nodes_that_were_computed_once_have_no_step() -> None:
+    request: Any = Counted()
+    runner: Any = type("Runner", (), {})()
+    ran: list[int] = []
+    evals = [nothing, lambda: ran.append(1), nothing, nothing]
+    bound_run(evals, runner, request, lambda position, error: error, hides_context=True)()
+    assert ran == [1]
+    assert request.reads == 2
 
 
 def test_the_error_of_a_node_after_one_without_step_names_it() -> None:

@@ -326,7 +326,7 @@ def test_the_reference_runs_once_as_it_is_and_once_with_all_tensors(
     given = Side.compute
 
     def counted(side: Side, *how: Any) -> None:
-        computed.append(side._is_reference)
+        computed.append(side.is_reference)
         given(side, *how)
 
     monkeypatch.setattr(Side, "compute", counted)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from delegraph.cli.answers.progress_bar import PATIENCE, Lines
 from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path
 from delegraph.cli.answers.table_layout import shortened as shortened
 from delegraph.errors import printable
@@ -20,9 +21,6 @@ from delegraph.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
-
-PATIENCE = 2.0
-"""Seconds before progress is shown."""
 
 PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
@@ -190,8 +188,6 @@ def progress(what: str) -> Iterator[None]:
     If standard error is no terminal, it gets a line from time to time.
     """
     if not sys.stderr.isatty():
-        from delegraph.cli.answers.progress_bar import Lines
-
         lines = Lines(what)
         try:
             yield

@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.answers.printing import PATIENCE
-
 if TYPE_CHECKING:
     from delegraph.tools.progress import Progress
 
@@ -28,6 +26,9 @@ def shown_progress() -> Iterator[Progress]:
     finally:
         shown.stop()
 
+
+PATIENCE = 2.0
+"""Seconds before progress is shown on a terminal."""
 
 FIRST_LINE = 20.0
 """Seconds before the first line of progress where standard error is no terminal."""

@@ -108,8 +108,10 @@ def command(as_json: bool, **options: Any) -> None:
     if request.against is not None:
         _compare(request, request.against, as_json)
         return
-    if not request.control.runs and (request.profile.is_any or request.compare_with):
-        raise click.UsageError("a profile or a comparison needs runs: leave out --dry-run")
+    if not request.control.runs and request.profile.is_any:
+        raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
+    if not request.control.runs and request.compare_with is not None:
+        raise click.UsageError("a comparison needs runs: leave out --dry-run, or --compare-with")
     then = None if request.compare_with is None else _then(request.compare_with)
     result = _measured(request, is_quiet=as_json)
     _write(request, result)

@@ -303,7 +303,7 @@ class _Found:
             self._differences[n].append(difference)
             given, profile = tolerance_of(tolerance, entry["name"]), rounding(b, other)
             for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
-                if allowed is not None and difference.unequal:
+                if allowed is not None and (difference.unequal or difference.compared is None):
                     counts[n] += outside(difference, a, b, entry, other, allowed)
 
     def difference(

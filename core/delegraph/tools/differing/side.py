@@ -29,6 +29,7 @@ class Side:
 
     Attributes:
         inputs: details of the inputs.
+        is_reference: whether this side is the reference.
         values: input values of the next computation, in the order of *inputs*.
         seconds: duration of each computation.
     """
@@ -42,7 +43,7 @@ class Side:
         is_reference: bool = False,
         **arguments: Any,
     ) -> None:
-        self._is_reference = is_reference
+        self.is_reference = is_reference
         with self._blamed():
             made: Any = setup.interpreter(**arguments)
             self.interpreter: Any = stack.enter_context(made)
@@ -74,7 +75,7 @@ class Side:
         try:
             yield
         except (RuntimeError, ValueError) as error:
-            if self._is_reference:
+            if self.is_reference:
                 error.args = (f"the reference: {error}", *error.args[1:])
             raise
 
