@@ -212,6 +212,20 @@ def size(count: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
+def amount(count: int) -> str:
+    """Return a large number as text for people.
+
+    >>> amount(999), amount(300_775_552)
+    ('999', '300.8 M')
+    """
+    value = float(count)
+    for unit in ("", " k", " M", " G"):
+        if value < 1000 or unit == " G":
+            break
+        value /= 1000
+    return f"{value:.1f}{unit}" if unit else f"{count}"
+
+
 def signature_text(shown: str, names: Iterable[str]) -> str:
     """Return which signature is shown, and the others of the model.
 

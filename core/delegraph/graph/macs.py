@@ -1,0 +1,91 @@
+"""Numbers of multiply-accumulate operations, the measure of a model's arithmetic.
+
+Counted are operators that multiply by weights or multiply matrices. Sparse weights count as dense
+ones, and open dimensions as 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from delegraph.graph.model import OperatorSpec, TensorSpec
+
+Tensors = Sequence[TensorSpec | None]
+"""Inputs of an operator, followed by its outputs; None for absent ones."""
+
+
+def macs(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
+    """Return the number of multiply-accumulates of an operator; 0 for operators without any.
+
+    Args:
+        operator: the operator.
+        tensors: tensors of its subgraph, by index.
+    """
+    count = _COUNTS.get(operator.name)
+    if count is None or operator.is_custom:
+        return 0
+    inputs = [tensors[i] if i >= 0 else None for i in operator.inputs]
+    outputs = [tensors[i] for i in operator.outputs if i >= 0]
+    return count(operator, inputs, outputs[0]) if outputs else 0
+
+
+def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
+    """Return the shape of an input; empty if the input is absent."""
+    tensor = inputs[position] if position < len(inputs) else None
+    return () if tensor is None else tensor.shape
+
+
+def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    """CONV_2D, FULLY_CONNECTED: each output element sums over a filter ``[o, ...]``."""
+    return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:])
+
+
+def _depthwise(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:-1])
+
+
+def _conv_3d(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    return math.prod(output.shape) * math.prod(_shape(inputs, 1)[:-1])
+
+
+def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    """TRANSPOSE_CONV: each input element is multiplied by a filter ``[o, kh, kw, i]``."""
+    return math.prod(_shape(inputs, 2)) * math.prod(_shape(inputs, 1)[:-1])
+
+
+def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    left = _shape(inputs, 0)
+    if len(left) < 2:
+        return 0
+    is_adjoint = bool(getattr(operator.options, "adj_x", False))
+    return math.prod(output.shape) * left[-2 if is_adjoint else -1]
+
+
+def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
+    """Recurrent operators: every weight matrix is used once per batch row and time step."""
+    x = _shape(inputs, 0)
+    weights = inputs[2:3] if operator.name == "LSTM" and len(inputs) == _BASIC_LSTM else inputs[1:]
+    matrices = [t.shape for t in weights if t is not None and not t.is_variable]
+    return math.prod(x[:-1]) * sum(math.prod(shape) for shape in matrices if len(shape) == 2)
+
+
+_BASIC_LSTM = 5  # inputs of its kernel type BASIC; input 1 and 4 are activations
+
+
+_COUNTS: Mapping[str, Callable[[OperatorSpec, Tensors, TensorSpec], int]] = {
+    "BATCH_MATMUL": _batch_matmul,
+    "BIDIRECTIONAL_SEQUENCE_LSTM": _recurrent,
+    "BIDIRECTIONAL_SEQUENCE_RNN": _recurrent,
+    "CONV_2D": _conv,
+    "CONV_3D": _conv_3d,
+    "CONV_3D_TRANSPOSE": _transposed,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _conv,
+    "LSTM": _recurrent,
+    "RNN": _recurrent,
+    "SVDF": _recurrent,
+    "TRANSPOSE_CONV": _transposed,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _recurrent,
+    "UNIDIRECTIONAL_SEQUENCE_RNN": _recurrent,
+}
