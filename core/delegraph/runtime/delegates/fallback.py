@@ -247,15 +247,17 @@ class Guard:
         self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
 
     def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
-        from delegraph.delegation.incident import Incident
+        from delegraph.delegation.incident import Incident, named_nodes
 
+        replaced = self._replaced()
         return Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
             node_index=self._node.index,
-            nodes=tuple(node.index for node, _ in self._replaced()),
+            nodes=tuple(node.index for node, _ in replaced),
             phase=phase,
             error=in_words(error),
+            place=named_nodes(replaced, self._subgraph.tensors),
         )
 
     def _is_quarantined(self) -> bool:
