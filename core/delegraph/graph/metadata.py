@@ -66,7 +66,7 @@ class Tokenizer:
 
     kind: str
     pattern: str = ""
-    vocabulary: tuple[str, ...] = ()
+    vocabulary: tuple[str, ...] = field(default=(), metadata={"json_key": None})
 
 
 @dataclass(frozen=True, slots=True)

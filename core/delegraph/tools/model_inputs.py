@@ -79,9 +79,11 @@ def input_values(
         return sound_as_input(text, details, described, sample_rate, note)
     if _NUMBERS.fullmatch(text):
         return _numbers(text, details)
+    is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
+    advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
     raise ArgumentError(
         f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
-        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
+        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
     )
 
 

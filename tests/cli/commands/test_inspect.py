@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
+from delegraph.schema.metadata import (
+    AssociatedFile,
+    AssociatedFileType,
+    AudioProperties,
+    BoundingBoxProperties,
+    BoundingBoxType,
+    ProcessUnit,
+    RegexTokenizerOptions,
+)
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.chosen_plugins import use_plugins_of
@@ -209,3 +217,17 @@ def test_damaged_metadata_is_told_and_stops_nothing(delegraph: Command, tmp_path
     ran = delegraph("inspect", path)
     assert ran.code == 0
     assert "not used: TFLITE_METADATA is damaged: its file identifier is not 'M001'" in ran.lines
+
+
+def test_a_tokenizer_is_shown_without_its_words(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "text.tflite"
+    file = AssociatedFile(name="vocab.txt", type=AssociatedFileType.VOCABULARY)
+    units = (
+        ProcessUnit(options=RegexTokenizerOptions(delim_regex_pattern=" ", vocab_file=(file,))),
+    )
+    content = one_op_model("NEG", [tensor((1, 4), "INT32")], [tensor((1, 4), "INT32")])
+    files = {"vocab.txt": b"<PAD> 0\n<UNKNOWN> 1"}
+    path.write_bytes(with_metadata(content, (of_tensor("text"),), files=files, units=units))
+    assert "input 0 text - regex tokenizer, 2 words" in delegraph("inspect", path).lines
+    said = delegraph("inspect", path, "--json").json["author_metadata"]["inputs"][0]
+    assert said["tokenizer"] == {"kind": "regex", "pattern": " "}

@@ -246,7 +246,7 @@ def test_a_text_becomes_numbers_by_the_metadatas_tokenizer(
     assert shown["outputs"][0]["first"] == [-1, -2, -3, -4, -5, -6]
     shown = delegraph("run", path, "-i", "text:1,2", "--json").json
     assert shown["outputs"][0]["first"] == [-1, -2, -2, 0, 0, 0]
-    path.write_bytes(path.read_bytes()[:-60])  # the zip is damaged
+    path.write_bytes(path.read_bytes()[:-60])  # the zip is gone
     ran = delegraph("run", path, "-i", "good bad film")
     assert (ran.code, len(ran.err.splitlines())) == (2, 2)
     assert "the metadata names a regex tokenizer that cannot be used here" in ran.err
@@ -296,6 +296,8 @@ def test_options_about_pictures_change_the_input_and_need_one(
     ran = delegraph("run", path, "--mean", "5")
     assert ran.code == 2
     assert "--mean needs an input that is a picture: --input photo.jpg" in ran.err
+    ran = delegraph("run", path, "-i", photo, "--crop-fraction", "0.5")
+    assert (ran.code, "--crop-fraction needs --crop square" in ran.err) == (2, True)
 
 
 def test_the_best_classes_are_drawn(delegraph: Command, tmp_path: Path, photo: Path) -> None:

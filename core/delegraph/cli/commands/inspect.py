@@ -223,8 +223,8 @@ def _print_weights(out: Console, summary: ModelSummary) -> None:
             (p.activations, f"{p.weights} {p.scales}".rstrip(), p.nodes, amount(p.macs))
             for p in summary.precisions
         ]
-        columns = ("activations", "weights", "nodes", "MACs")
-        print_table(out, columns, kinds, right=("nodes", "MACs"))
+        types = ("activations", "weights", "nodes", "MACs")
+        print_table(out, types, kinds, right=("nodes", "MACs"))
 
 
 def _share(count: int, summary: ModelSummary) -> str:

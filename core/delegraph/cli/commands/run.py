@@ -119,6 +119,8 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
     the metadata, or the operator that makes them.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
+    if request.picture.crop == "none":
+        require_effect(["fraction"], "needs --crop square")
     answer = _run(request)
     _note_what_has_no_effect(request, labels, answer)
     if as_json:
