@@ -119,7 +119,7 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
         f"{plural(summary.constants, 'constant')}, {size(summary.constant_bytes)}",
     ]
     out.print("  " + ", ".join(facts))
-    if summary.parameters:
+    if summary.parameters or summary.macs:
         print_paragraph(out, _weight(summary))
     if summary.quantization:
         print_paragraph(out, summary.quantization)

@@ -201,6 +201,8 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     from delegraph.tools.offline_plan import with_offline_plan
 
     assert request.write_offline is not None
+    if answer.core is None:
+        raise click.UsageError("--write-offline plans the model as it is, which only delegates run")
     if answer.chosen.planner in IN_PLACE:
         raise click.UsageError(
             f"planner {answer.chosen.planner!r} lets operators compute in place, which TFLM does "

@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
-from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
@@ -31,7 +30,6 @@ from delegraph.runtime.subgraph import Subgraph
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
-    from delegraph.delegation.incident import Incident
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.runtime.delegates.original_nodes import OriginalNodes
     from delegraph.runtime.delegates.result_checks import Expected
@@ -243,22 +241,20 @@ class Guard:
     def _record(
         self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
     ) -> None:
-        incident = self._incident(error, phase)
-        self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
-
-    def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
         from delegraph.delegation.incident import Incident, named_nodes
 
         replaced = self._replaced()
-        return Incident(
+        incident = Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
             node_index=self._node.index,
             nodes=tuple(node.index for node, _ in replaced),
             phase=phase,
             error=in_words(error),
+            is_quarantined=is_quarantined,
             place=named_nodes(replaced, self._subgraph.tensors),
         )
+        self._subgraph.session.incidents.record(incident)
 
     def _is_quarantined(self) -> bool:
         """Whether the original nodes run instead; nodes without kernels stay with the delegate."""
