@@ -312,7 +312,7 @@ def _normalized(
     if len(described.mean) not in (1, channels):
         raise ArgumentError(
             f"{input_name(details)}: mean and std are of {len(described.mean)} channels, the input "
-            f"has {channels}: give --mean and --std with one number, or one per channel"
+            f"has {channels}: give one number, or one per channel; or the input as .npy"
         )
     mean, std = np.array(described.mean, np.float32), np.array(described.std, np.float32)
     return (pixels.astype(np.float32) - mean) / std
