@@ -202,9 +202,11 @@ def _provider(operator: OperatorCount) -> str:
 
     if operator.package is None:
         return operator.guess or "unknown: give it a kernel by register_custom_op()"
-    if operator.installed:
-        return f"runs with {operator.package}"
-    return f"runs with: {install_command(operator.op) or f'pip install {operator.package}'}"
+    command = install_command(operator.op) or f"pip install {operator.package}"
+    if not operator.installed:
+        return f"runs with: {command}"
+    extra = f" and its extra: {command}" if "[" in command else ""
+    return f"runs with {operator.package}{extra}"
 
 
 def _print_weights(out: Console, summary: ModelSummary) -> None:

@@ -30,6 +30,7 @@ from delegraph.runtime.subgraph import Subgraph
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
+    from delegraph.delegation.incident import Incident
     from delegraph.delegation.tolerance import Tolerance
     from delegraph.runtime.delegates.original_nodes import OriginalNodes
     from delegraph.runtime.delegates.result_checks import Expected
@@ -234,27 +235,27 @@ class Guard:
                 f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
             ) from error
         is_out = is_wrong and self._policy.on_failure == "shadow"
-        self._record(error, phase, is_quarantined=is_out)
+        self._record(error, phase, is_out)
         if is_out:
             self._supervision.quarantine(self._delegate)
 
-    def _record(
-        self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
-    ) -> None:
+    def _record(self, error: Exception, phase: DelegatePhase, is_out: bool = False) -> None:
+        self._subgraph.session.incidents.record(self._incident(error, phase, is_out))
+
+    def _incident(self, error: Exception, phase: DelegatePhase, is_out: bool = False) -> Incident:
         from delegraph.delegation.incident import Incident, named_nodes
 
         replaced = self._replaced()
-        incident = Incident(
+        return Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
             node_index=self._node.index,
             nodes=tuple(node.index for node, _ in replaced),
             phase=phase,
             error=in_words(error),
-            is_quarantined=is_quarantined,
+            is_quarantined=is_out,
             place=named_nodes(replaced, self._subgraph.tensors),
         )
-        self._subgraph.session.incidents.record(incident)
 
     def _is_quarantined(self) -> bool:
         """Whether the original nodes run instead; nodes without kernels stay with the delegate."""
