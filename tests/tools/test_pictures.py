@@ -201,6 +201,8 @@ def test_the_users_mean_and_std_win_over_the_metadata(picture: str) -> None:
 def test_a_deviation_of_0_and_other_numbers_of_channels_are_refused() -> None:
     with pytest.raises(ArgumentError, match="--std 0: nothing can be divided by 0"):
         PictureOptions(std=(0.0,))
+    with pytest.raises(ArgumentError, match="--mean and --std: expected finite numbers"):
+        PictureOptions(mean=(float("nan"),))
     with pytest.raises(ArgumentError, match="--mean has 2 numbers, --std 3"):
         PictureOptions(mean=(1, 2), std=(1, 2, 3)).normalization(TensorMetadata())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ class PictureOptions:
     channels: Literal["rgb", "bgr"] = "rgb"
 
     def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (*self.mean, *self.std))):
+            raise ArgumentError("--mean and --std: expected finite numbers")
         if 0 in self.std:
             raise ArgumentError("--std 0: nothing can be divided by 0")
 

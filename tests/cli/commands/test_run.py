@@ -12,6 +12,7 @@ from delegraph.schema.metadata import (
     AssociatedFile,
     AssociatedFileType,
     AudioProperties,
+    BertTokenizerOptions,
     BoundingBoxProperties,
     BoundingBoxType,
     ProcessUnit,
@@ -250,6 +251,21 @@ def test_a_text_becomes_numbers_by_the_metadatas_tokenizer(
     ran = delegraph("run", path, "-i", "good bad film")
     assert (ran.code, len(ran.err.splitlines())) == (2, 2)
     assert "the metadata names a regex tokenizer that cannot be used here" in ran.err
+
+
+def test_a_text_without_a_name_makes_all_inputs_of_bert(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "bert.tflite"
+    x = tensor((1, 5), "INT32")
+    nodes = [("ADD", "a b", "ab", AddOptions()), ("ADD", "ab c", "y", AddOptions())]
+    tensors = dict.fromkeys(("a", "b", "ab", "c", "y"), x)
+    content = graph_model(nodes, inputs="a b c", outputs="y", tensors=tensors)
+    file = AssociatedFile(name="vocab.txt", type=AssociatedFileType.VOCABULARY)
+    units = (ProcessUnit(options=BertTokenizerOptions(vocab_file=(file,))),)
+    said = tuple(of_tensor(name) for name in ("ids", "mask", "segment_ids"))
+    files = {"vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\n"}
+    path.write_bytes(with_metadata(content, said, files=files, units=units))
+    shown = delegraph("run", path, "-i", "Hello you", "--json").json
+    assert shown["outputs"][0]["first"] == [2 + 1, 4 + 1, 1 + 1, 3 + 1, 0]
 
 
 def test_outputs_are_named_by_what_they_are(delegraph: Command, tmp_path: Path) -> None:
