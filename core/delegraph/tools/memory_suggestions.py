@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delegraph.json_records import JsonRecord
-from delegraph.memory import TensorUsageRecord, live_bytes, lower_bound
+from delegraph.memory import TensorUsageRecord, lower_bound
 from delegraph.schema.enums import BuiltinOperator
 from delegraph.tools.memory_report import OWN, MemoryReport
 
@@ -58,8 +58,8 @@ def _all(report: MemoryReport) -> Iterator[Suggestion]:
     text = "INT8 in place of FLOAT32: post-training quantization of the model"
     yield Suggestion(report.bound - lower_bound(as_int8, report.alignment), text)
     if peak.operator in BuiltinOperator.__members__:
-        tasks, used = live_bytes(report.records, report.alignment)
-        others = [int(b) for task, b in zip(tasks, used, strict=True) if task != peak.position]
+        in_use = report.in_use.tolist()
+        most = in_use.pop(peak.position)
         node = f"node {peak.node}, {peak.operator}"
         text = f"less at {node}: smaller, or computed in parts; no other node needs as much"
-        yield Suggestion(peak.bytes - max(others, default=peak.bytes), text)
+        yield Suggestion(most - max(in_use, default=most), text)
