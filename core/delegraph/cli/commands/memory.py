@@ -72,7 +72,7 @@ class MemoryRequest:
     "--plot",
     "draw",
     metavar="FILE",
-    help="Draw the arena over time to a .svg, .png or .html file.",
+    help="Draw the arena over time: .svg, .png or .html.",
 )
 @click.option(
     "--write-offline",

@@ -102,8 +102,7 @@ def _require_drawable(
     "--draw",
     metavar="FILE.png",
     callback=_require_drawable,
-    help="Draw boxes, key points, classes of pixels or the best classes on the input's picture, "
-    "with a legend.",
+    help="Draw what was found on the input picture, with a legend.",
 )
 @json_option
 @diagnosis_options

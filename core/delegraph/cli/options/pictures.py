@@ -34,36 +34,33 @@ def picture_options(command: Command) -> Command:
             click.option(
                 "--mean",
                 type=Numbers(),
-                help="What pictures lack, in units of bytes; one number or one per channel.  "
-                "[default: that of the metadata; else 127.5]",
+                help="What bytes lack.  [default: the metadata's; else 127.5]",
             ),
             click.option(
                 "--std",
                 type=Numbers(),
-                help="What pictures are then divided by.  [default: that of the metadata; else "
-                "127.5]",
+                help="What divides them then.  [default: the metadata's; else 127.5]",
             ),
             click.option(
                 "--crop",
                 type=click.Choice(["none", "square"]),
-                help="Cut a square out of a picture's middle, then resize; or use the whole.  "
-                "[default: none]",
+                help="Cut out the middle square first.",
             ),
             click.option(
                 "--crop-fraction",
                 "fraction",
                 type=click.FloatRange(0, 1, min_open=True),
-                help="Side of that square, as a share of the shorter side.  [default: 1]",
+                help="Its side, as a share of the shorter side.  [default: 1]",
             ),
             click.option(
                 "--layout",
                 type=click.Choice(["nhwc", "nchw"]),
-                help="Order of the input's dimensions.  [default: that of its shape]",
+                help="Order of dimensions; by default the shape's.",
             ),
             click.option(
                 "--channels",
                 type=click.Choice(["rgb", "bgr"]),
-                help="Order of the colours that the model takes.  [default: rgb]",
+                help="Order of the colours; by default rgb.",
             ),
         ],
     )
