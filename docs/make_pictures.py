@@ -116,7 +116,8 @@ def terminal(name: str) -> str:
         raise SystemExit(f"{command}\n{run.stdout}")
     plain = Text.from_ansi(run.stdout)
     times = [(m.start(), m.end()) for m in MILLISECONDS.finditer(plain.plain)]
-    return drawn(name, command, plain, times if "milliseconds" in plain.plain else [])
+    has_times = re.search(r"\bms *$", plain.plain, re.MULTILINE) is not None
+    return drawn(name, command, plain, times if has_times else [])
 
 
 def drawn(name: str, command: str, output: Text, times: list[tuple[int, int]]) -> str:

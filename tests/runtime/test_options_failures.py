@@ -88,6 +88,7 @@ def test_an_incident_says_how_often_and_whether_its_delegate_is_out() -> None:
         "error": "OSError: bus",
         "count": 1,
         "is_quarantined": False,
+        "place": "",
     }
 
 
@@ -206,8 +207,8 @@ def test_an_incident_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture
             "chain", Faulty(fault=failing()), failures=FailurePolicy(on_failure="fallback")
         )
     assert [record.message for record in caplog.records] == [
-        "delegate 'faulty', node 5 of subgraph 0, eval: OSError: device lost; "
-        "Delegraph's kernels take over"
+        "delegate 'faulty', node 5 of subgraph 0 in place of node 0 (SIN, 'a') to "
+        "node 4 (ADD, 'y'), eval: OSError: device lost; Delegraph's kernels take over"
     ]
     (incident,) = interpreter.incidents
     assert incident.count == 7

@@ -30,10 +30,16 @@ def with_metadata(
     inputs: tuple[TensorMetadata, ...] = (),
     outputs: tuple[TensorMetadata, ...] = (),
     files: Mapping[str, bytes] | None = None,
+    units: tuple[ProcessUnit, ...] = (),
     **facts: str,
 ) -> bytes:
-    """Return *model* with metadata and, after it, a zip of *files*."""
-    subgraph = SubGraphMetadata(input_tensor_metadata=inputs, output_tensor_metadata=outputs)
+    """Return *model* with metadata and, after it, a zip of *files*.
+
+    *units* are what all inputs go through, such as a tokenizer.
+    """
+    subgraph = SubGraphMetadata(
+        input_tensor_metadata=inputs, output_tensor_metadata=outputs, input_process_units=units
+    )
     root = ModelMetadata(subgraph_metadata=(subgraph,), **facts)
     return with_entry(model, write_root(root, metadata.FILE_IDENTIFIER)) + zipped(files or {})
 

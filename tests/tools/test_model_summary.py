@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import numpy as np
+
 from delegraph.graph.loader import parse_model
 from delegraph.schema.options import FullyConnectedOptions
-from delegraph.testing import constant, one_op_model, tensor
+from delegraph.testing import constant, graph_model, one_op_model, tensor
 from delegraph.tools.model_summary import OperatorCount, summarize_model
 
 
@@ -16,7 +18,7 @@ def test_constants_are_counted_in_bytes() -> None:
     assert summary.bytes == len(content)
     (subgraph,) = summary.subgraphs
     assert (subgraph.inputs[0].scale, subgraph.inputs[0].zero_point) == (0.5, 0)
-    assert summary.operators == (OperatorCount("FULLY_CONNECTED", 1, 1),)
+    assert summary.operators == (OperatorCount("FULLY_CONNECTED", 1, 1, macs=4),)
 
 
 def test_scales_per_channel_are_counted() -> None:
@@ -25,6 +27,34 @@ def test_scales_per_channel_are_counted() -> None:
     assert summary.subgraphs[0].outputs[0].channels == 2
     (operator,) = summary.operators
     assert (operator.custom, operator.package, operator.installed) == (True, None, False)
+
+
+def test_parameters_are_learnt_values_and_not_axes_or_indices() -> None:
+    inputs = [constant([1.5, 2], "FLOAT32"), constant([[0, 1], [1, 0]], "INT32")]
+    summary = summarize_model(parse_model(one_op_model("GATHER", inputs, [tensor((2, 2))])))
+    counts = {count.type: (count.parameters, count.bytes) for count in summary.types}
+    assert counts == {"FLOAT32": (2, 8), "INT32": (0, 16)}
+    assert (summary.parameters, summary.macs, summary.quantization) == (2, 0, "")
+
+
+def test_float16_weights_are_seen_behind_their_dequantize() -> None:
+    nodes = [
+        ("DEQUANTIZE", "half", "weights"),
+        ("FULLY_CONNECTED", "x weights -", "y", FullyConnectedOptions()),
+    ]
+    tensors = {
+        "half": constant(np.ones((3, 2), np.float16)),
+        "weights": tensor((3, 2)),
+        "x": tensor((1, 2)),
+        "y": tensor((1, 3)),
+    }
+    content = graph_model(nodes, inputs="x", outputs="y", tensors=tensors)
+    (precision,) = summarize_model(parse_model(content)).precisions
+    assert (precision.activations, precision.weights, precision.kind) == (
+        "FLOAT32",
+        "FLOAT16",
+        "half",
+    )
 
 
 def test_the_operators_this_runtime_has_run_with_delegraph() -> None:

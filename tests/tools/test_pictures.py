@@ -10,7 +10,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import TensorMetadata
-from delegraph.tools.pictures import picture_as_input
+from delegraph.tools.pictures import PictureOptions, picture_as_input
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -178,8 +178,66 @@ def test_a_uint8_input_gets_the_bytes_whatever_the_metadata_says(picture: str) -
 
 def test_a_normalization_of_other_channels_is_refused(picture: str) -> None:
     said = TensorMetadata(mean=(1.0, 2.0), std=(1.0, 1.0))
-    with pytest.raises(ArgumentError, match="metadata normalizes 2 channels, the input has 3"):
+    with pytest.raises(ArgumentError, match="mean and std are of 2 channels, the input has 3"):
         picture_as_input(picture, details(np.float32, 1, 4, 6, 3), said)
+
+
+def test_the_users_mean_and_std_win_over_the_metadata(picture: str) -> None:
+    said = TensorMetadata(mean=(1.0,), std=(2.0,))
+    entry = details(np.float32, 1, 4, 6, 3)
+    notes: list[str] = []
+    chosen = PictureOptions(mean=(1.0, 2.0, 3.0), std=(10.0,))
+    values = picture_as_input(picture, entry, said, notes.append, chosen)
+    np.testing.assert_allclose(values[0], (PIXELS - np.float32([1, 2, 3])) / 10, rtol=1e-6)
+    assert notes == ["normalized as --mean and --std say"]
+    values = picture_as_input(picture, entry, said, options=PictureOptions(mean=(5.0,)))
+    np.testing.assert_allclose(values[0], (PIXELS - np.float32(5)) / 2, rtol=1e-6)
+    entry = {**details(np.uint8, 1, 4, 6, 3), "quantization": (0.5, 10)}
+    values = picture_as_input(picture, entry, said, options=PictureOptions(std=(10.0,)))
+    real = (PIXELS.astype(np.float64) - 1) / 10
+    np.testing.assert_array_equal(values[0], np.clip(np.rint(real / 0.5) + 10, 0, 255))
+
+
+def test_a_deviation_of_0_and_other_numbers_of_channels_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="--std 0: nothing can be divided by 0"):
+        PictureOptions(std=(0.0,))
+    with pytest.raises(ArgumentError, match="--mean and --std: expected finite numbers"):
+        PictureOptions(mean=(float("nan"),))
+    with pytest.raises(ArgumentError, match="--mean has 2 numbers, --std 3"):
+        PictureOptions(mean=(1, 2), std=(1, 2, 3)).normalization(TensorMetadata())
+
+
+def test_a_square_is_cut_out_of_the_middle(picture: str) -> None:
+    notes: list[str] = []
+    square = PictureOptions(crop="square")
+    entry = details(np.uint8, 1, 4, 4, 3)
+    values = picture_as_input(picture, entry, note=notes.append, options=square)
+    np.testing.assert_array_equal(values[0], PIXELS[:, 1:5])
+    assert notes == ["cut to the middle 4 x 4 of 6 x 4"]
+    half = PictureOptions(crop="square", fraction=0.5)
+    values = picture_as_input(picture, details(np.uint8, 1, 2, 2, 3), options=half)
+    np.testing.assert_array_equal(values[0], PIXELS[1:3, 2:4])
+
+
+def test_channels_come_first_where_the_shape_or_the_user_says_so(picture: str) -> None:
+    expected = np.moveaxis(PIXELS, -1, 0)
+    notes: list[str] = []
+    values = picture_as_input(picture, details(np.uint8, 1, 3, 4, 6), note=notes.append)
+    np.testing.assert_array_equal(values[0], expected)
+    assert notes == ["laid out as [1, c, h, w], as the input's shape is (--layout sets another)"]
+    planar, interleaved = PictureOptions(layout="nchw"), PictureOptions(layout="nhwc")
+    values = picture_as_input(picture, details(np.uint8, 1, 3, 4, 3), options=planar)
+    assert values.shape == (1, 3, 4, 3)
+    with pytest.raises(ArgumentError, match="takes no picture"):
+        picture_as_input(picture, details(np.uint8, 1, 3, 4, 6), options=interleaved)
+
+
+def test_colours_come_in_the_order_of_the_user(picture: str) -> None:
+    bgr = PictureOptions(channels="bgr")
+    values = picture_as_input(picture, details(np.uint8, 1, 4, 6, 3), options=bgr)
+    np.testing.assert_array_equal(values[0], PIXELS[..., ::-1])
+    values = picture_as_input(picture, details(np.uint8, 1, 4, 6, 4), options=bgr)
+    np.testing.assert_array_equal(values[0, ..., 3], 255)
 
 
 def test_open_dimensions_take_the_size_of_the_metadata(picture: str) -> None:

@@ -9,7 +9,6 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import starmap
 from typing import TypeVar
 
 from delegraph.errors import MalformedModelError
@@ -56,6 +55,21 @@ class BoxLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """How texts become the numbers of an input.
+
+    Attributes:
+        kind: ``regex``, ``bert`` or ``sentencepiece``.
+        pattern: regular expression at whose matches ``regex`` splits; else empty.
+        vocabulary: lines of the vocabulary's file; empty if there is none.
+    """
+
+    kind: str
+    pattern: str = ""
+    vocabulary: tuple[str, ...] = field(default=(), metadata={"json_key": None})
+
+
+@dataclass(frozen=True, slots=True)
 class TensorMetadata:
     """Description of one input or output of the model.
 
@@ -74,6 +88,7 @@ class TensorMetadata:
         axis_labels: names of the classes, along the last axis.
         value_labels: names of what the values count: value 0 is the first.
         files: names of the associated files, each with its type in lower case.
+        tokenizer: how texts become numbers of this input; None if the metadata has none.
     """
 
     index: int = -1
@@ -90,6 +105,7 @@ class TensorMetadata:
     axis_labels: tuple[str, ...] = ()
     value_labels: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
+    tokenizer: Tokenizer | None = None
 
 
 NOTHING_SAID = TensorMetadata()
@@ -139,8 +155,8 @@ def read_metadata(model: Model) -> ModelMetadata | None:
     if root is None:
         sizes = {} if files is None else dict(files.sizes)
         return ModelMetadata(files=sizes, faults=tuple(faults)) if sizes or faults else None
-    reader = _Reader(files, faults)
     described = root.subgraph_metadata[0] if root.subgraph_metadata else tables.SubGraphMetadata()
+    reader = _Reader(files, faults, described.input_process_units)
     graph = model.subgraphs[0]
     return ModelMetadata(
         name=root.name or described.name or "",
@@ -180,9 +196,15 @@ def _root(model: Model, faults: list[str]) -> tables.ModelMetadata | None:
 class _Reader:
     """Converts metadata tables to typed records and collects their faults."""
 
-    def __init__(self, files: AssociatedFiles | None, faults: list[str]) -> None:
+    def __init__(
+        self,
+        files: AssociatedFiles | None,
+        faults: list[str],
+        units: Sequence[tables.ProcessUnit] = (),
+    ) -> None:
         self._files = files
         self._faults = faults
+        self._units = units
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def tensors(
@@ -199,9 +221,16 @@ class _Reader:
                 f"{METADATA_ENTRY} describes {len(described)} {side}s, the model has {len(indices)}"
             )
             return ()
-        return tuple(starmap(self._tensor, zip(indices, described, strict=True)))
+        units = self._units if side == "input" else ()  # those that all inputs have in common
+        pairs = zip(indices, described, strict=True)
+        return tuple(self._tensor(index, record, units) for index, record in pairs)
 
-    def _tensor(self, index: int, record: tables.TensorMetadata) -> TensorMetadata:
+    def _tensor(
+        self,
+        index: int,
+        record: tables.TensorMetadata,
+        common_units: Sequence[tables.ProcessUnit],
+    ) -> TensorMetadata:
         properties = record.content.content_properties if record.content else None
         normalization = _unit(record, tables.NormalizationOptions)
         threshold = _unit(record, tables.ScoreThresholdingOptions)
@@ -224,7 +253,27 @@ class _Reader:
             axis_labels=self._labels(record, AssociatedFileType.TENSOR_AXIS_LABELS),
             value_labels=self._labels(record, AssociatedFileType.TENSOR_VALUE_LABELS),
             files={f.name or "": _type_name(f.type) for f in record.associated_files},
+            tokenizer=self._tokenizer((*record.process_units, *common_units)),
         )
+
+    def _tokenizer(self, units: Sequence[tables.ProcessUnit]) -> Tokenizer | None:
+        """Return the first tokenizer among process units, with the lines of its vocabulary."""
+        for options in (unit.options for unit in units):
+            if isinstance(options, tables.SentencePieceTokenizerOptions):
+                return Tokenizer("sentencepiece")
+            if isinstance(options, tables.BertTokenizerOptions):
+                return Tokenizer("bert", "", self._vocabulary(options.vocab_file))
+            if isinstance(options, tables.RegexTokenizerOptions):
+                pattern = options.delim_regex_pattern or ""
+                return Tokenizer("regex", pattern, self._vocabulary(options.vocab_file))
+        return None
+
+    def _vocabulary(self, files: Sequence[tables.AssociatedFile]) -> tuple[str, ...]:
+        names = [file.name for file in files if file.name]
+        if not names or self._files is None:
+            self._faults.append("the tokenizer has no vocabulary")
+            return ()
+        return self._lines_of(self._files, names[0])
 
     def _normalization(
         self, record: tables.TensorMetadata, options: tables.NormalizationOptions | None
@@ -259,13 +308,17 @@ class _Reader:
         names = [f.name for f in record.associated_files if f.type == kind and f.name]
         if not names or self._files is None:
             return ()
-        if names[0] not in self._lines:  # many tensors may name the same file
-            self._lines[names[0]] = self._read_lines(self._files, names[0])
-        return self._lines[names[0]]
+        return self._lines_of(self._files, names[0])
+
+    def _lines_of(self, files: AssociatedFiles, name: str) -> tuple[str, ...]:
+        if name not in self._lines:  # many tensors may name the same file
+            self._lines[name] = self._read_lines(files, name)
+        return self._lines[name]
 
     def _read_lines(self, files: AssociatedFiles, name: str) -> tuple[str, ...]:
         try:
-            return tuple(files.read(name).decode("utf-8-sig").rstrip().splitlines())
+            lines = files.read(name).decode("utf-8-sig").rstrip().split("\n")
+            return tuple(line.removesuffix("\r") for line in lines) if lines != [""] else ()
         except MalformedModelError as error:
             self._faults.append(str(error))
         except UnicodeDecodeError as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-_CUSTOM_OPS = {"edgetpu-custom-op": "delegraph-edgetpu"}
+_CUSTOM_OPS = {"PosenetDecoderOp": "delegraph-edgetpu", "edgetpu-custom-op": "delegraph-edgetpu"}
 _CUSTOM_OP_PREFIXES = {"Flex": "delegraph-flex"}
+_EXTRAS = {"FlexSentencepiece": "sentencepiece"}
 _DELEGATES = {
     "add_sub": "delegraph-example",
     "edgetpu": "delegraph-edgetpu",
@@ -33,6 +34,21 @@ def package_for(custom_name: str) -> str | None:
         if custom_name.startswith(prefix):
             return package
     return _CUSTOM_OPS.get(custom_name)
+
+
+def install_command(custom_name: str) -> str | None:
+    """Return the command that installs what runs a custom operator, None when none is known.
+
+    >>> install_command("FlexErf")
+    'pip install delegraph-flex'
+    >>> install_command("FlexSentencepieceOp")
+    "pip install 'delegraph-flex[sentencepiece]'"
+    """
+    package = package_for(custom_name)
+    extra = next((e for prefix, e in _EXTRAS.items() if custom_name.startswith(prefix)), None)
+    if package is None or extra is None:
+        return package and f"pip install {package}"
+    return f"pip install '{package}[{extra}]'"
 
 
 def package_for_delegate(name: str) -> str | None:

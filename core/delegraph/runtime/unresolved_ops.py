@@ -9,7 +9,8 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.rejections import NO_REASON
 from delegraph.errors import UnresolvedOpError
 from delegraph.operators.registration import Node
-from delegraph.plugins.known_packages import package_for
+from delegraph.plugins.foreign_operators import likely_provider
+from delegraph.plugins.known_packages import install_command
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegated_plan import DelegatedPlan, delegate_name
 from delegraph.runtime.delegates.compiled_partitions import not_applied
@@ -68,7 +69,10 @@ def remedy(custom_op: str) -> str:
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"
-    package = package_for(custom_op)
-    if package is not None:
-        return f"pip install {package}"
-    return "register_custom_op(), or a delegate that claims it"
+    command = install_command(custom_op)
+    if command is not None:
+        return command
+    provider = likely_provider(custom_op)
+    return (
+        "register_custom_op(), or a delegate that claims it" if provider is None else f"{provider}"
+    )

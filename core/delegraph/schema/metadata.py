@@ -144,9 +144,32 @@ class ScoreThresholdingOptions(Table):
     global_score_threshold: float = float32(0, default=0.0)
 
 
+class BertTokenizerOptions(Table):
+    """WordPiece tokenizer of BERT, with its vocabulary."""
+
+    vocab_file: tuple[AssociatedFile, ...] = children(0, AssociatedFile, default=())
+
+
+class SentencePieceTokenizerOptions(Table):
+    """SentencePiece tokenizer, with its model."""
+
+    sentencepiece_model: tuple[AssociatedFile, ...] = children(0, AssociatedFile, default=())
+    vocab_file: tuple[AssociatedFile, ...] = children(1, AssociatedFile, default=())
+
+
+class RegexTokenizerOptions(Table):
+    """Tokenizer that splits texts at matches of a regular expression, with its vocabulary."""
+
+    delim_regex_pattern: str | None = string(0, default=None)
+    vocab_file: tuple[AssociatedFile, ...] = children(1, AssociatedFile, default=())
+
+
 PROCESS_UNIT_OPTIONS: dict[int, type[Table]] = {
     1: NormalizationOptions,
     3: ScoreThresholdingOptions,
+    4: BertTokenizerOptions,
+    5: SentencePieceTokenizerOptions,
+    6: RegexTokenizerOptions,
 }
 
 
@@ -174,6 +197,7 @@ class SubGraphMetadata(Table):
     input_tensor_metadata: tuple[TensorMetadata, ...] = children(2, TensorMetadata, default=())
     output_tensor_metadata: tuple[TensorMetadata, ...] = children(3, TensorMetadata, default=())
     associated_files: tuple[AssociatedFile, ...] = children(4, AssociatedFile, default=())
+    input_process_units: tuple[ProcessUnit, ...] = children(5, ProcessUnit, default=())
 
 
 class ModelMetadata(Table):

@@ -16,6 +16,7 @@ FORMATS = (".svg", ".png", ".html")
 
 _WIDTH, _HEIGHT = 12.0, 6.5  # inches
 _LETTER = 0.08  # width of a letter in inches
+_BRIGHT = 0.6  # share of the colour map from which black letters read better than white ones
 _UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10), ("bytes", 1))
 _SVG = "http://www.w3.org/2000/svg"
 
@@ -23,19 +24,19 @@ _SVG = "http://www.w3.org/2000/svg"
 def draw_plan(
     report: MemoryReport, result: PlannerResult, path: str | os.PathLike[str], title: str
 ) -> None:
-    """Draw a memory plan to a file: ``.svg``, ``.png`` or ``.html``.
+    """Draw the arena over time to a file: ``.svg``, ``.png`` or ``.html``.
 
     Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
-    the operator that makes it. A dashed line marks the lower bound of all plans, a dotted line the
-    node at which most memory is in use. In ``.svg`` and ``.html`` files, the mouse pointer shows
-    each box's name, bytes, place and nodes.
+    the operator that makes it. A black line shows the bytes in use at each node, a dashed one the
+    lower bound of all plans, and a dotted one the node at which most memory is in use. In ``.svg``
+    and ``.html`` files, the mouse pointer shows each box's name, bytes, place and nodes.
 
     Raises:
         ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
     """
     target = Path(path)
     if target.suffix not in FORMATS:
-        raise ArgumentError(f"--plot {target}: expected a file ending in {', '.join(FORMATS)}")
+        raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
     figure = _figure(report, result, title)
     try:
         if target.suffix == ".png":
@@ -45,7 +46,7 @@ def draw_plan(
         head = "<!doctype html>\n<meta charset='utf-8'>\n<title>memory plan</title>\n"
         target.write_text(head + svg if target.suffix == ".html" else svg, encoding="utf-8")
     except OSError as error:
-        raise ArgumentError(f"--plot {target}: {error.strerror or error}") from error
+        raise ArgumentError(f"--draw {target}: {error.strerror or error}") from error
 
 
 def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
@@ -66,13 +67,14 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
             offset / bytes_of_unit,
         )
         share = tensor.bytes / top
+        shade = 0.35 + 0.6 * min(share * 2, 1)
         (box,) = axes.bar(
             tensor.first,
             height,
             width,
             bottom,
             align="edge",
-            color=colours(0.35 + 0.6 * min(share * 2, 1)),
+            color=colours(shade),
             edgecolor="white",
             linewidth=0.5,
         )
@@ -85,21 +87,21 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
                 ha="center",
                 va="center",
                 fontsize=7,
+                color="white" if shade < _BRIGHT else "black",
                 rotation=90 if width / nodes < share else 0,
                 clip_on=True,
             )
-    axes.axhline(result.bound / bytes_of_unit, linestyle="--", color="tab:red", linewidth=1)
-    axes.annotate(
-        "no plan needs less",
-        (nodes, result.bound / bytes_of_unit),
-        xytext=(-3, 3),
-        textcoords="offset points",
-        ha="right",
-        color="tab:red",
-        fontsize=8,
-    )
+    in_use = report.in_use / bytes_of_unit
+    edges = range(len(in_use) + 1)
+    axes.stairs(in_use, edges, color="black", linewidth=1, label="bytes in use")
+    bound = result.bound / bytes_of_unit
+    axes.axhline(bound, linestyle="--", color="tab:red", linewidth=1, label="no plan needs less")
     if report.peak is not None:
-        axes.axvline(report.peak.position + 0.5, linestyle=":", color="tab:gray", linewidth=1)
+        most = f"most in use: node {report.peak.node}, {report.peak.operator}"
+        middle = report.peak.position + 0.5
+        axes.axvline(middle, linestyle=":", color="tab:gray", linewidth=1, label=most)
+    side = "left" if report.peak is not None and report.peak.position > nodes / 2 else "right"
+    axes.legend(loc=f"upper {side}", bbox_to_anchor=(0 if side == "left" else 1, 0.95))
     axes.set_xlim(0, nodes)
     axes.set_ylim(0, 1.05 * top / bytes_of_unit)
     axes.set(xlabel="node, in the order of the plan", ylabel=f"offset in the arena, {unit}")

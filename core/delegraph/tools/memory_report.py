@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
@@ -25,6 +27,9 @@ from delegraph.memory import (
 )
 from delegraph.micro.planners import GreedyMemoryPlanner, LinearMemoryPlanner
 from delegraph.runtime.interpreter import Interpreter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DEFAULT_ALIGNMENT = 64
 """Number of bytes to which the runtime's tensors are aligned."""
@@ -50,6 +55,7 @@ class PlannedTensor:
         bytes: size in bytes.
         first: position in the execution plan of the node that makes it.
         last: position in the execution plan of the last node that reads it.
+        type: element type as the schema calls it.
     """
 
     index: int
@@ -58,6 +64,7 @@ class PlannedTensor:
     bytes: int
     first: int
     last: int
+    type: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,16 @@ class MemoryReport(JsonRecord):
     def records(self) -> list[TensorUsageRecord]:
         """Tensors as usage records for the planners."""
         return [TensorUsageRecord(t.bytes, t.first, t.last) for t in self.tensors]
+
+    @property
+    def in_use(self) -> NDArray[np.int64]:
+        """Bytes in use while each node runs, ``[nodes], int64``, padding included."""
+        changes = np.zeros(max(len(self.operators), 1) + 1, np.int64)
+        for tensor in self.tensors:
+            padded = -(-tensor.bytes // self.alignment) * self.alignment
+            changes[tensor.first] += padded
+            changes[tensor.last + 1] -= padded
+        return np.cumsum(changes)[:-1]
 
     def result_of(self, planner: str) -> PlannerResult:
         """Return the result of a planner.
@@ -251,6 +268,7 @@ def memory_report(
             _bytes(r),
             r.first_task,
             r.last_task,
+            subgraph.tensors[i].type.name,
         )
         for i, r in zip(indices, records, strict=True)
     )

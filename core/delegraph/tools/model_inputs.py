@@ -16,8 +16,15 @@ from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.tools.array_files import read_npy, read_npz
 from delegraph.tools.model_call import Details, declared_shape, input_name
-from delegraph.tools.pictures import PICTURE_SUFFIXES, is_picture, picture_as_input
+from delegraph.tools.pictures import (
+    AS_DESCRIBED,
+    PICTURE_SUFFIXES,
+    PictureOptions,
+    is_picture,
+    picture_as_input,
+)
 from delegraph.tools.sounds import sound_as_input
+from delegraph.tools.tokenizing import takes_text, text_as_input
 
 _NUMBERS = re.compile(r"\s*[-+.\d][^,/\\]*(,\s*[-+.\d][^,/\\]*)*")
 
@@ -29,6 +36,7 @@ def input_values(
     *,
     described: TensorMetadata = NOTHING_SAID,
     sample_rate: int | None = None,
+    picture: PictureOptions = AS_DESCRIBED,
     note: Callable[[str], object] = str,
 ) -> NDArray[Any]:
     """Return the values that *text* describes, in the input's dtype.
@@ -37,12 +45,14 @@ def input_values(
         text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
             ``.wav`` file, or numbers as stored in the tensor (one for every element, or all of them
             in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or
-            the text itself, which may begin with ``text:`` to be taken as it is.
+            the text itself, which may begin with ``text:`` to be taken as it is; so is a text for
+            an input of integers whose metadata has a tokenizer.
         details: details of the input, as ``get_input_details`` returns them.
         rng: generator of random values.
         described: what the model's metadata says about the input.
         sample_rate: sample rate of a sound in hertz, if the metadata lacks it or is wrong.
-        note: is called with a description of each conversion of a picture or a sound.
+        picture: how a picture becomes the input.
+        note: is called with a description of each conversion of a picture, a sound or a text.
 
     Returns:
         An array of the input's shape, or one that the input's open dimensions allow.
@@ -61,16 +71,27 @@ def input_values(
         return fitted(_array_of(text, suffix, details), details, text)
     if _takes_text(details):
         return _lines(text, details) if suffix == ".txt" else _one_text(text, details)
+    if takes_text(details, described) and not _holds_numbers(text):
+        return text_as_input(text.removeprefix("text:"), details, described, note)
     if is_picture(text):
-        return picture_as_input(text, details, described, note)
+        return picture_as_input(text, details, described, note, picture)
     if suffix == ".wav":
         return sound_as_input(text, details, described, sample_rate, note)
     if _NUMBERS.fullmatch(text):
         return _numbers(text, details)
+    is_ids = np.dtype(details["dtype"]) in (np.int32, np.int64)
+    advice = "; a text needs a tokenizer in the model's metadata" if is_ids else ""
     raise ArgumentError(
         f"{input_name(details)}: {text!r} is not 'random', 'zeros', a number, or a file: .npy, "
-        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})"
+        f".npz, .wav or a picture ({', '.join(sorted(PICTURE_SUFFIXES))}){advice}"
     )
+
+
+def _holds_numbers(text: str) -> bool:
+    try:
+        return all(math.isfinite(float(word)) for word in text.split(","))
+    except ValueError:
+        return False
 
 
 def require_room(details: Details, limit: MemoryLimit) -> None:

@@ -41,6 +41,7 @@ class OutputSummary:
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: least score of a class in *top*; None if the output holds no class scores.
+        title: name that says what the output is; the tensor's, unless that says nothing.
     """
 
     name: str
@@ -52,6 +53,7 @@ class OutputSummary:
     maximum: float | None
     first: tuple[Any, ...]
     threshold: float | None = None
+    title: str = ""
 
 
 def summarize(
@@ -60,6 +62,7 @@ def summarize(
     labels: Sequence[str] = (),
     top: int = 5,
     threshold: float | None = None,
+    title: str = "",
 ) -> OutputSummary:
     """Return a short description of an output.
 
@@ -69,6 +72,7 @@ def summarize(
         labels: class names by index.
         top: number of classes to keep.
         threshold: classes with a lower score are left out.
+        title: name that says what the output is; empty means the tensor's.
     """
     values = np.asarray(values)
     best = best_classes(values, details, labels, top) if holds_scores(values, labels) else ()
@@ -83,6 +87,7 @@ def summarize(
         float(values.max()) if ordered else None,
         tuple(_plain(value) for value in values.reshape(-1)[:FIRST].tolist()),
         threshold if best else None,
+        title or details["name"],
     )
 
 

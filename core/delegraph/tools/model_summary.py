@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
+from delegraph.graph.macs import macs
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.json_records import JsonRecord
 from delegraph.kernels import ops  # noqa: F401 - declares the kernels
 from delegraph.operators.op_table import OP_TABLE
 from delegraph.plugins.creation import describe_custom_op
+from delegraph.plugins.foreign_operators import likely_provider
 from delegraph.plugins.known_packages import package_for
 from delegraph.plugins.plugin import Plugin, PluginState
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.compiled_partitions import offer_of
+from delegraph.tools.model_arithmetic import (
+    Precision,
+    TypeCount,
+    count_precisions,
+    count_types,
+    quantization_in_words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,9 @@ class OperatorCount:
         package: distribution that runs a custom operator; None for builtin operators, and if
             unknown.
         installed: whether the operator can run here: it is builtin, or ``package`` is installed.
+        macs: multiply-accumulates of these nodes.
+        guess: who probably made a custom operator that no known package runs, and what to do; None
+            if unknown.
     """
 
     op: str
@@ -63,6 +75,8 @@ class OperatorCount:
     custom: bool = False
     package: str | None = None
     installed: bool = True
+    macs: int = 0
+    guess: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +137,11 @@ class ModelSummary(JsonRecord):
             partitions compiled ahead of time.
         author_metadata: the author's description of inputs and outputs; None if there is none.
         kept: bytes of what delegates keep after the model, by namespace.
+        parameters: number of learnt values, such as weights and biases.
+        macs: multiply-accumulates of one invoke, every subgraph run once.
+        quantization: how the model is quantized, in a few words; empty without weights.
+        types: constants by type.
+        precisions: number types of the operators with weights.
     """
 
     version: int
@@ -137,12 +156,22 @@ class ModelSummary(JsonRecord):
     described: tuple[OperatorDescription, ...] = ()
     author_metadata: ModelMetadata | None = None
     kept: dict[str, int] = field(default_factory=dict)
+    parameters: int = 0
+    macs: int = 0
+    quantization: str = ""
+    types: tuple[TypeCount, ...] = ()
+    precisions: tuple[Precision, ...] = ()
 
 
 def summarize_model(model: Model) -> ModelSummary:
     """Return the summary of a model."""
     constants = [t for s in model.subgraphs for t in s.tensors if t.data is not None]
     buffers = {(t.buffer, t.external_buffer): len(t.data) for t in constants if t.data is not None}
+    operators, types, precisions = (
+        count_operators(model),
+        count_types(model),
+        count_precisions(model),
+    )
     return ModelSummary(
         model.version,
         model.description,
@@ -154,11 +183,16 @@ def summarize_model(model: Model) -> ModelSummary:
             SignatureSummary(s.key, s.subgraph_index, dict(s.inputs), dict(s.outputs))
             for s in sorted(model.signatures, key=lambda s: s.key)
         ),
-        count_operators(model),
+        operators,
         {name: len(value) for name, value in sorted(model.metadata.items())},
         tuple(_descriptions(model)),
         read_metadata(model),
         _kept(model),
+        sum(count.parameters for count in types),
+        sum(operator.macs for operator in operators),
+        quantization_in_words(precisions),
+        types,
+        precisions,
     )
 
 
@@ -171,16 +205,29 @@ def _kept(model: Model) -> dict[str, int]:
 
 def count_operators(model: Model) -> tuple[OperatorCount, ...]:
     """Return the number of nodes of each operator, most frequent first, then by name."""
-    counts = Counter(
-        (operator.name, operator.version, operator.is_custom, _compiled_by(operator))
-        for subgraph in model.subgraphs
-        for operator in subgraph.operators
-    )
+    counts: Counter[_Kind] = Counter()
+    work: Counter[_Kind] = Counter()
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            name, version = operator.name, operator.version
+            kind = (name, version, operator.is_custom, _compiled_by(operator))
+            counts[kind] += 1
+            work[kind] += macs(operator, subgraph.tensors)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][:3]))
-    return tuple(
-        OperatorCount(op, version, count, custom, *(compiled or (_provider(op) if custom else ())))
-        for (op, version, custom, compiled), count in ordered
-    )
+    return tuple(_operator_count(kind, count, work[kind]) for kind, count in ordered)
+
+
+_Kind = tuple[str, int, bool, tuple[str | None, bool] | None]
+"""Name and version of an operator, whether it is custom, and the provider of a compiled one."""
+
+
+def _operator_count(kind: _Kind, count: int, work: int) -> OperatorCount:
+    op, version, custom, compiled = kind
+    if not custom:
+        return OperatorCount(op, version, count, macs=work)
+    found = OperatorCount(op, version, count, custom, *(compiled or _provider(op)))
+    provider = likely_provider(op) if found.package is None else None
+    return replace(found, guess=None if provider is None else str(provider))
 
 
 def _compiled_by(operator: OperatorSpec) -> tuple[str | None, bool] | None:

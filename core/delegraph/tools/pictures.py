@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +27,66 @@ PICTURE_SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", "
 _PIXEL_BYTES = 4
 """Number of bytes that Pillow needs for a pixel."""
 
+_MUCH = 1.25
+"""Change of a picture's proportions from which its objects look wrong."""
+
 _LOCK = threading.Lock()
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels to Pillow's colour modes
+
+
+@dataclass(frozen=True, slots=True)
+class PictureOptions:
+    """The user's choices of how a picture becomes an input.
+
+    Attributes:
+        crop: ``square`` cuts a square out of the middle first, ``none`` nothing.
+        fraction: side of that square, as a share of the picture's shorter side.
+        mean: number that is subtracted from bytes, one or one per channel; empty means that of the
+            metadata, or else 127.5.
+        std: number by which the difference is divided; empty means the same.
+        layout: order of the input's dimensions; None means that of its shape.
+        channels: order of the colours that the model takes.
+    """
+
+    crop: Literal["none", "square"] = "none"
+    fraction: float = 1.0
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    layout: Literal["nhwc", "nchw"] | None = None
+    channels: Literal["rgb", "bgr"] = "rgb"
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (*self.mean, *self.std))):
+            raise ArgumentError("--mean and --std: expected finite numbers")
+        if 0 in self.std:
+            raise ArgumentError("--std 0: nothing can be divided by 0")
+
+    def cut(self, image: Image) -> Image:
+        """Return the part of a picture that becomes the input."""
+        if self.crop == "none":
+            return image
+        side = max(1, round(min(image.size) * self.fraction))
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        return image.crop((left, top, left + side, top + side))
+
+    def normalization(self, described: TensorMetadata) -> TensorMetadata:
+        """Return the metadata of an input with the user's mean and standard deviation in it."""
+        if not self.mean and not self.std:
+            return described
+        mean = self.mean or described.mean or _HALF
+        std = self.std or described.std or _HALF
+        count = max(len(mean), len(std))
+        mean, std = (v * count if len(v) == 1 else v for v in (mean, std))
+        if len(mean) != len(std):
+            raise ArgumentError(f"--mean has {len(mean)} numbers, --std {len(std)}")
+        return replace(described, mean=mean, std=std)
+
+
+AS_DESCRIBED = PictureOptions()
+"""The choices by default: the whole picture, normalized as the metadata says."""
+
+_HALF = (127.5,)
 
 
 def picture_as_input(
@@ -35,22 +94,25 @@ def picture_as_input(
     details: Details,
     described: TensorMetadata = NOTHING_SAID,
     note: Callable[[str], object] = str,
+    options: PictureOptions = AS_DESCRIBED,
 ) -> NDArray[Any]:
     """Read a picture and convert it to the input's size, type and layout.
 
     uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs ``(byte -
     127.5) / 127.5``. If the metadata has a normalization, floating-point inputs get ``(byte - mean)
-    / std``, and int8 inputs get these numbers quantized.
+    / std``, and int8 inputs get these numbers quantized; so do all inputs if the user gives one.
 
     Args:
         path: path of a file that Pillow can read.
-        details: an entry of ``get_input_details``; ``[1, h, w, c]`` or ``[h, w, c]``. Open
-            dimensions take the size that the metadata gives, or else the picture's own.
+        details: an entry of ``get_input_details``; ``[1, h, w, c]``, ``[1, c, h, w]`` or the same
+            without the 1. Open dimensions take the size that the metadata gives, or else the
+            picture's own.
         described: what the metadata says about the input.
         note: is called with a description of each conversion of the picture.
+        options: the user's choices.
 
     Returns:
-        ``[1, h, w, c]`` or ``[h, w, c]``, of the input's dtype.
+        An array of the input's shape and dtype.
 
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, it is too large to decode, or the
@@ -60,18 +122,53 @@ def picture_as_input(
         For uint8 inputs, which get the bytes whatever the normalization: ``ImagePreprocessor``,
         tensorflow_lite_support/cc/task/processor/image_preprocessor.cc.
     """
-    image = open_picture(path)
-    height, width, channels = _wanted(details, described.size or image.size)
+    whole = open_picture(path)
+    image = options.cut(whole)
+    if image.size != whole.size:
+        note(f"cut to the middle {image.width} x {image.height} of {whole.width} x {whole.height}")
+    is_planar = _is_planar(details, options, note)
+    height, width, channels = _wanted(details, described.size or image.size, is_planar)
     _require_room(details, width, height)
     image = image.convert(_MODES[channels])
     if image.size != (width, height):
         from PIL.Image import Resampling
 
-        note(f"resized from {image.width} x {image.height} to {width} x {height}")
+        note(_resizing(image.size, (width, height)))
         image = image.resize((width, height), Resampling.BILINEAR)
     pixels = np.asarray(image, np.uint8).reshape(height, width, channels)
-    values = _converted(pixels, details, described, note)
+    if options.channels == "bgr":
+        pixels = np.concatenate([pixels[..., 2::-1], pixels[..., 3:]], axis=-1)
+        note("colours in the order blue, green, red")
+    is_chosen = bool(options.mean or options.std)
+    values = _converted(pixels, details, options.normalization(described), is_chosen, note)
+    if is_planar:
+        values = np.ascontiguousarray(np.moveaxis(values, -1, 0))
     return values[None] if len(details["shape"]) == 4 else values
+
+
+def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
+    """Return whether the input takes channels before rows: by the user's word or by its shape."""
+    if options.layout is not None:
+        return options.layout == "nchw"
+    shape = declared_shape(details)
+    is_planar = len(shape) in (3, 4) and shape[-1] not in _MODES and shape[-3] in (1, 3)
+    if is_planar:
+        note("laid out as [1, c, h, w], as the input's shape is (--layout sets another)")
+    return is_planar
+
+
+def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
+    """Return how a picture is resized, and what to do if its proportions change by much.
+
+    >>> _resizing((512, 256), (224, 224))
+    'resized from 512 x 256 to 224 x 224 (--crop square keeps proportions)'
+    """
+    text = f"resized from {size[0]} x {size[1]} to {wanted[0]} x {wanted[1]}"
+    change = size[0] * wanted[1] / max(size[1] * wanted[0], 1)
+    is_square = wanted[0] == wanted[1]
+    if is_square and max(change, 1 / max(change, 1e-9)) > _MUCH:
+        return f"{text} (--crop square keeps proportions)"
+    return text
 
 
 def is_picture(path: str) -> bool:
@@ -163,13 +260,15 @@ def _require_room(details: Details, width: int, height: int) -> None:
         )
 
 
-def _wanted(details: Details, size: tuple[int, int]) -> tuple[int, int, int]:
+def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[int, int, int]:
     """Return the input's height, width and channels; *size* is (width, height) of the picture."""
     shape = declared_shape(details)
+    if is_planar and len(shape) >= 3:
+        shape = [*shape[:-3], *shape[-2:], shape[-3]]
     if len(shape) not in (3, 4) or shape[-1] not in (*_MODES, -1):
         raise ArgumentError(
             f"input {details['name']!r} has shape {shape} and takes no picture, which needs "
-            "[1, h, w, c] with 1, 3 or 4 channels"
+            "[1, h, w, c] or [1, c, h, w] with 1, 3 or 4 channels"
         )
     if len(shape) == 4 and shape[0] not in (1, -1):
         raise ArgumentError(f"input {details['name']!r} takes {shape[0]} pictures at once")
@@ -185,23 +284,26 @@ def _converted(
     pixels: NDArray[np.uint8],
     details: Details,
     described: TensorMetadata,
+    is_chosen: bool,
     note: Callable[[str], object],
 ) -> NDArray[Any]:
+    """Return pixels in the input's dtype; *is_chosen*: the user gave mean or deviation."""
     dtype = np.dtype(details["dtype"])
-    if dtype == np.uint8:
+    if dtype == np.uint8 and not is_chosen:
         return pixels
-    if dtype.kind != "f" and dtype != np.int8:
+    if dtype.kind != "f" and dtype not in (np.int8, np.uint8):
         raise ArgumentError(
             f"input {details['name']!r} is {dtype.name}; a picture can be given as uint8, int8 or "
             "float"
         )
     if described.mean:
-        note("normalized as the metadata says")
+        by = "--mean and --std say" if is_chosen else "the metadata says"
+        note(f"normalized as {by}")
         values = _normalized(pixels, described, details)
         return values.astype(dtype) if dtype.kind == "f" else quantized(values, details)
     if dtype == np.int8:
         return (pixels.astype(np.int16) - 128).astype(np.int8)
-    note("normalized to -1 ... 1")
+    note("normalized to -1 ... 1, as the model does not say (--mean and --std do)")
     return ((pixels.astype(np.float32) - 127.5) / 127.5).astype(dtype)
 
 
@@ -212,8 +314,8 @@ def _normalized(
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(
-            f"{input_name(details)}: the metadata normalizes {len(described.mean)} channels, the "
-            f"input has {channels}; prepare the picture yourself and give it as .npy"
+            f"{input_name(details)}: mean and std are of {len(described.mean)} channels, the input "
+            f"has {channels}: give one number, or one per channel; or the input as .npy"
         )
     mean, std = np.array(described.mean, np.float32), np.array(described.std, np.float32)
     return (pixels.astype(np.float32) - mean) / std

@@ -16,6 +16,7 @@ from delegraph.tools.given_inputs import GivenInput, given_inputs
 from delegraph.tools.input_distributions import Distribution, Range, distributed_values
 from delegraph.tools.model_call import Details, declared_shape, input_name
 from delegraph.tools.model_inputs import input_values
+from delegraph.tools.tokenizing import text_for_all_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class InputRequest:
             rate = self.sample_rate
             return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
 
-        found = given_inputs(self.values, shaped, others, values_of)
+        words = text_for_all_inputs(self.values, shaped, others, metadata)
+        found = given_inputs(words, shaped, others, values_of)
         for position in ranges:
             if found[position].source != "random":
                 name = shaped[position]["name"]

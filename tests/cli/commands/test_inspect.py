@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
+from delegraph.schema.metadata import (
+    AssociatedFile,
+    AssociatedFileType,
+    AudioProperties,
+    BoundingBoxProperties,
+    BoundingBoxType,
+    ProcessUnit,
+    RegexTokenizerOptions,
+)
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, one_op_model, tensor
 from support.chosen_plugins import use_plugins_of
@@ -54,14 +62,43 @@ def test_open_dimensions_are_shown(delegraph: Command, tmp_path: Path) -> None:
 def test_a_custom_operator_comes_with_the_package_that_runs_it(
     delegraph: Command, custom: Path, tmp_path: Path
 ) -> None:
-    assert "FlexErf 1 1 runs with: pip install delegraph-flex" in delegraph("inspect", custom).lines
+    ran = delegraph("inspect", custom)
+    assert "FlexErf runs with: pip install delegraph-flex" in ran.lines
+    assert "with pip install 'delegraph-flex[tensorflow]' it runs all" in " ".join(ran.lines)
     path = tmp_path / "mine.tflite"
     path.write_bytes(one_op_model("MyOp", [tensor((2,))], [tensor((2,))]))
-    assert "MyOp 1 1 no known package runs it" in delegraph("inspect", path).lines
+    unknown = "MyOp unknown: give it a kernel by register_custom_op()"
+    assert unknown in delegraph("inspect", path).lines
     path.write_bytes(one_op_model("TFLite_Detection_PostProcess", [tensor((2,))], [tensor((2,))]))
-    assert (
-        "TFLite_Detection_PostProcess 1 1 runs with delegraph" in delegraph("inspect", path).lines
-    )
+    assert "TFLite_Detection_PostProcess runs with delegraph" in delegraph("inspect", path).lines
+
+
+def test_an_unknown_custom_operator_comes_with_a_guess_who_made_it(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "segmenter.tflite"
+    content = one_op_model("Convolution2DTransposeBias", [tensor((2,))], [tensor((2,))])
+    path.write_bytes(content)
+    guess = "probably MediaPipe: give it a kernel by register_custom_op()"
+    assert f"Convolution2DTransposeBias {guess}" in delegraph("inspect", path).lines
+    (operator,) = delegraph("inspect", path, "--json").json["operators"]
+    assert operator["guess"] == guess
+    assert guess in delegraph("run", path).err
+
+
+def test_arithmetic_parameters_and_quantization_are_shown(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "fc.tflite"
+    x, y = tensor((1, 2), "INT8", scale=0.5), tensor((1, 3), "INT8", scale=0.25)
+    weights = constant([[1, 2]] * 3, "INT8", scale=[0.25])
+    content = one_op_model("FULLY_CONNECTED", [x, weights, None], [y], FullyConnectedOptions())
+    path.write_bytes(content)
+    ran = delegraph("inspect", path)
+    assert "6 parameters, 6 multiply-accumulates (MACs)" in ran.lines
+    assert "quantized to integers: INT8 weights per tensor, INT8 activations" in ran.lines
+    assert "FULLY_CONNECTED 1 1 6 100.0%" in ran.lines
+    assert "INT8 1 6 6 B 100.0%" in ran.lines
 
 
 def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
@@ -74,6 +111,8 @@ def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:
             "custom": True,
             "package": "delegraph-flex",
             "installed": False,
+            "macs": 0,
+            "guess": None,
         }
     ]
     assert shown["subgraphs"][0]["inputs"][0]["shape"] == [2]
@@ -178,3 +217,17 @@ def test_damaged_metadata_is_told_and_stops_nothing(delegraph: Command, tmp_path
     ran = delegraph("inspect", path)
     assert ran.code == 0
     assert "not used: TFLITE_METADATA is damaged: its file identifier is not 'M001'" in ran.lines
+
+
+def test_a_tokenizer_is_shown_without_its_words(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "text.tflite"
+    file = AssociatedFile(name="vocab.txt", type=AssociatedFileType.VOCABULARY)
+    units = (
+        ProcessUnit(options=RegexTokenizerOptions(delim_regex_pattern=" ", vocab_file=(file,))),
+    )
+    content = one_op_model("NEG", [tensor((1, 4), "INT32")], [tensor((1, 4), "INT32")])
+    files = {"vocab.txt": b"<PAD> 0\n<UNKNOWN> 1"}
+    path.write_bytes(with_metadata(content, (of_tensor("text"),), files=files, units=units))
+    assert "input 0 text - regex tokenizer, 2 words" in delegraph("inspect", path).lines
+    said = delegraph("inspect", path, "--json").json["author_metadata"]["inputs"][0]
+    assert said["tokenizer"] == {"kind": "regex", "pattern": " "}

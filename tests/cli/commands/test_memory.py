@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph.loader import load_model
 from delegraph.micro.offline_plans import offline_plan
 from support.command import Command
@@ -21,12 +22,12 @@ def test_a_memory_limit_is_the_users(delegraph: Command) -> None:
 def test_every_planner_has_a_line_beside_the_bound(delegraph: Command) -> None:
     ran = delegraph("memory", DIGITS)
     assert (ran.code, ran.err) == (0, "")
-    start = ran.lines.index("planner bytes bound of the bound milliseconds")
+    start = ran.lines.index("planner bytes bound ratio ms")
     planners = [line.split()[0] for line in ran.lines[start + 1 : start + 13]]
     assert planners[:3] == ["delegraph", "tflite", "naive"]
     assert planners[-1] == "best"
-    assert ran.lines[start + 1].startswith("delegraph 3136 3136 least possible ")
-    assert ran.lines[start + 12].startswith("best 3072 3072 least possible ")
+    assert ran.lines[start + 1].startswith("delegraph 3136 3136 least ")
+    assert ran.lines[start + 12].startswith("best 3072 3072 least ")
     in_place = (
         "delegraph and tflite compute in place and keep the model's inputs, which has a bound"
     )
@@ -52,6 +53,7 @@ def test_the_exit_code_says_whether_the_budget_holds(
         (["--planner", "worst"], "no planner 'worst'; there are delegraph, tflite, naive"),
         (["--budget", "much"], "'much' is no size, expected 4096, 256K or 1.5M"),
         (["--align", "65"], "65 is not in the range 1<=x<=64"),
+        (["--draw", "plan.gif"], "--draw plan.gif: expected a file ending in .svg, .png, .html"),
         (["--plot", "plan.gif"], "expected a file ending in .svg, .png, .html"),
     ],
 )
@@ -84,9 +86,42 @@ def test_a_model_with_its_plan_is_written(delegraph: Command, tmp_path: Path) ->
     assert "computes in place" in refused.err or "compute in place" in refused.err
 
 
-def test_delegates_are_shown_beside_no_delegates(delegraph: Command, sines: Path) -> None:
+def test_the_core_alone_is_shown_beside_the_delegates(delegraph: Command, sines: Path) -> None:
     ran = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive")
-    assert "planner bytes without delegates bound of the bound milliseconds" in ran.lines
+    assert "planner as it runs core alone bound ratio ms" in ran.lines
+    assert "bound, ratio, chart and suggestions: as it runs" in ran.lines
+    shown = delegraph("memory", sines, "-d", "add_sub", "--planner", "naive", "--json").json
+    assert shown["needed"] == shown["planners"][0]["bytes"]
+    assert shown["without_delegates"]["planners"][0]["bytes"] == 384
+
+
+def test_a_budget_is_for_the_core_alone_if_delegates_apply_by_default(
+    delegraph: Command, sines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "add_sub")
+    words = ("memory", sines, "--planner", "best", "--json")
+    shown = delegraph(*words).json
+    assert shown["subject"] == "core alone"
+    assert shown["planners"] != shown["without_delegates"]["planners"]
+    assert shown["needed"] == shown["without_delegates"]["planners"][0]["bytes"]
+    assert "core alone 6 132 0" in delegraph("memory", sines, "--planner", "best").lines
+    alone = delegraph(*words, "-d", "none").json
+    assert (alone["without_delegates"], alone["needed"]) == (None, shown["needed"])
+
+
+def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = delegraph("memory", DIGITS)
+    start = ran.lines.index("Bytes in use at each of 15 nodes, first to last")
+    assert ran.lines[start + 1].startswith("3.1 kB |")
+    assert ran.lines[start + 7].startswith("0 |")
+    shown = delegraph("memory", DIGITS.with_name("digits_float.tflite"), "--json").json
+    (int8, *_) = shown["suggestions"]
+    assert int8["text"].startswith("INT8 in place of FLOAT32")
+    assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
+    ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
+    assert any(line.startswith(f"{int8['saves']} 75% INT8 in place of") for line in ran.lines)
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

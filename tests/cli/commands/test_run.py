@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from delegraph.schema.enums import TensorType
-from delegraph.schema.metadata import AudioProperties, BoundingBoxProperties, BoundingBoxType
+from delegraph.schema.metadata import (
+    AssociatedFile,
+    AssociatedFileType,
+    AudioProperties,
+    BertTokenizerOptions,
+    BoundingBoxProperties,
+    BoundingBoxType,
+    ProcessUnit,
+    RegexTokenizerOptions,
+)
 from delegraph.schema.options import AddOptions, ArgMaxOptions, ReducerOptions, SubOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import doubling_while
@@ -127,7 +136,7 @@ def test_labels_and_thresholds_that_nothing_takes_are_named(
     delegraph: Command, add: Path, scores: Path, tmp_path: Path
 ) -> None:
     assert delegraph("run", add, "--threshold", "0.5").err == (
-        "note: --threshold has no effect, as no output has scores\n"
+        "note: --threshold has no effect, as no output has scores; leave it out\n"
     )
     (tmp_path / "labels.txt").write_text("ten\n" * 10)
     words = ("--labels", tmp_path / "labels.txt", "--threshold", "1000")
@@ -176,7 +185,7 @@ def test_labels_and_threshold_are_the_models_own(
     start = ran.lines.index("score class label")
     assert ran.lines[start + 1 : start + 3] == ["0.5 1 bee", ""]
     ran = delegraph("run", described_scores, "-i", "0.2,0.5,0.3", "--threshold", "0.6")
-    assert "y: no class has a score of at least 0.6" in ran.lines
+    assert "scores: no class has a score of at least 0.6" in ran.lines
 
 
 def test_the_users_labels_come_first(
@@ -209,7 +218,115 @@ def test_metadata_that_cannot_be_used_is_a_note(delegraph: Command, described_sc
     described_scores.write_bytes(whole[: whole.index(b"PK\x03\x04")])
     ran = delegraph("run", described_scores, "-i", "0,1,0")
     assert ran.code == 0
-    assert ran.err == ("note: the model's metadata: no zip with 'labels.txt' follows the model\n")
+    assert ran.err == (
+        "note: the model's metadata: no zip with 'labels.txt' follows the model; it is left out; "
+        "options such as --labels and --mean replace it\n"
+    )
+
+
+def with_vocabulary(model: bytes) -> bytes:
+    """Return *model* with a tokenizer that knows three words."""
+    file = AssociatedFile(name="vocab.txt", type=AssociatedFileType.VOCABULARY)
+    options = RegexTokenizerOptions(delim_regex_pattern=r"[^\w\']+", vocab_file=(file,))
+    vocabulary = b"<PAD> 0\n<START> 1\n<UNKNOWN> 2\ngood 3\nfilm 4\n"
+    units = (ProcessUnit(options=options),)
+    return with_metadata(model, (of_tensor("text"),), files={"vocab.txt": vocabulary}, units=units)
+
+
+def test_a_text_becomes_numbers_by_the_metadatas_tokenizer(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "text.tflite"
+    x, y = tensor((1, 6), "INT32"), tensor((1, 6), "INT32")
+    path.write_bytes(with_vocabulary(one_op_model("NEG", [x], [y])))
+    ran = delegraph("run", path, "-i", "good bad film")
+    assert "3 words by the metadata's regex tokenizer, 1 of them unknown" in ran.lines
+    shown = delegraph("run", path, "-i", "good bad film", "--json").json
+    assert shown["outputs"][0]["first"] == [-1, -3, -2, -4, 0, 0]
+    shown = delegraph("run", path, "-i", "1,2,3,4,5,6", "--json").json
+    assert shown["outputs"][0]["first"] == [-1, -2, -3, -4, -5, -6]
+    shown = delegraph("run", path, "-i", "text:1,2", "--json").json
+    assert shown["outputs"][0]["first"] == [-1, -2, -2, 0, 0, 0]
+    path.write_bytes(path.read_bytes()[:-60])  # the zip is gone
+    ran = delegraph("run", path, "-i", "good bad film")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 2)
+    assert "the metadata names a regex tokenizer that cannot be used here" in ran.err
+
+
+def test_a_text_without_a_name_makes_all_inputs_of_bert(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "bert.tflite"
+    x = tensor((1, 5), "INT32")
+    nodes = [("ADD", "a b", "ab", AddOptions()), ("ADD", "ab c", "y", AddOptions())]
+    tensors = dict.fromkeys(("a", "b", "ab", "c", "y"), x)
+    content = graph_model(nodes, inputs="a b c", outputs="y", tensors=tensors)
+    file = AssociatedFile(name="vocab.txt", type=AssociatedFileType.VOCABULARY)
+    units = (ProcessUnit(options=BertTokenizerOptions(vocab_file=(file,))),)
+    said = tuple(of_tensor(name) for name in ("ids", "mask", "segment_ids"))
+    files = {"vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\nhello\n"}
+    path.write_bytes(with_metadata(content, said, files=files, units=units))
+    shown = delegraph("run", path, "-i", "Hello you", "--json").json
+    assert shown["outputs"][0]["first"] == [2 + 1, 4 + 1, 1 + 1, 3 + 1, 0]
+
+
+def test_outputs_are_named_by_what_they_are(delegraph: Command, tmp_path: Path) -> None:
+    path = tmp_path / "unnamed.tflite"
+    path.write_bytes(one_op_model("NEG", [tensor((2,))], [tensor((2,), name="Identity_1")]))
+    assert "NEG float32 [2] -2, -2" in delegraph("run", path, "-i", "2").lines
+    (shown,) = delegraph("run", path, "-i", "2", "--json").json["outputs"]
+    assert (shown["name"], shown["title"]) == ("Identity_1", "NEG")
+
+
+def test_values_of_an_output_stay_on_one_line(
+    delegraph: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    path = tmp_path / "wide.tflite"
+    path.write_bytes(one_op_model("NEG", [tensor((3, 9))], [tensor((3, 9))]))
+    ran = delegraph("run", path)
+    (row,) = [line for line in ran.lines if line.startswith("t1 float32")]
+    assert row.endswith(", ...")
+
+
+def test_equal_notes_about_inputs_appear_once(
+    delegraph: Command, tmp_path: Path, photo: Path
+) -> None:
+    path = tmp_path / "two.tflite"
+    first, second, y = (tensor((1, 4, 4, 3)) for _ in range(3))
+    path.write_bytes(one_op_model("ADD", [first, second], [y], AddOptions()))
+    ran = delegraph("run", path, "-i", f"0={photo}", "-i", f"1={photo}")
+    (note,) = [line for line in ran.out.splitlines() if "normalized to -1 ... 1" in line]
+    assert note.startswith("  t0, t1: ")
+    assert note.endswith("as the model does not say (--mean and --std do)")
+
+
+def test_options_about_pictures_change_the_input_and_need_one(
+    delegraph: Command, tmp_path: Path, photo: Path
+) -> None:
+    path = tmp_path / "same.tflite"
+    path.write_bytes(one_op_model("NEG", [tensor((1, 4, 4, 3))], [tensor((1, 4, 4, 3))]))
+    words = ("--mean", "0", "--std", "1", "--crop", "square", "--channels", "bgr", "--json")
+    shown = delegraph("run", path, "-i", photo, *words).json
+    (given,) = shown["inputs"]
+    assert "normalized as --mean and --std say" in given["notes"]
+    assert shown["outputs"][0]["minimum"] >= -255
+    ran = delegraph("run", path, "--mean", "5")
+    assert ran.code == 2
+    assert "--mean needs an input that is a picture: --input photo.jpg" in ran.err
+    ran = delegraph("run", path, "-i", photo, "--crop-fraction", "0.5")
+    assert (ran.code, "--crop-fraction needs --crop square" in ran.err) == (2, True)
+
+
+def test_the_best_classes_are_drawn(delegraph: Command, tmp_path: Path, photo: Path) -> None:
+    path, out = tmp_path / "classes.tflite", tmp_path / "out.png"
+    axes = constant(np.int32([1, 2]))
+    inputs = [tensor((1, 4, 4, 3)), axes]
+    options = ReducerOptions(keep_dims=False)
+    path.write_bytes(one_op_model("MEAN", inputs, [tensor((1, 3))], options))
+    (tmp_path / "labels.txt").write_text("red\ngreen\nblue\n")
+    words = ("--labels", tmp_path / "labels.txt", "--draw", out)
+    ran = delegraph("run", path, "-i", photo, *words)
+    assert (ran.code, ran.err) == (0, "")
+    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 def test_outputs_can_be_saved(delegraph: Command, add: Path, tmp_path: Path) -> None:
@@ -488,12 +605,14 @@ def test_drawing_that_cannot_be_is_a_usage_error(
     assert message in ran.err
 
 
-def test_scores_are_nothing_to_draw(delegraph: Command, tmp_path: Path, photo: Path) -> None:
+def test_outputs_without_a_finding_are_nothing_to_draw(
+    delegraph: Command, tmp_path: Path, photo: Path
+) -> None:
     path = tmp_path / "same.tflite"
     path.write_bytes(one_op_model("RELU", [tensor((1, 4, 4, 3))], [tensor((1, 4, 4, 3))]))
     ran = delegraph("run", path, "-i", photo, "--draw", tmp_path / "out.png")
     assert ran.code == 2
-    assert "no boxes, key points or classes of pixels are recognized" in ran.err
+    assert "no boxes, key points, classes of pixels or scores of classes are recog" in ran.err
     assert not (tmp_path / "out.png").exists()
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
+from delegraph.tools.model_outputs import Score
 from delegraph.tools.recognition.drawing import draw_findings, require_drawable
 from delegraph.tools.recognition.findings import (
     Box,
@@ -35,10 +36,11 @@ def grey_picture(folder: Path, width: int, height: int) -> str:
     return str(path)
 
 
-def drawn(picture: str, findings: Findings) -> NDArray[np.uint8]:
+def drawn(picture: str, findings: Findings, *classes: Score) -> NDArray[np.uint8]:
     """The pixels, ``[h, w, 3]``."""
     path = Path(picture).with_name("drawn.png")
-    draw_findings(findings, picture, str(path))
+    with Image.open(picture) as image:
+        draw_findings(findings, classes, image, str(path))
     return np.asarray(Image.open(path))
 
 
@@ -134,17 +136,40 @@ def test_points_that_are_sure_enough_are_drawn_and_joined(picture: str) -> None:
     pose = Pose(points, 0.8, ((0, 1), (1, 2)))
     changed = is_drawn(drawn(picture, Findings(threshold=0.5, poses=(pose,))))
     assert changed[300, 200:600].all()
-    assert not changed[310:].any()
+    assert not changed[310:500].any()
+    assert not changed[500:, 400:].any()  # the legend is in the other corner
 
 
-def test_nothing_found_leaves_the_picture_as_it_is(picture: str) -> None:
-    assert not is_drawn(drawn(picture, boxes())).any()
+def test_left_and_right_have_their_colours_and_several_poses_too(picture: str) -> None:
+    names = ("left hip", "left knee", "right hip", "right knee")
+    points = tuple(KeyPoint(n, 0.2 * i, 0.5, 0.9) for i, n in enumerate(names, 1))
+    pose = Pose(points, 0.8, ((0, 1), (1, 2), (2, 3)))
+    pixels = drawn(picture, Findings(threshold=0.5, poses=(pose,)))
+    assert len({tuple(pixels[300, column].tolist()) for column in (240, 400, 560)}) == 3
+    pixels = drawn(picture, Findings(threshold=0.5, poses=(pose, pose)))
+    assert len({tuple(pixels[300, column].tolist()) for column in (240, 400, 560)}) == 1
+
+
+def test_a_legend_has_a_row_for_each_class_and_says_that_nothing_is_found(picture: str) -> None:
+    changed = is_drawn(drawn(picture, boxes()))
+    assert changed[590, 5]
+    assert not changed[:540].any()
+    found = [Box(0.5, 0.1, 0.6, 0.2, 0.8, i % 4, f"class {i % 4}") for i in range(8)]
+    changed = is_drawn(drawn(picture, boxes(*found)))
+    assert changed[500:, 5].all()
+    assert not changed[:450, 5].any()
+
+
+def test_the_best_classes_are_drawn_if_nothing_else_is_found(picture: str) -> None:
+    changed = is_drawn(drawn(picture, Findings(), Score(3, 0.9, "bird"), Score(1, 0.1, None)))
+    assert changed[590, 5]
+    assert not changed[:520].any()
 
 
 def test_what_cannot_be_drawn_is_refused(picture: str, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="no boxes, key points or classes of pixels are recog"):
-        draw_findings(Findings(), picture, str(tmp_path / "out.png"))
+    with pytest.raises(ArgumentError, match="no boxes, key points, classes of pixels or sco"):
+        drawn(picture, Findings())
     with pytest.raises(ArgumentError, match=r"--draw '.*out\.png': No such file or directory"):
-        draw_findings(boxes(), picture, str(tmp_path / "gone" / "out.png"))
+        draw_findings(boxes(), (), Image.new("RGB", (9, 9)), str(tmp_path / "gone" / "out.png"))
     with pytest.raises(ArgumentError, match=r"'out\.gif': expected a file ending in \.jpeg, "):
         require_drawable("out.gif")

@@ -68,6 +68,9 @@ def _facts(tensor: TensorMetadata) -> str:
         facts.append(f"{', '.join(_box_numbers(tensor.boxes))} {unit}")
     if tensor.score_threshold is not None:
         facts.append(f"scores from {tensor.score_threshold:g}")
+    if tensor.tokenizer:
+        words = plural(len(tensor.tokenizer.vocabulary), "word")
+        facts.append(f"{tensor.tokenizer.kind} tokenizer, {words}")
     facts += [_labels(labels) for labels in (tensor.axis_labels, tensor.value_labels) if labels]
     return "; ".join(facts)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from delegraph.tools.recognition.findings import Findings
 
 
+_LEAST_ROOM = 12
+"""Least number of columns for the values of an output."""
+
+
 @dataclass(frozen=True)
 class RunAnswer:
     """Result of ``delegraph run``.
@@ -33,7 +39,9 @@ class RunAnswer:
         inputs: values given to each input.
         outputs: summary of each output.
         findings: objects recognized in a picture.
-        picture_size: width and height of the user's picture; None without one.
+        picture_size: width and height of the part of the user's picture that the model got; None
+            without a picture.
+        is_cut: whether that is not the whole picture.
         drawn: path of the file with the findings drawn on the picture; None if none is written.
         placement: delegate or kernel of each node.
         incidents: failures of delegates after which the run went on.
@@ -48,6 +56,7 @@ class RunAnswer:
     outputs: list[OutputSummary]
     findings: Findings
     picture_size: tuple[int, int] | None
+    is_cut: bool
     drawn: str | None
     placement: Placement
     incidents: tuple[Incident, ...]
@@ -100,26 +109,46 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
     inputs = [_input(given) for given in answer.inputs]
     columns = ("name", "type", "shape", "value")
     print_table(out, columns, [(i["name"], i["dtype"], i["shape"], i["value"]) for i in inputs])
-    for given in answer.inputs:
-        if given.notes:
-            name = f"{given.details['name']}: " if len(inputs) > 1 else ""
-            out.print(printable(f"  {name}{'; '.join(given.notes)}"))
+    _print_notes(out, answer.inputs)
     brief = [output for output in answer.outputs if not output.top]
     if brief:
-        heading(out, "Outputs")
-        rows = [(o.name, o.dtype, list(o.shape), _range(o), _first(o)) for o in brief]
-        print_table(out, ("name", "type", "shape", "range", "values"), rows)
+        _print_outputs(out, brief, answer.findings)
     for output in answer.outputs:
         if output.top:
             _print_classes(out, output)
         elif output.threshold is not None:
-            text = f"  {output.name}: no class has a score of at least {output.threshold:g}"
+            text = f"  {output.title}: no class has a score of at least {output.threshold:g}"
             out.print(printable(text))
-    print_findings(out, answer.findings, answer.picture_size)
+    print_findings(out, answer.findings, answer.picture_size, answer.is_cut)
     out.print()
     if answer.drawn is not None:
         out.print(f"drawn on {answer.drawn}")
     out.print(_times(answer))
+
+
+def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:
+    """Print each note once, with the inputs that it is about if there are several."""
+    about: dict[tuple[str, ...], list[str]] = {}
+    for given in inputs:
+        if given.notes:
+            about.setdefault(given.notes, []).append(given.details["name"])
+    for notes, names in about.items():
+        whose = f"{', '.join(map(shortened, names))}: " if len(inputs) > 1 else ""
+        print_paragraph(out, f"{whose}{'; '.join(notes)}")
+
+
+def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Findings) -> None:
+    """Print outputs as a table; the values take what is left of the width, on one line."""
+    heading(out, "Outputs")
+    columns = ("name", "type", "shape", "range", "values")
+    facts = [(shortened(o.title), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]
+    taken = sum(max(map(len, cells)) + 2 for cells in zip(columns[:-1], *facts, strict=True))
+    room = max(_LEAST_ROOM, out.width - 2 - taken)
+    rows = [
+        (*fact, "shown below" if o.index in findings.tensors else _first(o, room))
+        for fact, o in zip(facts, outputs, strict=True)
+    ]
+    print_table(out, columns, rows, names=() if taken + _LEAST_ROOM < out.width else ("name",))
 
 
 def _times(answer: RunAnswer) -> str:
@@ -144,7 +173,8 @@ def _milliseconds(time: float) -> str:
 
 def _print_classes(out: Console, output: OutputSummary) -> None:
     heading(
-        out, f"Output {shortened(output.name)!r}, {output.dtype} {list(output.shape)}: best classes"
+        out,
+        f"Output {shortened(output.title)!r}, {output.dtype} {list(output.shape)}: best classes",
     )
     labelled = any(score.label is not None for score in output.top)
     rows = [
@@ -161,12 +191,15 @@ def _range(output: OutputSummary) -> str:
     return f"{output.minimum:.6g} to {output.maximum:.6g}"
 
 
-def _first(output: OutputSummary) -> str:
-    shown = ", ".join(_number(value) for value in output.first)
-    size = 1
-    for dim in output.shape:
-        size *= dim
-    return f"{shown}, ..." if size > len(output.first) else shown
+def _first(output: OutputSummary, room: int) -> str:
+    """Return the first values that fit into a number of columns, at least one."""
+    words = [_number(value) for value in output.first]
+    has_more = math.prod(output.shape) > len(words)
+    text = ", ".join([*words, *(["..."] * has_more)])
+    while len(text) > room and len(words) > 1:
+        words.pop()
+        text = ", ".join([*words, "..."])
+    return text
 
 
 def _number(value: Any) -> str:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _CLASSES_SHOWN = 20
 
 
-def print_findings(out: Console, findings: Findings, size: tuple[int, int] | None) -> None:
+def print_findings(
+    out: Console, findings: Findings, size: tuple[int, int] | None, is_cut: bool = False
+) -> None:
     """Print boxes, poses or classes of pixels.
 
     Args:
@@ -23,8 +25,10 @@ def print_findings(out: Console, findings: Findings, size: tuple[int, int] | Non
         findings: the findings to print.
         size: width and height of the user's picture, to print places in pixels. Without a picture
             it is None, and places are printed as shares of the size.
+        is_cut: whether *size* is that of the part that was cut out.
     """
-    unit = "parts of the picture" if size is None else "pixels of the picture"
+    whole = "the part that was cut out" if is_cut else "the picture"
+    unit = f"parts of {whole}" if size is None else f"pixels of {whole}"
     if findings.boxes is not None:
         heading(out, f"Detections: {_how_many(findings, len(findings.boxes))}, in {unit}")
         _print_boxes(out, findings.boxes, size)

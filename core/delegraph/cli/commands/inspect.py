@@ -9,10 +9,12 @@ import click
 
 from delegraph.cli.answers.author_metadata import print_author_metadata
 from delegraph.cli.answers.printing import (
+    amount,
     console,
     heading,
     plural,
     print_json,
+    print_paragraph,
     print_table,
     progress,
     shortened,
@@ -40,6 +42,12 @@ if TYPE_CHECKING:
     )
 
 
+_FLEX_ADVICE = (
+    "Flex operators are TensorFlow's own (SELECT_TF_OPS). delegraph-flex runs most of them by "
+    "NumPy; with pip install 'delegraph-flex[tensorflow]' it runs all."
+)
+
+
 @click.command("inspect", cls=SectionedCommand)
 @model_argument
 @table_limit_option
@@ -49,9 +57,9 @@ if TYPE_CHECKING:
 def command(model: str, table_limit: int | None, weights_dir: str | None, as_json: bool) -> None:
     """Show what a model file holds.
 
-    Shows inputs and outputs, operators, constants, signatures and metadata, with the author's
-    description of the model and its labels. The model is not run. Of a bundle it shows the
-    sections; FILE#SECTION is a model in it.
+    Shows inputs and outputs, operators with their arithmetic, parameters, how the model is
+    quantized, signatures and metadata, with the author's description and labels. The model is not
+    run. Of a bundle it shows the sections; FILE#SECTION is a model in it.
     """
     from delegraph.graph.loader import load_model
     from delegraph.graph.model_files import bundle_at
@@ -112,12 +120,17 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
         f"{plural(summary.constants, 'constant')}, {size(summary.constant_bytes)}",
     ]
     out.print("  " + ", ".join(facts))
+    if summary.parameters or summary.macs:
+        print_paragraph(out, _weight(summary))
+    if summary.quantization:
+        print_paragraph(out, summary.quantization)
     if summary.description:
         out.print(f"  {summary.description}")
     for subgraph in summary.subgraphs:
         _print_subgraph(out, subgraph)
     heading(out, "Operators")
     _print_operators(out, summary.operators)
+    _print_weights(out, summary)
     for described in summary.described:
         where = f" of subgraph {described.subgraph}" if described.subgraph else ""
         heading(out, f"Operator {described.operator}{where}, {described.op}")
@@ -144,6 +157,13 @@ def _print(out: Console, model: str, summary: ModelSummary) -> None:
         print_author_metadata(out, summary.author_metadata)
 
 
+def _weight(summary: ModelSummary) -> str:
+    parameters = f"{amount(summary.parameters)} parameter{'s' * (summary.parameters != 1)}"
+    if not summary.macs:
+        return parameters
+    return f"{parameters}, {amount(summary.macs)} multiply-accumulates (MACs)"
+
+
 def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
     name = f" {subgraph.name!r}" if subgraph.name else ""
     numbers = f"{plural(subgraph.operators, 'operator')}, {plural(subgraph.tensors, 'tensor')}"
@@ -158,21 +178,60 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
-    rows = [(o.op, o.count, o.version, _provider(o)) for o in operators]
-    columns: tuple[str, ...] = ("operator", "count", "version", "custom")
-    if not any(o.custom for o in operators):
-        columns, rows = columns[:3], [row[:3] for row in rows]  # type: ignore[misc]  # a column less
-    print_table(out, columns, rows, right=("count", "version"))
+    total = sum(operator.macs for operator in operators)
+    columns = ["operator", "count", "version", *(("MACs", "share") if total else ())]
+    rows = [
+        (o.op, o.count, o.version, *(_arithmetic(o.macs, total) if total else ()))
+        for o in operators
+    ]
+    print_table(out, columns, rows, right=columns[1:])
+    custom = [(o.op, _provider(o)) for o in operators if o.custom]
+    if custom:
+        heading(out, "Custom operators")
+        print_table(out, ("operator", "provider"), custom)
+    if any(o.package == "delegraph-flex" and not o.installed for o in operators):
+        out.print()
+        print_paragraph(out, _FLEX_ADVICE)
+
+
+def _arithmetic(macs: int, total: int) -> tuple[str, str]:
+    return (amount(macs), f"{macs / total:.1%}") if macs else ("", "")
 
 
 def _provider(operator: OperatorCount) -> str:
-    if not operator.custom:
-        return ""
+    from delegraph.plugins.known_packages import install_command
+
     if operator.package is None:
-        return "no known package runs it"
-    if operator.installed:
-        return f"runs with {operator.package}"
-    return f"runs with: pip install {operator.package}"
+        return operator.guess or "unknown: give it a kernel by register_custom_op()"
+    command = install_command(operator.op) or f"pip install {operator.package}"
+    if not operator.installed:
+        return f"runs with: {command}"
+    extra = f" and its extra: {command}" if "[" in command else ""
+    return f"runs with {operator.package}{extra}"
+
+
+def _print_weights(out: Console, summary: ModelSummary) -> None:
+    """Print the constants by type, and the types of arithmetic if there are several."""
+    if summary.constant_bytes:
+        heading(out, "Constants")
+        rows = [
+            (t.type, t.constants, amount(t.parameters), size(t.bytes), _share(t.bytes, summary))
+            for t in summary.types
+        ]
+        columns = ("type", "count", "parameters", "size", "share")
+        print_table(out, columns, rows, right=columns[1:])
+    if len(summary.precisions) > 1:
+        heading(out, "Arithmetic with weights")
+        kinds = [
+            (p.activations, f"{p.weights} {p.scales}".rstrip(), p.nodes, amount(p.macs))
+            for p in summary.precisions
+        ]
+        types = ("activations", "weights", "nodes", "MACs")
+        print_table(out, types, kinds, right=("nodes", "MACs"))
+
+
+def _share(count: int, summary: ModelSummary) -> str:
+    return f"{count / summary.constant_bytes:.1%}"
 
 
 def _scale(tensor: TensorSummary) -> str:

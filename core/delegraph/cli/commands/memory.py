@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.printing import (
-    console,
-    heading,
-    plural,
-    print_json,
-    print_table,
-    progress,
-)
+from delegraph.cli.answers.memory import Applied, MemoryAnswer, print_memory
+from delegraph.cli.answers.printing import console, plural, print_json, progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
     ByteCount,
@@ -30,13 +24,9 @@ from delegraph.cli.options.sections import SectionedCommand
 from delegraph.json_records import to_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from delegraph import Placement
     from delegraph.graph.model import Model
-    from delegraph.micro.estimate import ArenaEstimate
-    from delegraph.tools.memory_report import MemoryReport, PlannerResult
-
-_SHOWN_TENSORS = 8
+    from delegraph.tools.memory_report import MemoryReport
 
 
 @dataclass(frozen=True)
@@ -48,7 +38,7 @@ class MemoryRequest:
     budget: int | None
     align: int
     micro: bool
-    plot: str | None
+    draw: str | None
     write_offline: str | None
     delegates: tuple[str, ...]
     delegate_files: tuple[str, ...]
@@ -58,28 +48,6 @@ class MemoryRequest:
     depth_limit: int | None
     weights_dir: str | None
     as_json: bool
-
-
-@dataclass(frozen=True)
-class MemoryAnswer:
-    """Result of ``delegraph memory``.
-
-    Attributes:
-        report: report of the graph with delegates applied.
-        plain: report of the graph without delegates; None if no delegate is named.
-        estimate: estimate of TFLM's arena; None if not requested.
-        chosen: the planner's result that is used for budget, picture and offline plan.
-    """
-
-    report: MemoryReport
-    plain: MemoryReport | None
-    estimate: ArenaEstimate | None
-    chosen: PlannerResult
-
-    @property
-    def needed(self) -> int:
-        """Number of bytes that are compared with the budget."""
-        return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
 
 
 @click.command("memory", cls=SectionedCommand)
@@ -100,7 +68,13 @@ class MemoryAnswer:
     help="Bytes that tensors are aligned to.",
 )
 @click.option("--micro", is_flag=True, help="Estimate TensorFlow Lite Micro's arena as well.")
-@click.option("--plot", metavar="FILE", help="Draw the plan to a .svg, .png or .html file.")
+@click.option(
+    "--draw",
+    "--plot",
+    "draw",
+    metavar="FILE",
+    help="Draw the arena over time: .svg, .png or .html.",
+)
 @click.option(
     "--write-offline",
     metavar="OUT.tflite",
@@ -111,23 +85,25 @@ class MemoryAnswer:
 @json_option
 @diagnosis_options
 def command(**options: Any) -> None:
-    """Show how much memory tensors need, by every planner.
+    """Show how much memory tensors need: as the model would run, and on the core alone.
 
-    Each planner's size is shown beside the lower bound of all plans. Budget, picture and offline
-    plan use --planner; with all, they use the best planner.
+    Each planner's size is shown beside the lower bound of all plans, with a chart of the bytes in
+    use over time, and what would save memory. Budget, picture, bound and offline plan are of the
+    delegates named by --delegate; without any, of the core alone, with the planner of --planner, or
+    the best one.
     """
     request = MemoryRequest(**options)
     answer = _answer(request)
     if request.as_json:
         print_json(_json(request, answer))
     else:
-        _print(console(), request, answer)
-    if request.plot is not None:
+        print_memory(console(), request.model, answer)
+    if request.draw is not None:
         from delegraph.tools.memory_plot import draw_plan
 
-        with progress(f"drawing {request.plot}"):
-            draw_plan(answer.report, answer.chosen, request.plot, Path(request.model).name)
-        click.echo(f"plan drawn to {request.plot}", err=True)
+        with progress(f"drawing {request.draw}"):
+            draw_plan(answer.subject, answer.chosen, request.draw, Path(request.model).name)
+        click.echo(f"arena drawn to {request.draw}", err=True)
     if request.write_offline is not None:
         _write_offline(request, answer)
     if request.budget is not None and answer.needed > request.budget:
@@ -137,32 +113,50 @@ def command(**options: Any) -> None:
 def _answer(request: MemoryRequest) -> MemoryAnswer:
     from delegraph.delegation.dry_run import dry_run
     from delegraph.micro.estimate import estimate_arena
-    from delegraph.tools.memory_report import COMPARED
     from delegraph.tools.setup import Setup
 
     if request.write_offline is not None and request.delegates + request.delegate_files:
         raise click.UsageError("--write-offline plans the model as it is, without --delegate")
-    planners = None if request.planner == "all" else (request.planner,)
-    setup = Setup(request.model, delegates=request.delegates, delegate_files=request.delegate_files)
-    delegates = setup.requested_delegates()
-    align = 16 if request.write_offline is not None else request.align
+    delegates = Setup(
+        request.model,
+        delegates=request.delegates or (() if request.delegate_files else None),
+        delegate_files=request.delegate_files,
+    ).requested_delegates()
     with progress(f"planning {request.model}"), dry_run():
-        report = _report(request, delegates or [], planners, align)
-        plain = _report(request, [], planners, align) if delegates else None
+        runs, core = _reports(request, delegates)
         model = _model(request) if request.micro else None
         estimate = None if model is None else estimate_arena(model)
-    chosen = report.result_of("best" if request.planner == "all" else request.planner)
-    found = {result.planner for result in report.results}
-    for name in COMPARED if planners is None else ():
-        if name not in found:
-            count = plural(len(report.tensors), "tensor")
-            click.echo(f"{name} is left out: slow with {count}; ask by --planner {name}", err=True)
-    return MemoryAnswer(report, plain, estimate, chosen)
+    answer = MemoryAnswer(runs, core, bool(delegates), request.planner, estimate)
+    _note_left_out(request, answer.subject)
+    return answer
+
+
+def _reports(
+    request: MemoryRequest, delegates: Sequence[Any] | None
+) -> tuple[Applied | None, MemoryReport | None]:
+    """Return the report with delegates, None if none takes a node, and that of the core alone.
+
+    The latter is None if only delegates can run the model.
+    """
+    from delegraph.errors import UnresolvedOpError
+
+    runs = None
+    if delegates is None or delegates:
+        report, placement = _report(request, delegates)
+        if placement.partitions or delegates:
+            runs = Applied(report, placement)
+    try:
+        return runs, _report(request, [])[0]
+    except UnresolvedOpError:
+        if runs is None:
+            raise
+        return runs, None
 
 
 def _report(
-    request: MemoryRequest, delegates: Sequence[Any], planners: Sequence[str] | None, alignment: int
-) -> MemoryReport:
+    request: MemoryRequest, delegates: Sequence[Any] | None
+) -> tuple[MemoryReport, Placement]:
+    """Return the report with these delegates; None means those that apply by default."""
     from delegraph import Interpreter, Limits, OpResolverType
     from delegraph.tools.memory_report import memory_report
 
@@ -171,7 +165,7 @@ def _report(
     with Interpreter(
         request.model,
         delegates=delegates or None,
-        experimental_op_resolver_type=OpResolverType.AUTO if delegates else alone,
+        experimental_op_resolver_type=alone if delegates == [] else OpResolverType.AUTO,
         limits=Limits(
             time=request.time_limit,
             memory=request.memory_limit,
@@ -181,7 +175,20 @@ def _report(
         ),
     ) as interpreter:
         interpreter.allocate_tensors()
-        return memory_report(interpreter, planners, alignment)
+        planners = None if request.planner == "all" else (request.planner,)
+        align = 16 if request.write_offline is not None else request.align
+        return memory_report(interpreter, planners, align), interpreter.placement
+
+
+def _note_left_out(request: MemoryRequest, report: MemoryReport) -> None:
+    """Print a note on stderr about planners that would take too long for this model."""
+    from delegraph.tools.memory_report import COMPARED
+
+    found = {result.planner for result in report.results}
+    for name in COMPARED if request.planner == "all" else ():
+        if name not in found:
+            count = plural(len(report.tensors), "tensor")
+            click.echo(f"{name} is left out: slow with {count}; ask by --planner {name}", err=True)
 
 
 def _model(request: MemoryRequest) -> Model:
@@ -195,12 +202,14 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
     from delegraph.tools.offline_plan import with_offline_plan
 
     assert request.write_offline is not None
+    if answer.core is None:
+        raise click.UsageError("--write-offline plans the model as it is, which only delegates run")
     if answer.chosen.planner in IN_PLACE:
         raise click.UsageError(
             f"planner {answer.chosen.planner!r} lets operators compute in place, which TFLM does "
             "not; take another"
         )
-    tensors = answer.report.tensors
+    tensors = answer.subject.tensors
     offsets = {t.index: o for t, o in zip(tensors, answer.chosen.offsets, strict=True)}
     content = with_offline_plan(_model(request), offsets)
     try:
@@ -213,79 +222,11 @@ def _write_offline(request: MemoryRequest, answer: MemoryAnswer) -> None:
 def _json(request: MemoryRequest, answer: MemoryAnswer) -> dict[str, Any]:
     return {
         "model": request.model,
-        **answer.report.to_json(),
-        "without_delegates": to_json(answer.plain),
+        **answer.runs_as.to_json(),
+        "without_delegates": to_json(None if answer.runs is None else answer.core),
+        "subject": answer.subject_name,
+        "suggestions": to_json(answer.suggestions),
         "micro": to_json(answer.estimate),
         "budget": request.budget,
         "needed": answer.needed,
     }
-
-
-def _print(out: Console, request: MemoryRequest, answer: MemoryAnswer) -> None:
-    report = answer.report
-    out.print(request.model, style="bold")
-    out.print(
-        f"  {plural(len(report.tensors), 'tensor')} in the arena, aligned to {report.alignment}; "
-        f"{report.persistent_bytes} bytes of variables beside it"
-    )
-    if not report.is_complete:
-        out.print("  up to the first node whose output shape is known only while invoking")
-    _print_planners(out, answer)
-    if report.peak is not None:
-        _print_peak(out, report)
-    if answer.estimate is not None:
-        _print_micro(out, answer.estimate)
-
-
-def _print_planners(out: Console, answer: MemoryAnswer) -> None:
-    from delegraph.tools.memory_report import IN_PLACE
-
-    heading(out, "Planners")
-    columns = ["planner", "bytes", "bound", "of the bound", "milliseconds"]
-    plain = {} if answer.plain is None else {r.planner: r.bytes for r in answer.plain.results}
-    if plain:
-        columns.insert(2, "without delegates")
-    rows = [
-        (
-            result.planner,
-            result.bytes,
-            *((plain[result.planner],) if plain else ()),
-            result.bound,
-            "least possible" if result.is_optimal else f"{result.ratio:.3f}",
-            f"{result.milliseconds:.2f}",
-        )
-        for result in answer.report.results
-    ]
-    right = ("bytes", "without delegates", "bound", "of the bound", "milliseconds")
-    print_table(out, columns, rows, right=right)
-    in_place = [r.planner for r in answer.report.results if r.planner in IN_PLACE]
-    if in_place:
-        verb = "computes" if len(in_place) == 1 else "compute"
-        out.print(
-            f"  {' and '.join(in_place)} {verb} in place and keep the model's inputs, which has a "
-            "bound of its own",
-            soft_wrap=True,
-        )
-
-
-def _print_peak(out: Console, report: MemoryReport) -> None:
-    peak = report.peak
-    assert peak is not None
-    heading(out, f"Most is in use at node {peak.node}, {peak.operator}: {peak.bytes} bytes")
-    alive = [report.tensors[i] for i in peak.tensors]
-    rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
-    print_table(out, ("tensor", "name", "bytes", "nodes"), rows, right=("tensor", "bytes"))
-    if len(alive) > _SHOWN_TENSORS:
-        out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
-
-
-def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
-    heading(out, "TensorFlow Lite Micro")
-    rows = [
-        ("tensors and scratch buffers (head)", estimate.head_bytes, "exact"),
-        ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
-        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes}"),
-    ]
-    print_table(out, ("part", "bytes", ""), rows, right=("bytes",))
-    if estimate.unknown_operators:
-        out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

@@ -6,6 +6,7 @@ Options that other commands have too, and their checks, are in
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,20 +19,28 @@ from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.answers.run import RunAnswer, print_answer
 from delegraph.cli.options.arguments import diagnosis_options, json_option, save_option
 from delegraph.cli.options.inputs import input_option, sample_rate_option, seed_option
+from delegraph.cli.options.pictures import NAMES as PICTURE_OPTIONS
+from delegraph.cli.options.pictures import picture_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
+from delegraph.cli.options.without_effect import require_effect
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from PIL.Image import Image
 
     from delegraph.graph.metadata import ModelMetadata
     from delegraph.graph.model import Model
     from delegraph.tools.given_inputs import GivenInput
     from delegraph.tools.model_call import Details
     from delegraph.tools.model_outputs import OutputSummary
+    from delegraph.tools.pictures import PictureOptions
     from delegraph.tools.recognition.findings import Findings
     from delegraph.tools.setup import Setup
+
+
+_NEEDS_PICTURE = "needs an input that is a picture: --input photo.jpg"
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class RunRequest:
     top: int
     threshold: float | None
     sample_rate: int | None
+    picture: PictureOptions
     seed: int
     signature: str | None
     repeat: int
@@ -83,6 +93,7 @@ def _require_drawable(
     type=float,
     help="Lowest score.  [default: the metadata's; 0.3 for detections]",
 )
+@picture_options
 @sample_rate_option
 @seed_option
 @save_option
@@ -90,7 +101,7 @@ def _require_drawable(
     "--draw",
     metavar="FILE.png",
     callback=_require_drawable,
-    help="Draw boxes, key points or classes of pixels on the input picture.",
+    help="Draw what was found on the input picture, with a legend.",
 )
 @json_option
 @diagnosis_options
@@ -99,12 +110,15 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
 
     A picture is resized to the input's height and width (bilinear). A uint8 input gets its bytes,
     an int8 input the bytes minus 128, a float input (byte - 127.5) / 127.5, unless the model's
-    metadata says otherwise. A sound is resampled, mixed to the model's channels, and cut or padded
-    with zeros. Scores of classes are shown as real numbers, best first. Boxes, key points and
-    classes of pixels are shown if they are recognized, other outputs as shape, range and first
-    values.
+    metadata or --mean and --std say otherwise. A sound is resampled, mixed to the model's channels,
+    and cut or padded with zeros. A text becomes numbers by the tokenizer of the metadata. Scores of
+    classes are shown as real numbers, best first. Boxes, key points and classes of pixels are shown
+    if they are recognized, other outputs as shape, range and first values, named by the signature,
+    the metadata, or the operator that makes them.
     """
     request = RunRequest(labels=_read_labels(labels), **options)
+    if request.picture.crop == "none":
+        require_effect(["fraction"], "needs --crop square")
     answer = _run(request)
     _note_what_has_no_effect(request, labels, answer)
     if as_json:
@@ -120,15 +134,21 @@ def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: Ru
         return
     if request.labels:
         count = len(request.labels)
-        click.echo(f"note: {labels} has {count} names, no output has as many classes", err=True)
+        sizes = ", ".join(str(math.prod(o.shape)) for o in answer.outputs)
+        click.echo(
+            f"note: {labels} has {count} names, no output has as many classes: outputs have "
+            f"{sizes} values; give the names of this model's classes",
+            err=True,
+        )
     if request.threshold is not None:
-        click.echo("note: --threshold has no effect, as no output has scores", err=True)
+        text = "note: --threshold has no effect, as no output has scores; leave it out"
+        click.echo(text, err=True)
 
 
 def _run(request: RunRequest) -> RunAnswer:
     from delegraph.tools.array_files import write_npz
     from delegraph.tools.model_call import model_call
-    from delegraph.tools.pictures import open_picture
+    from delegraph.tools.output_titles import output_titles
     from delegraph.tools.recognition.drawing import draw_findings
 
     model = request.setup.loaded_model()
@@ -147,16 +167,24 @@ def _run(request: RunRequest) -> RunAnswer:
             names = [details["name"] for details, _ in outputs]
             write_npz(request.save, names, [array for _, array in outputs])
         findings = _findings(request, model, metadata, inputs, outputs)
+        titles = output_titles(model, request.signature, [d for d, _ in outputs], metadata)
+        summaries = [
+            _summary(request, metadata, findings, title, *output)
+            for title, output in zip(titles, outputs, strict=True)
+        ]
         if request.draw is not None and picture is not None:
-            draw_findings(findings, picture, request.draw)
+            scores = next((summary.top for summary in summaries if summary.top), ())
+            classes = [score for score in scores if score.score > 0] or scores[:1]
+            draw_findings(findings, classes, picture, request.draw)
         return RunAnswer(
             request.setup.model,
             request.signature,
             request.setup.numerics,
             inputs,
-            [_summary(request, metadata, findings, *output) for output in outputs],
+            summaries,
             findings,
-            None if picture is None else open_picture(picture).size,
+            None if picture is None else picture.size,
+            request.picture.crop != "none",
             request.draw,
             interpreter.placement,
             getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
@@ -171,7 +199,8 @@ def _metadata(model: Model, signature: str | None) -> ModelMetadata:
 
     metadata = called_metadata(model, signature)
     for fault in metadata.faults:
-        click.echo(f"note: the model's metadata: {printable(fault)}", err=True)
+        advice = "it is left out; options such as --labels and --mean replace it"
+        click.echo(f"note: the model's metadata: {printable(fault)}; {advice}", err=True)
     return metadata
 
 
@@ -184,28 +213,39 @@ def _inputs(
     from delegraph.tools.called_inputs import require_room_for, signature_names
     from delegraph.tools.given_inputs import given_inputs
     from delegraph.tools.model_inputs import input_values
+    from delegraph.tools.tokenizing import text_for_all_inputs
 
     require_room_for(request.setup, model, details)
     rng = np.random.default_rng(request.seed)
 
     def values_of(text: str, entry: Details, note: Callable[[str], object]) -> NDArray[Any]:
         described = metadata.tensor(int(entry["index"]))
-        rate = request.sample_rate
-        return input_values(text, entry, rng, described=described, sample_rate=rate, note=note)
+        rate, picture = request.sample_rate, request.picture
+        return input_values(
+            text,
+            entry,
+            rng,
+            described=described,
+            sample_rate=rate,
+            picture=picture,
+            note=note,
+        )
 
     names = signature_names(model, request.signature, details)
-    return given_inputs(request.inputs, details, names, values_of)
+    words = text_for_all_inputs(request.inputs, details, names, metadata)
+    return given_inputs(words, details, names, values_of)
 
 
-def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> str | None:
-    """Return the path of the first picture among the inputs, or None."""
-    from delegraph.tools.pictures import is_picture
+def _picture(request: RunRequest, inputs: Sequence[GivenInput]) -> Image | None:
+    """Return the part of the first picture among the inputs that the model gets, or None."""
+    from delegraph.tools.pictures import is_picture, open_picture
 
     of_numbers = [given for given in inputs if given.values.dtype.kind != "O"]  # others are texts
-    picture = next((given.source for given in of_numbers if is_picture(given.source)), None)
-    if picture is None and request.draw is not None:
-        raise click.UsageError("--draw needs an input that is a picture: --input photo.jpg")
-    return picture
+    path = next((given.source for given in of_numbers if is_picture(given.source)), None)
+    if path is None:
+        require_effect([*PICTURE_OPTIONS, "draw"], _NEEDS_PICTURE)
+        return None
+    return request.picture.cut(open_picture(path))
 
 
 def _findings(
@@ -230,6 +270,7 @@ def _summary(
     request: RunRequest,
     metadata: ModelMetadata,
     findings: Findings,
+    title: str,
     details: Details,
     array: NDArray[Any],
 ) -> OutputSummary:
@@ -237,11 +278,11 @@ def _summary(
     from delegraph.tools.model_outputs import summarize
 
     if int(details["index"]) in findings.tensors:
-        return summarize(array, details, top=0)
+        return summarize(array, details, top=0, title=title)
     described = metadata.tensor(int(details["index"]))
     labels = request.labels or described.axis_labels
     threshold = described.score_threshold if request.threshold is None else request.threshold
-    return summarize(array, details, labels, request.top, threshold)
+    return summarize(array, details, labels, request.top, threshold, title)
 
 
 def _milliseconds(work: Any) -> float:

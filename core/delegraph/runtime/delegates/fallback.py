@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
-from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
@@ -236,26 +235,26 @@ class Guard:
                 f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
             ) from error
         is_out = is_wrong and self._policy.on_failure == "shadow"
-        self._record(error, phase, is_quarantined=is_out)
+        self._record(error, phase, is_out)
         if is_out:
             self._supervision.quarantine(self._delegate)
 
-    def _record(
-        self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
-    ) -> None:
-        incident = self._incident(error, phase)
-        self._subgraph.session.incidents.record(replace(incident, is_quarantined=is_quarantined))
+    def _record(self, error: Exception, phase: DelegatePhase, is_out: bool = False) -> None:
+        self._subgraph.session.incidents.record(self._incident(error, phase, is_out))
 
-    def _incident(self, error: Exception, phase: DelegatePhase) -> Incident:
-        from delegraph.delegation.incident import Incident
+    def _incident(self, error: Exception, phase: DelegatePhase, is_out: bool = False) -> Incident:
+        from delegraph.delegation.incident import Incident, named_nodes
 
+        replaced = self._replaced()
         return Incident(
             delegate=delegate_name(self._delegate),
             subgraph=self._subgraph.spec.index,
             node_index=self._node.index,
-            nodes=tuple(node.index for node, _ in self._replaced()),
+            nodes=tuple(node.index for node, _ in replaced),
             phase=phase,
             error=in_words(error),
+            is_quarantined=is_out,
+            place=named_nodes(replaced, self._subgraph.tensors),
         )
 
     def _is_quarantined(self) -> bool:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import colorsys
 import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.errors import ArgumentError
-from delegraph.tools.pictures import open_picture
+from delegraph.tools.model_outputs import Score
 from delegraph.tools.recognition.findings import Box, Findings, PixelClass, Pose, Segmentation
 
 if TYPE_CHECKING:
@@ -27,27 +29,36 @@ _LEGEND_ROWS = 12
 _LONGEST_NAME = 40
 _BACKGROUND = ("???", "background")
 
+_LEAST_SHARE = 0.001
+
 Colour = tuple[int, int, int]
 
+_LEFT: Colour = (60, 220, 90)
+_RIGHT: Colour = (255, 140, 30)
+_MIDDLE: Colour = (120, 190, 255)
+_NOTHING: Colour = (120, 120, 120)
 
-def draw_findings(findings: Findings, picture: str, path: str) -> None:
-    """Draw boxes, poses or classes of pixels on a picture, and write it to *path*.
+
+def draw_findings(findings: Findings, classes: Sequence[Score], picture: Image, path: str) -> None:
+    """Draw findings on a picture with a legend, and write it to *path*.
 
     Args:
-        findings: the findings, with places as shares of the picture's size.
-        picture: path of a file that Pillow can read; small pictures are enlarged.
+        findings: boxes, poses or classes of pixels, with places as shares of the picture's size.
+        classes: the best classes of the whole picture, drawn if there are no other findings.
+        picture: the picture; small ones are enlarged.
         path: path of the file to write, with a suffix in :data:`FORMATS`.
 
     Raises:
-        ArgumentError: the findings cannot be drawn, the picture cannot be read, or the file cannot
-            be written.
+        ArgumentError: there is nothing to draw, or the file cannot be written.
     """
-    if findings.boxes is None and findings.poses is None and findings.segmentation is None:
+    is_found = any(f is not None for f in (findings.boxes, findings.poses, findings.segmentation))
+    if not is_found and not classes:
         raise ArgumentError(
-            "--draw: no boxes, key points or classes of pixels are recognized among the outputs; "
-            "scores for each pixel need the names of their classes: --labels FILE"
+            "--draw: no boxes, key points, classes of pixels or scores of classes are recognized "
+            "among the outputs; scores for each pixel need the names of their classes: --labels "
+            "FILE"
         )
-    image = _enlarged(open_picture(picture).convert("RGB"))
+    image = _enlarged(picture.convert("RGB"))
     if findings.segmentation is not None:
         image = _with_mask(image, findings.segmentation)
     pen = _Pen(image)
@@ -56,14 +67,49 @@ def draw_findings(findings: Findings, picture: str, path: str) -> None:
         pen.box(box)
     for box in last_is_on_top:
         pen.label(box)
-    for number, pose in enumerate(findings.poses or ()):
-        pen.pose(pose, _colour(number), findings.threshold)
-    if findings.segmentation is not None:
-        pen.legend(findings.segmentation.classes, findings.segmentation.mask.size)
+    poses = findings.poses or ()
+    for number, pose in enumerate(poses):
+        pen.pose(pose, _colour(number) if len(poses) > 1 else None, findings.threshold)
+    pen.legend(list(_legend(findings, classes))[:_LEGEND_ROWS])
     try:
         image.save(path)
     except OSError as error:
         raise ArgumentError(f"--draw {path!r}: {error.strerror or error}") from error
+
+
+def _legend(findings: Findings, classes: Sequence[Score]) -> Iterator[tuple[Colour, str]]:
+    """Yield colour and text of each row of the legend."""
+    least = f"with a score of at least {findings.threshold:g}"
+    if findings.boxes is not None:
+        names = {box.index: _name(box) for box in findings.boxes}
+        for index, count in Counter(box.index for box in findings.boxes).items():
+            yield _colour(index), f"{names[index]}: {count} {'box' if count == 1 else 'boxes'}"
+        if not findings.boxes:
+            yield _NOTHING, f"no box {least}"
+    elif findings.poses is not None:
+        yield from _legend_of_poses(findings.poses)
+        if not findings.poses:
+            yield _NOTHING, f"no pose {least}"
+    elif findings.segmentation is not None:
+        pixels = findings.segmentation.mask.size
+        for found in findings.segmentation.classes:
+            if not _is_background(found):
+                share = found.pixels / pixels
+                text = f"{share:.1%}" if share >= _LEAST_SHARE else "below 0.1%"
+                yield _colour(found.index), f"{_name(found)}: {text}"
+    else:
+        for score in classes:
+            yield _colour(score.index), f"{_name(score)}: {score.score:.3g}"
+
+
+def _legend_of_poses(poses: Sequence[Pose]) -> Iterator[tuple[Colour, str]]:
+    if len(poses) == 1:
+        yield _LEFT, "left side of the body"
+        yield _RIGHT, "right side"
+        yield _MIDDLE, f"between; score of the pose: {poses[0].score:.2f}"
+        return
+    for number, pose in enumerate(poses):
+        yield _colour(number), f"pose {number + 1}: {pose.score:.2f}"
 
 
 def require_drawable(path: str) -> None:
@@ -151,38 +197,46 @@ class _Pen:
         top, bottom = sorted(_within(y * h, h) for y in (box.top, box.bottom))
         return left, top, right, bottom
 
-    def pose(self, pose: Pose, colour: Colour, threshold: float) -> None:
-        """Draw the points whose score reaches *threshold*, and the lines between them."""
+    def pose(self, pose: Pose, colour: Colour | None, threshold: float) -> None:
+        """Draw the points whose score reaches *threshold*, and the lines between them.
+
+        Without a colour, left and right have theirs, and points and lines between them a third.
+        """
         w, h = self._size
         places = [(point.x * w, point.y * h) for point in pose.points]
         sure = [point.score >= threshold for point in pose.points]
+        sides = [colour or _side(point.name) for point in pose.points]
         for a, b in pose.edges:
             if sure[a] and sure[b]:
-                self._draw.line((*places[a], *places[b]), fill=colour, width=self._width)
+                line = sides[a] if sides[a] == sides[b] else _MIDDLE
+                self._draw.line((*places[a], *places[b]), fill=line, width=self._width)
         radius = 1.6 * self._width
-        for (x, y), is_sure in zip(places, sure, strict=True):
+        for (x, y), is_sure, fill in zip(places, sure, sides, strict=True):
             if is_sure:
                 circle = (x - radius, y - radius, x + radius, y + radius)
-                self._draw.ellipse(circle, fill=colour, outline="white", width=self._width // 2)
+                self._draw.ellipse(circle, fill=fill, outline="white", width=self._width // 2)
 
-    def legend(self, classes: tuple[PixelClass, ...], pixels: int) -> None:
-        """Draw colours with names and shares of the picture in the lower left corner."""
-        shown = [c for c in classes if not _is_background(c)][:_LEGEND_ROWS]
-        names = [f"{_name(c)} {c.pixels / pixels:.1%}" for c in shown]
-        if not names:
+    def legend(self, rows: Sequence[tuple[Colour, str]]) -> None:
+        """Draw a colour and a text for each row in the lower left corner."""
+        if not rows:
             return
         row = round(1.4 * self._letter)
-        wide = max(self._draw.textlength(name, self._font) for name in names) + 2 * row
-        top = self._size[1] - row * len(names) - row // 2
-        self._draw.rectangle((0, top, wide, self._size[1]), fill=(0, 0, 0, 150))
-        for number, (pixel_class, name) in enumerate(zip(shown, names, strict=True)):
+        wide = max(self._draw.textlength(text, self._font) for _, text in rows) + 2 * row
+        top = self._size[1] - row * len(rows) - row // 2
+        self._draw.rectangle((0, top, wide, self._size[1]), fill=(0, 0, 0, 170))
+        for number, (colour, text) in enumerate(rows):
             y = top + row // 4 + number * row
             square = (row // 3, y + row // 6, row, y + row // 6 + row * 2 // 3)
-            self._draw.rectangle(square, fill=_colour(pixel_class.index))
-            self._draw.text((row * 1.3, y + row / 2), name, "white", self._font, anchor="lm")
+            self._draw.rectangle(square, fill=colour)
+            self._draw.text((row * 1.3, y + row / 2), text, "white", self._font, anchor="lm")
 
 
-def _name(found: Box | PixelClass) -> str:
+def _side(point: str) -> Colour:
+    """Return the colour of the side of the body that a point is on, by its name."""
+    return {"left": _LEFT, "right": _RIGHT}.get(point.partition(" ")[0], _MIDDLE)
+
+
+def _name(found: Box | PixelClass | Score) -> str:
     """Return the label of a class, or its number if there is none."""
     return f"class {found.index}" if found.label is None else found.label[:_LONGEST_NAME]
 

@@ -84,7 +84,11 @@ def picture_size(values: NDArray[Any]) -> tuple[int, int] | None:
 
     >>> picture_size(np.zeros((1, 4, 6, 3))), picture_size(np.zeros((1, 10)))
     ((6, 4), None)
+    >>> picture_size(np.zeros((1, 3, 4, 6)))
+    (6, 4)
     """
     shape = values.shape[-3:]
+    if len(shape) == 3 and shape[2] not in (1, 3, 4):
+        shape = (*shape[1:], shape[0])
     is_one = len(shape) == 3 and shape[2] in (1, 3, 4) and values.size == math.prod(shape)
     return (shape[1], shape[0]) if is_one and values.size else None

@@ -1,0 +1,208 @@
+"""Prints the result of ``delegraph memory``: sizes, a chart over time, and suggestions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from delegraph.cli.answers.arena_chart import arena_chart
+from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from delegraph import Placement
+    from delegraph.micro.estimate import ArenaEstimate
+    from delegraph.tools.memory_report import MemoryReport, PlannerResult
+    from delegraph.tools.memory_suggestions import Suggestion
+
+_SHOWN_TENSORS = 8
+_ROOM_FOR_TIMES = 72
+"""Width in columns from which the times of planning are shown."""
+
+_CORE_ALONE = "core alone"
+_AS_IT_RUNS = "as it runs"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The memory of a model with delegates, and where its nodes run."""
+
+    report: MemoryReport
+    placement: Placement
+
+
+@dataclass
+class MemoryAnswer:
+    """Result of ``delegraph memory``.
+
+    Attributes:
+        runs: the model with its delegates; None if it runs on the core alone.
+        core: report of the core alone; None if only delegates can run the model.
+        is_named: whether the user named the delegates.
+        planner: name of the requested planner, or ``all``.
+        estimate: estimate of TFLM's arena; None if not requested.
+    """
+
+    runs: Applied | None
+    core: MemoryReport | None
+    is_named: bool
+    planner: str
+    estimate: ArenaEstimate | None
+
+    @property
+    def runs_as(self) -> MemoryReport:
+        """Report of the model as it would run."""
+        report = self.core if self.runs is None else self.runs.report
+        assert report is not None
+        return report
+
+    @property
+    def subject(self) -> MemoryReport:
+        """Report that bound, peak, picture, suggestions, budget and offline plan are about.
+
+        What applies by default depends on what is installed, so it is the core alone unless the
+        user named delegates.
+        """
+        return self.runs_as if self.is_named or self.core is None else self.core
+
+    @property
+    def subject_name(self) -> str:
+        """``as it runs`` or ``core alone``."""
+        return _CORE_ALONE if self.subject is self.core else _AS_IT_RUNS
+
+    @property
+    def chosen(self) -> PlannerResult:
+        """Result of the requested planner, or of the best one."""
+        return self.subject.result_of("best" if self.planner == "all" else self.planner)
+
+    @property
+    def needed(self) -> int:
+        """Number of bytes that are compared with the budget."""
+        return self.chosen.bytes if self.estimate is None else self.estimate.total_bytes
+
+    @cached_property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """What would make the arena smaller."""
+        from delegraph.tools.memory_suggestions import suggestions
+
+        return suggestions(self.subject)
+
+
+def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
+    """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
+    report = answer.subject
+    out.print(model, style="bold")
+    _print_sizes(out, answer)
+    _print_planners(out, answer)
+    if report.peak is not None:
+        _print_chart(out, answer)
+        _print_peak(out, report)
+    _print_suggestions(out, answer)
+    if answer.estimate is not None:
+        _print_micro(out, answer.estimate)
+
+
+def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
+    """Print the arena as the model runs beside that of the core alone, in few lines."""
+    if answer.runs is None:
+        report = answer.subject
+        print_paragraph(
+            out,
+            f"{plural(len(report.tensors), 'tensor')} in the arena, aligned to "
+            f"{report.alignment}; {report.persistent_bytes} bytes of variables beside it",
+        )
+    else:
+        print_paragraph(out, str(answer.runs.placement))
+        both = ((_AS_IT_RUNS, answer.runs.report), (_CORE_ALONE, answer.core))
+        rows = [
+            (name, len(report.tensors), report.results[0].bytes, report.persistent_bytes)
+            for name, report in both
+            if report is not None
+        ]
+        columns = ("", "tensors", "arena", "variables")
+        out.print()
+        print_table(out, columns, rows, right=columns[1:])
+        print_paragraph(out, "what a delegate keeps for the inside of its partitions: not counted")
+    if not answer.subject.is_complete:
+        text = "up to the first node whose output shape is known only while invoking"
+        print_paragraph(out, text)
+
+
+def _print_planners(out: Console, answer: MemoryAnswer) -> None:
+    from delegraph.tools.memory_report import IN_PLACE
+
+    heading(out, "Planners")
+    reports = {_AS_IT_RUNS: answer.runs_as, _CORE_ALONE: answer.core}
+    if answer.runs is None or answer.core is None:
+        reports = {"bytes": answer.subject}
+    sizes = {
+        name: {} if report is None else {r.planner: r.bytes for r in report.results}
+        for name, report in reports.items()
+    }
+    rows = [
+        (
+            result.planner,
+            *(found.get(result.planner, "") for found in sizes.values()),
+            result.bound,
+            "least" if result.is_optimal else f"{result.ratio:.3f}",
+            f"{result.milliseconds:.2f}",
+        )
+        for result in answer.subject.results
+    ]
+    columns = ("planner", *sizes, "bound", "ratio", "ms")
+    if out.width < _ROOM_FOR_TIMES:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    print_table(out, columns, rows, right=columns[1:])
+    if len(sizes) > 1:
+        print_paragraph(out, f"bound, ratio, chart and suggestions: {answer.subject_name}")
+    in_place = [r.planner for r in answer.subject.results if r.planner in IN_PLACE]
+    if in_place:
+        verb = "computes" if len(in_place) == 1 else "compute"
+        print_paragraph(
+            out,
+            f"{' and '.join(in_place)} {verb} in place and keep the model's inputs, which has a "
+            "bound of its own",
+        )
+
+
+def _print_chart(out: Console, answer: MemoryAnswer) -> None:
+    report = answer.subject
+    in_use = report.in_use.tolist()
+    top = max(in_use)
+    heading(out, f"Bytes in use at each of {plural(len(in_use), 'node')}, first to last")
+    for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
+        out.print(f"  {line}", soft_wrap=True)
+
+
+def _print_peak(out: Console, report: MemoryReport) -> None:
+    peak = report.peak
+    assert peak is not None
+    heading(out, f"Most is in use at node {peak.node}, {peak.operator}: {peak.bytes} bytes")
+    alive = [report.tensors[i] for i in peak.tensors]
+    rows = [(t.index, t.name, t.bytes, f"{t.first}-{t.last}") for t in alive[:_SHOWN_TENSORS]]
+    print_table(out, ("tensor", "name", "bytes", "nodes"), rows, right=("tensor", "bytes"))
+    if len(alive) > _SHOWN_TENSORS:
+        out.print(f"  and {plural(len(alive) - _SHOWN_TENSORS, 'smaller tensor')}")
+
+
+def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
+    if not answer.suggestions:
+        return
+    heading(out, "What would save memory")
+    whole = max(answer.chosen.bytes, answer.subject.bound, 1)
+    rows = [(s.saves, f"{s.saves / whole:.0%}", s.text) for s in answer.suggestions]
+    print_table(out, ("saves up to", "share", "what"), rows, right=("saves up to", "share"))
+
+
+def _print_micro(out: Console, estimate: ArenaEstimate) -> None:
+    heading(out, "TensorFlow Lite Micro")
+    rows = [
+        ("tensors and scratch buffers (head)", estimate.head_bytes, "exact"),
+        ("variables and structures (tail)", estimate.tail_bytes, "estimated"),
+        ("arena", estimate.total_bytes, f"+- {estimate.uncertainty_bytes}"),
+    ]
+    print_table(out, ("part", "bytes", ""), rows, right=("bytes",))
+    if estimate.unknown_operators:
+        out.print(f"  scratch memory unknown: {', '.join(estimate.unknown_operators)}")

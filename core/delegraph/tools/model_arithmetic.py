@@ -1,0 +1,165 @@
+"""Parameters, arithmetic and number types of a model: what it weighs, and how it is quantized."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from delegraph.graph.dtypes import OBJECT_TYPES
+from delegraph.graph.macs import macs
+from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
+from delegraph.schema.enums import TensorType
+
+_FLOATS = frozenset({"FLOAT64", "FLOAT32", "FLOAT16", "BFLOAT16"})
+_PLAIN_INTEGERS = frozenset(
+    {TensorType.BOOL, TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64}
+)
+"""Types whose constants are sizes, axes and indices, unless they have scales, as biases do."""
+
+_LSTM = frozenset({"LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"})
+
+
+@dataclass(frozen=True, slots=True)
+class TypeCount:
+    """Constants of one type.
+
+    Attributes:
+        type: element type as the schema calls it.
+        constants: number of constant tensors.
+        parameters: number of learnt values; sizes, axes and indices are none.
+        bytes: bytes of the constants. Like parameters, a buffer that several share counts once.
+    """
+
+    type: str
+    constants: int
+    parameters: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Number types with which some of the operators that multiply by weights compute.
+
+    Attributes:
+        activations: type of the first input as the schema calls it.
+        weights: type of the weights as they are stored.
+        scales: ``per tensor``, ``per channel`` or ``blockwise``; empty for weights without scales.
+        nodes: number of these operators.
+        macs: their multiply-accumulates.
+    """
+
+    activations: str
+    weights: str
+    scales: str
+    nodes: int
+    macs: int
+
+    @property
+    def kind(self) -> str:
+        """``integers``, ``weights only``, ``half`` (16-bit weights) or ``floats``."""
+        if self.weights not in _FLOATS:
+            return "weights only" if self.activations in _FLOATS else "integers"
+        return "half" if self.weights != self.activations else "floats"
+
+
+def count_types(model: Model) -> tuple[TypeCount, ...]:
+    """Return the constants of a model by type, the type with most bytes first."""
+    found: defaultdict[str, list[TensorSpec]] = defaultdict(list)
+    for tensor in (t for s in model.subgraphs for t in s.tensors if t.data is not None):
+        found[tensor.type.name].append(tensor)
+    counts = []
+    for name, tensors in found.items():
+        buffers = {(t.buffer, t.external_buffer): t for t in tensors}.values()
+        parameters = sum(math.prod(t.shape) for t in buffers if _is_learnt(t))
+        stored = sum(len(t.data) for t in buffers if t.data is not None)
+        counts.append(TypeCount(name, len(tensors), parameters, stored))
+    return tuple(sorted(counts, key=lambda count: (-count.bytes, count.type)))
+
+
+def _is_learnt(tensor: TensorSpec) -> bool:
+    if tensor.type in OBJECT_TYPES:
+        return False
+    has_scales = tensor.quantization is not None and len(tensor.quantization.scales) > 0
+    return has_scales or tensor.type not in _PLAIN_INTEGERS
+
+
+def count_precisions(model: Model) -> tuple[Precision, ...]:
+    """Return the number types of the operators with weights, most arithmetic first."""
+    nodes: Counter[tuple[str, str, str]] = Counter()
+    work: Counter[tuple[str, str, str]] = Counter()
+    for types, count in (found for s in model.subgraphs for found in _precisions(s)):
+        nodes[types] += 1
+        work[types] += count
+    found = (Precision(*types, nodes[types], count) for types, count in work.items())
+    return tuple(sorted(found, key=lambda p: (-p.macs, p.activations, p.weights, p.scales)))
+
+
+def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], int]]:
+    """Yield activations, weights and scales of each operator with weights, and its MACs."""
+    made_by = {i: operator for operator in subgraph.operators for i in operator.outputs}
+    for operator in subgraph.operators:
+        count = macs(operator, subgraph.tensors)
+        weights = _weights(operator, subgraph) if count else None
+        if weights is None:
+            continue
+        maker = made_by.get(weights.index)
+        if maker is not None and maker.name == "DEQUANTIZE":
+            weights = subgraph.tensors[maker.inputs[0]]
+        activations = subgraph.tensors[operator.inputs[0]].type.name
+        yield (activations, weights.type.name, _scales(weights)), count
+
+
+def _weights(operator: OperatorSpec, subgraph: SubgraphSpec) -> TensorSpec | None:
+    """Return the tensor by which an operator multiplies; of LSTM the cell gate's, always there."""
+    position = 2 if operator.name in _LSTM else 1
+    index = operator.inputs[position] if position < len(operator.inputs) else -1
+    return subgraph.tensors[index] if index >= 0 and operator.inputs[0] >= 0 else None
+
+
+def _scales(weights: TensorSpec) -> str:
+    quantization = weights.quantization
+    if quantization is None or not len(quantization.scales):
+        return ""
+    if quantization.block_size:
+        return "blockwise"
+    return "per channel" if len(quantization.scales) > 1 else "per tensor"
+
+
+def quantization_in_words(precisions: Iterable[Precision]) -> str:
+    """Return in a few words how a model is quantized; empty if no operator has weights.
+
+    >>> quantization_in_words([Precision("INT8", "INT8", "per channel", 52, 300)])
+    'quantized to integers: INT8 weights per channel, INT8 activations'
+    >>> quantization_in_words([Precision("FLOAT32", "FLOAT32", "", 52, 300)])
+    'not quantized: FLOAT32'
+    >>> mixed = [Precision("INT8", "INT8", "", 3, 75), Precision("FLOAT32", "FLOAT32", "", 1, 25)]
+    >>> quantization_in_words(mixed)
+    'partly quantized: 75.0% of the MACs, mostly with INT8 activations, INT8 weights'
+    """
+    found = sorted(precisions, key=lambda precision: -precision.macs)
+    if not found:
+        return ""
+    first = found[0]
+    of_kind = [precision for precision in found if precision.kind == first.kind]
+    if len(of_kind) < len(found):
+        quantized = [precision for precision in found if precision.kind != "floats"]
+        best = quantized[0]
+        share = f"{sum(p.macs for p in quantized) / sum(p.macs for p in found):.1%}"
+        share = "over 99.9%" if share == "100.0%" else share
+        types = f"{best.activations} activations, {best.weights} weights"
+        return f"partly quantized: {share} of the MACs, mostly with {types}"
+    stored = _listed(p.weights for p in of_kind)
+    weights = _listed(f"{p.weights} weights {p.scales}".rstrip() for p in of_kind)
+    activations = _listed(p.activations for p in of_kind)
+    return {
+        "floats": f"not quantized: {activations}",
+        "half": f"weights stored as {stored}, {activations} activations",
+        "weights only": f"weights quantized (dynamic range): {weights}, {activations} activations",
+        "integers": f"quantized to integers: {weights}, {activations} activations",
+    }[first.kind]
+
+
+def _listed(words: Iterable[str]) -> str:
+    return " and ".join(dict.fromkeys(words))
