@@ -17,7 +17,14 @@ from functools import cached_property, partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.errors import (
+    DelegateError,
+    DelegatePhase,
+    ModelError,
+    OperatorError,
+    PartitionRejected,
+    in_words,
+)
 from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
@@ -60,6 +67,15 @@ def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
             applied.
     """
     return Guard(subgraph, node).prepared(prepare)
+
+
+def prepared_instead(subgraph: Subgraph, node: Node, rejection: PartitionRejected) -> Eval:
+    """Return an evaluation by the original nodes, for shapes that a delegate's node rejects.
+
+    Raises:
+        OperatorError: Delegraph's kernels cannot compute the original nodes.
+    """
+    return Guard(subgraph, node).prepared_instead(rejection)
 
 
 class Guard:
@@ -111,6 +127,8 @@ class Guard:
             if self._policy.on_failure == "shadow":
                 self._capabilities = self._delegate.capabilities()
             step = prepare(self._subgraph.context, self._node)
+        except PartitionRejected as rejection:
+            return self.prepared_instead(rejection)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             return self._prepared_instead(error)
         finding = self._wrong_shape()
@@ -124,6 +142,13 @@ class Guard:
         if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
         return self._run
+
+    def prepared_instead(self, rejection: PartitionRejected) -> Eval:
+        """Return the evaluation by the original nodes, whatever the policy for failures."""
+        self._require_kernels(rejection)
+        self._record(rejection, "prepare")
+        self._size_outputs()
+        return self._run_originals
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
         self._judge(error, "prepare", is_wrong)
@@ -231,14 +256,17 @@ class Guard:
         self._subgraph.session.cancellation.raise_if_requested()
         if self._policy.on_failure == "raise":
             raise error
-        if not self._has_kernels():
-            raise OperatorError(
-                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
-            ) from error
+        self._require_kernels(error)
         is_out = is_wrong and self._policy.on_failure == "shadow"
         self._record(error, phase, is_quarantined=is_out)
         if is_out:
             self._supervision.quarantine(self._delegate)
+
+    def _require_kernels(self, error: Exception) -> None:
+        if not self._has_kernels():
+            raise OperatorError(
+                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
+            ) from error
 
     def _record(
         self, error: Exception, phase: DelegatePhase, *, is_quarantined: bool = False
