@@ -55,8 +55,10 @@ def test_counts_are_shown_by_operator(delegraph: Command) -> None:
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
-        "test-operators", faulty, "--operator", "ADD", "--cases", 4, "--jobs", 1, "--output", folder
+        *("test-operators", faulty, "--operator", "ADD", "--cases", 4, "--jobs", 1),
+        *("--output", folder, "--badge", tmp_path / "badge.svg"),
     )
+    assert " in 4 models" in (tmp_path / "badge.svg").read_text()
     assert result.code == 1
     assert result.err.startswith("error: ")
     assert f"written to {folder}" in result.out
@@ -70,6 +72,7 @@ def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_
         (("core", "--runtime", "litert"), "'core' is no delegate"),
         (("add_sub", "--default"), "'add_sub' is no delegate that Interpreter"),
         (("add_sub", "--operator", "AD"), "no cases of an operator 'AD'"),
+        (("add_sub", "--badge", "b.png"), "badge is 'b.png', expected a name that ends in .svg"),
     ],
 )
 def test_what_cannot_be_swept_is_refused(
