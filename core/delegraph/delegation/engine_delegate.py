@@ -24,9 +24,9 @@ _SHAPED_BY_VALUES = frozenset({"SEGMENT_SUM", "UNIQUE", "WHERE"})
 """Operators whose output shapes depend on values of inputs that are no parameters."""
 
 _SHAPING = frozenset({
-    "begin", "block_shape", "crops", "delta", "depth", "dims", "end", "fft_length", "k", "limit",
-    "max_output_size", "multiples", "num_samples", "num_segments", "output_shape", "paddings",
-    "perm", "shape", "size", "size_splits", "start", "strides",
+    "axis", "begin", "block_shape", "crops", "delta", "depth", "dims", "end", "fft_length", "k",
+    "limit", "max_output_size", "multiples", "num_samples", "num_segments", "output_shape",
+    "paddings", "perm", "shape", "size", "size_splits", "start", "strides",
 })  # fmt: skip
 """Roles of inputs whose values decide an output shape."""
 

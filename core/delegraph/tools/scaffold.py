@@ -148,19 +148,24 @@ class Engine:
         name: the engine in a sentence.
         requirements: distributions that the project needs for it.
         modules: patterns of its modules without type hints.
+        operators: operators that the project's own tests try; empty for those of the project.
     """
 
     name: str
     requirements: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
 
 
 ENGINES = {
     "custom": Engine("an engine"),
     "onnxruntime": Engine(
-        "ONNX Runtime", ("onnx>=1.16", "onnxruntime>=1.17"), ("onnx.*", "onnxruntime.*")
+        "ONNX Runtime",
+        ("onnx>=1.16", "onnxruntime>=1.17"),
+        ("onnx.*", "onnxruntime.*"),
+        ("ADD", "MUL"),
     ),
-    "openvino": Engine("OpenVINO", ("openvino>=2025.0",), ("openvino.*",)),
+    "openvino": Engine("OpenVINO", ("openvino>=2025.0",), ("openvino.*",), ("ABS", "EXP")),
 }
 """Mapping from a value of ``delegraph new --engine`` to the engine."""
 
@@ -216,7 +221,8 @@ class Project:
                 )
         if not operators:
             raise ArgumentError("a project starts with at least one operator")
-        return cls(stem.replace("-", "_"), tuple(dict.fromkeys(operators)), template, engine)
+        tried = ENGINES[engine].operators or tuple(dict.fromkeys(operators))
+        return cls(stem.replace("-", "_"), tried, template, engine)
 
     @property
     def distribution(self) -> str:
