@@ -42,11 +42,14 @@ def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, fault
     assert again.json["cases"] == 1
 
 
-def test_counts_are_shown_by_operator(delegraph: Command) -> None:
+def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> None:
+    badge = tmp_path / "badge.svg"
     result = delegraph(
-        "test-operators", "add_sub", "--cases", 60, "--operator", "SUB", "--operator", "ABS"
+        *("test-operators", "add_sub", "--cases", 60, "--operator", "SUB", "--operator", "ABS"),
+        *("--badge", badge),
     )
     assert result.code == 0
+    assert "no finding in 60 models" in badge.read_text()
     assert result.lines[0] == "operator cases equal refused by both left to the core"
     assert [line.split()[0] for line in result.lines[1:4]] == ["ABS", "SUB", "all"]
     assert "Findings" not in result.out

@@ -115,8 +115,10 @@ def _badge(result: SweepResult) -> Badge:
 
     found = len(result.differences)
     if found:
-        return Badge(f"{plural(found, 'finding')} in {result.cases:,} models", "failed", _SWEEP)
-    return Badge(f"{result.cases:,} models equal", "passed", _SWEEP)
+        return Badge(
+            f"{plural(found, 'finding')} in {plural(result.cases, 'model')}", "failed", _SWEEP
+        )
+    return Badge(f"no finding in {plural(result.cases, 'model')}", "passed", _SWEEP)
 
 
 def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:

@@ -19,8 +19,8 @@ from delegraph.errors import (
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
-from delegraph.runtime.delegates.fallback import Before, Guard, phase_of
-from delegraph.runtime.delegates.partition_state import SavedState
+from delegraph.runtime.delegates.fallback import Guard, phase_of
+from delegraph.runtime.delegates.partition_state import Before, SavedState
 from delegraph.runtime.execution.node_errors import RefusedByKernel
 from delegraph.runtime.subgraph import Subgraph
 

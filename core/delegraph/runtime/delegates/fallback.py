@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import (
     DelegateError,
@@ -32,7 +32,7 @@ from delegraph.operators.registration import Eval, Node, Prepare, Registration, 
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Supervision
-from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
+from delegraph.runtime.delegates.partition_state import Before, PartitionState, SavedState
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
@@ -44,38 +44,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.result_checks import Expected
 
 logger = Logger(__name__)
-
-
-class Before(NamedTuple):
-    """State before a delegate's node ran: variables, output arrays and expectations."""
-
-    saved: SavedState | None
-    arrays: list[tuple[Tensor, tuple[int, ...], Any]]
-    expected: list[Expected]
-
-
-def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
-    """Prepare a delegate node, and return its evaluation under the session's failure policy.
-
-    Args:
-        subgraph: the node's subgraph.
-        node: the delegate's node.
-        prepare: the delegate's own ``prepare``.
-
-    Raises:
-        Exception: the delegate's error, if the policy raises errors, or while the delegate is being
-            applied.
-    """
-    return Guard(subgraph, node).prepared(prepare)
-
-
-def prepared_instead(subgraph: Subgraph, node: Node, rejection: PartitionRejected) -> Eval:
-    """Return an evaluation by the original nodes, for shapes that a delegate's node rejects.
-
-    Raises:
-        OperatorError: Delegraph's kernels cannot compute the original nodes.
-    """
-    return Guard(subgraph, node).prepared_instead(rejection)
 
 
 class Guard:
