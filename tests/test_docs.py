@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,6 @@ from delegraph import BuiltinOperator, Interpreter, TensorType
 from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
-from delegraph.tools.scaffold import Project, write_project
 from distributions.projects import URL
 
 ROOT = Path(__file__).parents[1]
@@ -242,33 +242,10 @@ def test_tutorial_first_plugin_offers_its_delegate(tmp_path: Path) -> None:
     assert run.stdout.split() == ["delegraph-example:sin", "sin"], run.stderr
 
 
-def test_engine_guide_shows_the_template_in_under_50_lines(tmp_path: Path) -> None:
-    """The guide's code is what ``delegraph new my-chip --template engine`` writes, and it runs."""
-    write_project(Project.of("my-chip", ["ADD", "MUL"], "engine"), tmp_path)
-    shown = {b.title: b.text for b in blocks(DOCS / "wrap-an-engine.md") if b.title}
-    assert len(shown) == 2
-    for name, text in shown.items():
-        assert text == (tmp_path / name).read_text(encoding="utf-8"), name
-    assert len(shown["src/delegraph_my_chip/delegate.py"].splitlines()) < 50
-    code = (
-        "from delegraph import Interpreter\n"
-        "from delegraph_my_chip.delegate import MyChipDelegate\n"
-        "from delegraph_my_chip.options import MyChipOptions\n"
-        "model = 'docs/demo/models/digits_float.tflite'\n"
-        "interpreter = Interpreter(model, delegates=[MyChipDelegate(MyChipOptions())])\n"
-        "interpreter.allocate_tensors()\n"
-        "interpreter.invoke()\n"
-        "print(*(p.nodes for p in interpreter.placement.partitions))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src"), "DELEGRAPH_CACHE": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.stdout.split() == ["(3,)", "(8,)", "(11,)"], run.stderr
+def test_publishing_page_shows_the_workflow_that_new_writes() -> None:
+    (shown,) = [b.text for b in blocks(DOCS / "publish-a-delegate.md") if b.language == "yaml"]
+    templates = resources.files("delegraph.tools") / "templates"
+    assert shown == (templates / "publish.yml.template").read_text("utf-8")
 
 
 def test_operators_page_is_in_step_with_the_op_table() -> None:

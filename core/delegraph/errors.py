@@ -234,7 +234,9 @@ class DelegateProcessError(DelegateError):
 class PartitionRejected(DelegateError):
     """Raised by a kernel's ``init`` that does not want its partition: others compute its nodes.
 
-    The placement shows why, as it shows why a node was refused.
+    The placement shows why, as it shows why a node was refused. A kernel's ``prepare`` raises it
+    for shapes that the kernel does not compute: Delegraph's kernels compute the partition then, and
+    an incident in the placement shows why.
 
     Attributes:
         constraint: short stable id of the reason, as a ``Rejection`` has it.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter
+from delegraph import Capabilities, Claim, Interpreter
 from delegraph.delegation import engine_delegate
 from delegraph.native import LiteRtInterpreter
-from delegraph.schema.options import AddOptions, MulOptions
+from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import Y, run, sines
 from support.chip_plugin import EVENTS, ChipDelegate, ChipOptions, install_chip
@@ -89,12 +89,84 @@ def test_a_resize_compiles_for_the_new_shapes(host: Host) -> None:
     assert EVENTS.count("load") == EVENTS.count("close")
 
 
-def test_a_delegate_for_any_shape_stays_and_closes_what_it_ran_before() -> None:
-    with Interpreter(model_content=SQUARES, delegates=[chip(fixed=False)]) as made:
+@HOSTS
+def test_a_program_is_kept_for_each_of_the_last_shapes(host: Host) -> None:
+    with host(model_content=SQUARES, delegates=[chip(fixed=False)]) as made:
         assert result(made, 4)
         EVENTS.clear()
         assert result(made, 7)
-        assert EVENTS == ["compile", "close", "load", "bind", "run"]
+        assert EVENTS == ["compile", "load", "bind", "run"]
+        EVENTS.clear()
+        assert result(made, 4)
+        assert EVENTS == ["bind", "run"]
+        assert all(result(made, size) for size in (5, 6, 8))  # five shapes, and four are kept
+        EVENTS.clear()
+        assert result(made, 4)
+        assert result(made, 7)
+        assert EVENTS == ["bind", "run", "close", "load", "bind", "run"]
+        EVENTS.clear()
+    assert EVENTS == ["close"] * 4
+
+
+def behind_a_reshape(*nodes: Any) -> bytes:
+    """Return a model whose other nodes see a shape that is known only while invoking."""
+    reshape = ("RESHAPE", "x shape", "a", ReshapeOptions())
+    return graph_model(
+        [reshape, *nodes], inputs="x shape", outputs="y", tensors={"shape": tensor([1], "INT32")}
+    )
+
+
+@HOSTS
+def test_shapes_known_only_while_invoking_are_compiled_then(host: Host) -> None:
+    model = behind_a_reshape(("MUL", "a a", "b", MulOptions()), ("ADD", "b a", "y", AddOptions()))
+    with host(model_content=model, delegates=[chip(fixed=False)]) as made:
+        for size in (4, 7, 4):
+            x = np.arange(size, dtype=np.float32)
+            assert np.array_equal(invoked(made, x, np.int32([size])), x * x + x)
+    assert EVENTS.count("compile") == EVENTS.count("load") == EVENTS.count("close") == 2
+    assert EVENTS.count("run") == 3
+
+
+def invoked(host: Any, *inputs: Any) -> Any:
+    details = host.get_input_details()
+    for detail, value in zip(details, inputs, strict=True):
+        host.resize_tensor_input(detail["index"], value.shape)
+    host.allocate_tensors()
+    for detail, value in zip(details, inputs, strict=True):
+        host.set_tensor(detail["index"], value)
+    host.invoke()
+    return host.get_tensor(host.get_output_details()[0]["index"])
+
+
+@HOSTS
+def test_shapes_that_the_engine_rejects_are_computed_by_the_kernels(host: Host) -> None:
+    with host(model_content=SQUARES, delegates=[chip(fixed=False, longest=5)]) as made:
+        assert all(result(made, size) for size in (4, 7, 4))
+        assert EVENTS.count("run") == 2
+        (incident,) = made.placement.incidents
+        assert (incident.phase, incident.error) == ("prepare", "too long")
+
+
+@HOSTS
+def test_shapes_with_features_that_are_not_claimed_are_computed_by_the_kernels(host: Host) -> None:
+    model = graph_model([("ADD", "x z", "y", AddOptions())], inputs="x z", outputs="y")
+    with host(model_content=model, delegates=[chip(fixed=False)]) as made:
+        x, z = np.ones((3, 2), np.float32), np.float32([1, 2])
+        assert np.array_equal(invoked(made, x, x), x + x)
+        assert EVENTS.count("run") == 1
+        assert np.array_equal(invoked(made, x, z), x + z)
+        assert EVENTS.count("run") == 1
+        assert "broadcast" in made.placement.incidents[0].error
+
+
+def test_output_shapes_that_depend_on_values_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    types = ["FLOAT32", "INT32", "BOOL", "INT64"]
+    claim = Claim(["RESHAPE", "WHERE"], types, "computed-weights", "dynamic-shapes")
+    monkeypatch.setattr(ChipDelegate, "capabilities", lambda self: Capabilities([claim]))
+    reshape = behind_a_reshape(("ABS", "a", "y"))
+    assert refusal(reshape) == "shape decides a shape and is not constant"
+    where = one_op_model("WHERE", [tensor([4], "BOOL")], [tensor([4, 1], "INT64")])
+    assert refusal(where) == "the output shape of WHERE depends on computed values"
 
 
 @HOSTS
@@ -109,7 +181,7 @@ def test_a_refused_partition_stays_and_the_model_runs(host: Host) -> None:
 
 def refusal(model: bytes) -> str:
     """Return why the first node is left."""
-    placement = Interpreter(model_content=model, delegates=[chip()]).placement
+    placement = Interpreter(model_content=model, delegates=[chip(fixed=False)]).placement
     return str(placement.nodes[0].rejections["chip"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,6 @@ from delegraph import (
     Claim,
     CompilerSpec,
     DelegateContext,
-    DelegateFlags,
     DelegateSpec,
     EngineDelegate,
     Interpreter,
@@ -25,6 +25,7 @@ from delegraph import (
     hookimpl,
 )
 from delegraph.errors import PartitionRejected
+from delegraph.graph import parse_model
 from support.chosen_plugins import use_plugins_of
 from support.fake_distributions import write_distribution
 
@@ -37,6 +38,7 @@ class ChipOptions:
     level: int = 1
     fixed: bool = True
     room: int = 10
+    longest: int = 10**6
 
 
 class ChipProgram:
@@ -69,21 +71,24 @@ class ChipDelegate(EngineDelegate):
     options: ChipOptions
     version = "1.0"
 
+    def __init__(self, options: ChipOptions) -> None:
+        super().__init__(options)
+        self.allows_dynamic_shapes = not options.fixed
+
     def name(self) -> str:
         return "chip"
 
     def capabilities(self) -> Capabilities:
-        return Capabilities([Claim("ADD", "FLOAT32"), Claim("MUL", "FLOAT32", "broadcast")])
-
-    def flags(self) -> DelegateFlags:
-        if self.options.fixed:
-            return DelegateFlags.NONE
-        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+        add = Claim("ADD", "FLOAT32", "dynamic-shapes")
+        return Capabilities([add, Claim("MUL", "FLOAT32", "broadcast", "dynamic-shapes")])
 
     def compile(self, model: PartitionModel) -> bytes:
         EVENTS.append("compile")
         if len(model.nodes) > self.options.room:
             raise PartitionRejected("no room", constraint="room")
+        graph = parse_model(model.content).subgraphs[0]
+        if any(math.prod(graph.tensors[i].shape) > self.options.longest for i in graph.inputs):
+            raise PartitionRejected("too long", constraint="longest")
         return b"LEVEL%d" % self.options.level + model.content
 
     def load(self, compiled: bytes, context: DelegateContext) -> ChipProgram:

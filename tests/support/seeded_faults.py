@@ -192,6 +192,19 @@ class PreparesOnce(SoundKernel):
         target[...] = y if y.shape == shape else 0
 
 
+class RunsClosedPrograms(SoundKernel):
+    """Keeps programs of the last four shapes, and runs closed ones when their shapes come again."""
+
+    def prepare(self, context, node):
+        super().prepare(context, node)
+        self.shape = context.tensors[node.inputs[0]].shape
+        self.seen = [*getattr(self, "seen", []), self.shape]
+
+    def write(self, target, y):
+        is_closed = self.shape in self.seen[:-5]
+        target[...] = 0 if is_closed else y
+
+
 class WritesItsInput(SoundKernel):
     def result(self, step, registration, a, b):
         y = super().result(step, registration, a, b)

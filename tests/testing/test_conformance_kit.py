@@ -80,6 +80,11 @@ KERNELS = [
     (faulty.PreparesOnce, contract.resize_is_survived, "after a resize to"),
     (faulty.PreparesOnce, contract.dynamic_shapes_are_followed, "only while invoking.*then others"),
     (
+        faulty.RunsClosedPrograms,
+        contract.dynamic_shapes_are_followed,
+        "then the first again",
+    ),
+    (
         faulty.IgnoresNewShapes,
         contract.dynamic_shapes_are_followed,
         "ALLOW_DYNAMIC_TENSORS is set.*not known",

@@ -86,6 +86,26 @@ def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
     assert "| contract | 1 | 0 | 0 |" in markdown
 
 
+def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pytester) -> None:
+    only_sound = ("-k", "TestSound and (numbers or name_is_stable)")
+    for name in ("badge.svg", "badge.json"):
+        result = author.runpytest_subprocess(*only_sound, f"--delegate-badge={name}")
+        result.stdout.fnmatch_lines([f"written to {name}"])
+    assert json.loads((author.path / "badge.json").read_text()) == {
+        "schemaVersion": 1,
+        "label": "Delegraph kit",
+        "message": "2 operators",
+        "color": "brightgreen",
+    }
+    assert "Delegraph kit: 2 operators" in (author.path / "badge.svg").read_text()
+
+
+def test_badge_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:
+    result = author.runpytest_subprocess("--delegate-badge=badge.png")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--delegate-badge 'badge.png' ends neither in .svg nor in .json"])
+
+
 def test_report_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:
     result = author.runpytest_subprocess("--delegate-report=card.txt")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

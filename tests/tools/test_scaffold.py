@@ -11,7 +11,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.plugins import PluginSet
-from delegraph.tools.scaffold import KINDS, OPERATORS, Project, write_project
+from delegraph.tools.scaffold import ENGINES, KINDS, OPERATORS, Project, write_project
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +62,8 @@ def test_operators_that_the_template_cannot_compute_are_refused() -> None:
         Project.of("mychip", [])
     with pytest.raises(ArgumentError, match="template is 'engin', expected one of kernel, engine"):
         Project.of("mychip", ["ADD"], "engin")
+    with pytest.raises(ArgumentError, match="engine is 'ort', expected one of custom, onnx"):
+        Project.of("mychip", ["ADD"], "engine", "ort")
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
@@ -85,15 +87,18 @@ def test_names_in_use_are_told() -> None:
         assert [text.split()[0] for text in found] == ["delegraph-example"]
 
 
-@pytest.mark.parametrize("template", KINDS)
+@pytest.mark.parametrize(
+    ("template", "engine"),
+    [*((template, "custom") for template in KINDS), *(("compiler", name) for name in ENGINES)],
+)
 @pytest.mark.parametrize(
     ("name", "operators"), [("class", ("SIN",)), ("a-rather-long-name", tuple(OPERATORS))]
 )
 def test_the_code_is_clean_for_ruff(
-    tmp_path: Path, name: str, operators: tuple[str, ...], template: str
+    tmp_path: Path, name: str, operators: tuple[str, ...], template: str, engine: str
 ) -> None:
     pytest.importorskip("ruff")
-    write_project(Project.of(name, operators, template), tmp_path)
+    write_project(Project.of(name, operators, template, engine), tmp_path)
     run(sys.executable, "-m", "ruff", "check", "--no-cache", ".", folder=tmp_path)
     run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", ".", folder=tmp_path)
 
@@ -102,10 +107,13 @@ def test_the_code_is_clean_for_ruff(
 def test_the_code_is_clean_for_mypy(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\nmypy_path = src\n")
-    for template in KINDS.keys() - {"engine"}:  # the compiler has all of its files
-        folder = tmp_path / template
-        write_project(Project.of("typed", ["ADD", "SIN"], template), folder)
+    kinds = [(template, "custom") for template in KINDS.keys() - {"engine"}]  # or twice
+    for template, engine in [*kinds, *(("compiler", name) for name in ENGINES.keys() - {"custom"})]:
+        folder = tmp_path / f"{template}-{engine}"
+        write_project(Project.of("typed", ["ADD", "SIN"], template, engine), folder)
         words = ("--config-file", tmp_path / "mypy.ini", "--cache-dir", tmp_path / "cache")
+        if engine != "custom":
+            words = ("--config-file", folder / "pyproject.toml", *words[2:])
         run(sys.executable, "-m", "mypy", *words, "src", "tests", folder=folder)
 
 

@@ -9,14 +9,29 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from delegraph.delegation.code_state import edited_state
-from delegraph.delegation.delegate import DelegateContext, DelegateParams
+from delegraph.delegation.delegate import DelegateContext, DelegateFlags, DelegateParams
 from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
+from delegraph.errors import PartitionRejected
 from delegraph.operators.registration import Node, Registration
+from delegraph.operators.roles import operands
+
+_SHAPED_BY_VALUES = frozenset({"SEGMENT_SUM", "UNIQUE", "WHERE"})
+"""Operators whose output shapes depend on values of inputs that are no parameters."""
+
+_SHAPING = frozenset({
+    "axis", "begin", "block_shape", "crops", "delta", "depth", "dims", "end", "fft_length", "k",
+    "limit", "max_output_size", "multiples", "num_samples", "num_segments", "output_shape",
+    "paddings", "perm", "shape", "size", "size_splits", "start", "strides",
+})  # fmt: skip
+"""Roles of inputs whose values decide an output shape."""
+
+Shapes = tuple[tuple[int, ...], ...]
+"""Shapes of a partition's inputs."""
 
 
 class EngineProgram(Protocol):
@@ -58,10 +73,12 @@ class EngineDelegate(SimpleDelegateInterface):
                 return chip.Program(compiled)
 
     Compiled partitions are kept in ``context.cache``, under the partition's digest, the options,
-    :attr:`version` and, while the package's sources can be edited, their state. Without flags a
-    program is for fixed shapes: a resize removes the delegate and applies it again. With
-    ``ALLOW_DYNAMIC_TENSORS | REQUIRE_PROPAGATED_SHAPES`` the delegate stays, and its partitions are
-    compiled again for the new shapes.
+    :attr:`version` and, while the package's sources can be edited, their state.
+
+    A program is for fixed shapes. After a resize the delegate stays, and its partitions are
+    compiled for the new shapes. Partitions whose shapes are known only while invoking are compiled
+    while invoking, if the claims name the feature ``dynamic-shapes``. Shapes that the delegate does
+    not claim or the engine rejects are computed by Delegraph's kernels.
 
     Args:
         options: options of the delegate; options with the same ``repr`` must compile to the same
@@ -70,10 +87,17 @@ class EngineDelegate(SimpleDelegateInterface):
     Attributes:
         options: the argument *options*.
         version: version of the compiler; partitions compiled by another version are not loaded.
+        allows_dynamic_shapes: False for an engine that must not compile during an invoke. Then
+            a resize removes the delegate and applies it again, and the delegate is refused on
+            graphs with shapes that are known only while invoking.
+        max_programs: largest number of programs that a partition keeps loaded, one for each set of
+            input shapes. The program that has not been used for the longest time is closed first.
     """
 
     options: Any
     version: str
+    allows_dynamic_shapes: bool = True
+    max_programs: int = 4
 
     def __init__(self, options: object = None) -> None:
         self.options = options
@@ -94,12 +118,19 @@ class EngineDelegate(SimpleDelegateInterface):
     def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram:
         """Load a partition that :meth:`compile` has compiled, and return its program."""
 
+    def flags(self) -> DelegateFlags:
+        """Flags that allow shapes known only while invoking, as the attributes say."""
+        if not self.allows_dynamic_shapes:
+            return DelegateFlags.NONE
+        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
+
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether a claim covers the node and its features, and no tensor is a variable.
+        """Return whether a claim covers the node and its features, and a program can compute it.
 
-        A variable's value would be in the engine, where the host cannot reset it.
+        A program has fixed output shapes, so no output shape may depend on values. Nor may a tensor
+        be a variable: its value would be in the engine, where the host cannot reset it.
         """
         tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
         for tensor in tensors:
@@ -107,7 +138,8 @@ class EngineDelegate(SimpleDelegateInterface):
                 return Rejection("variable", "it keeps no state", tensor=tensor.index)
         claimed = self.capabilities()
         answer = claimed.check(registration, node, context)
-        return answer and claimed.check_features(registration, node, context)
+        answer = answer and claimed.check_features(registration, node, context)
+        return answer and _check_output_shapes(registration.name, node, context)
 
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
         """Return whether the partition has inputs: engines run no program without any."""
@@ -134,6 +166,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
     def __init__(self, delegate: EngineDelegate) -> None:
         self._delegate = delegate
+        self._programs: dict[Shapes, Any] = {}  # the least recently used first
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
         """Load the partition from the cache or compile it; delay this if input shapes are unknown.
@@ -153,9 +186,16 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._load(compiled, context)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Compile the partition again if the input shapes have changed."""
-        if self.program is None or self._shapes != self._input_shapes(context):
+        """Select the program for the input shapes; load or compile it if none is loaded.
+
+        Raises:
+            PartitionRejected: the delegate or its engine does not compute these shapes.
+        """
+        shapes = self._input_shapes(context)
+        if shapes not in self._programs:
+            self._require_supported(context)
             self._load(self._compiled(context), context)
+        self.program = self._programs[shapes] = self._programs.pop(shapes)
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:
         """Bind the program to the memory of inputs and outputs."""
@@ -167,17 +207,28 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self.program.run()
 
     def close(self) -> None:
-        """Close the compiled program, if one was loaded."""
-        if self.program is not None:
-            self.program.close()
+        """Close all programs that were loaded."""
         self.program = None
+        self._close_oldest(len(self._programs))
+
+    def _close_oldest(self, count: int) -> None:
+        for shapes in list(self._programs)[: max(count, 0)]:
+            self._programs.pop(shapes).close()
 
     def _take(self, context: DelegateContext, params: DelegateParams) -> None:
         self._params = params
         self._inputs = inputs_of(context, params)
 
-    def _input_shapes(self, context: DelegateContext) -> list[tuple[int, ...]]:
-        return [context.tensors[i].shape for i in self._inputs]
+    def _input_shapes(self, context: DelegateContext) -> Shapes:
+        return tuple(context.tensors[i].shape for i in self._inputs)
+
+    def _require_supported(self, context: DelegateContext) -> None:
+        """Check that the delegate still supports all nodes; features depend on shapes."""
+        for index in self._params.nodes_to_replace:
+            node, registration = context.get_node_and_registration(index)
+            answer = self._delegate.is_node_supported_by_delegate(registration, node, context)
+            if isinstance(answer, Rejection):
+                raise PartitionRejected(str(answer), constraint=answer.constraint)
 
     def _compiled(self, context: DelegateContext) -> bytes:
         delegate, model = self._delegate, self._params.partition_model()
@@ -186,9 +237,9 @@ class EngineKernel(SimpleDelegateKernelInterface):
         return kept.read_or_make(key, lambda: delegate.compile(model))
 
     def _load(self, compiled: bytes, context: DelegateContext) -> None:
-        self.close()
+        self._close_oldest(len(self._programs) + 1 - self._delegate.max_programs)
         self.program = self._delegate.load(compiled, context)
-        self._shapes = self._input_shapes(context)
+        self._programs[self._input_shapes(context)] = self.program
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
@@ -197,3 +248,13 @@ def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ..
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable
     )
+
+
+def _check_output_shapes(operator: str, node: Node, context: DelegateContext) -> bool | Rejection:
+    """Return whether the output shapes of a node follow from input shapes and constants."""
+    if operator in _SHAPED_BY_VALUES:
+        return Rejection("shape", f"the output shape of {operator} depends on computed values")
+    for role, index in operands(operator, node):
+        if role in _SHAPING and not context.tensors[index].is_constant:
+            return Rejection("shape", f"{role} decides a shape and is not constant", tensor=index)
+    return True

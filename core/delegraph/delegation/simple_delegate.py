@@ -41,7 +41,8 @@ class SimpleDelegateKernelInterface(ABC):
         """Get ready for the current shapes; called at each (re)allocation.
 
         Input shapes are known. Output tensors keep the shapes that the model declares unless this
-        resizes them. Arena tensors have no data yet.
+        resizes them. Arena tensors have no data yet. A kernel that does not compute these shapes
+        raises :class:`~delegraph.errors.PartitionRejected`; the host's kernels then compute them.
         """
 
     @abstractmethod

@@ -33,6 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the scorecard of delegates to FILE.json or FILE.md",
     )
     group.addoption(
+        "--delegate-badge",
+        metavar="FILE",
+        help="write a badge for a README to FILE.svg, or to FILE.json for shields.io",
+    )
+    group.addoption(
         "--delegate-timeout",
         metavar="SECONDS",
         type=float,
@@ -89,6 +94,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if path is not None and not path.endswith((".json", ".md")):
         ending = "." + path.rpartition(".")[2]
         raise pytest.UsageError(f"--delegate-report {path!r} ends in {ending!r}, not .json or .md")
+    badge = config.getoption("delegate_badge")
+    if badge is not None and not badge.endswith((".json", ".svg")):
+        raise pytest.UsageError(f"--delegate-badge {badge!r} ends neither in .svg nor in .json")
     if config.getoption("delegate_timeout") < 0:
         raise pytest.UsageError("--delegate-timeout is negative; 0 is for no limit")
     config.pluginmanager.register(_Notes(config), _NOTES)
@@ -129,7 +137,10 @@ class _Notes:
             card = Scorecard.of(self._notes)
             terminalreporter.section("delegate conformance")
             terminalreporter.write_line(card.text())
-            path = self._config.getoption("delegate_report")
-            if path:
-                card.write(path)
-                terminalreporter.write_line(f"written to {path}")
+            for path, written in (
+                (self._config.getoption("delegate_report"), card),
+                (self._config.getoption("delegate_badge"), card.badge()),
+            ):
+                if path:
+                    written.write(path)
+                    terminalreporter.write_line(f"written to {path}")

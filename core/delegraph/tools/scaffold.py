@@ -6,6 +6,7 @@ have those of a single kind. :meth:`Project.words` has ``$name`` and the other w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ Files = Mapping[str, tuple[str, ...]]
 """Mapping from a file's path in the project to the templates whose texts it joins."""
 
 _EVERY: Files = {
+    ".github/workflows/publish.yml": ("publish.yml",),
     ".github/workflows/tests.yml": ("workflow.yml",),
     ".gitignore": ("gitignore",),
     "pyproject.toml": ("pyproject.toml",),
@@ -69,9 +71,13 @@ _DELEGATE: Files = {
 }
 _ENGINE: Files = {
     **_DELEGATE,
-    "README.md": ("README.md", "engine/README.md", "README_end.md"),
-    "src/{package}/delegate.py": ("engine/delegate.py",),
-    "src/{package}/engine.py": ("engine/engine.py",),
+    "README.md": ("README.md", "engine/{engine}/README.md", "README_end.md"),
+    "src/{package}/delegate.py": (
+        "engine/delegate_head.py",
+        "engine/{engine}/claims.py",
+        "engine/delegate_class.py",
+    ),
+    "src/{package}/engine.py": ("engine/{engine}/engine.py",),
     "tests/conftest.py": ("engine/conftest.py",),
     "tests/test_engine.py": ("engine/test_engine.py",),
 }
@@ -102,14 +108,19 @@ KINDS = {
         },
     ),
     "engine": Kind(
-        "A delegate that hands $operators_text to an engine",
+        "A delegate that hands $operators_text to $engine",
         _ENGINE,
     ),
     "compiler": Kind(
-        "A delegate that hands $operators_text to an engine, also ahead of time",
+        "A delegate that hands $operators_text to $engine, also ahead of time",
         {
             **_ENGINE,
-            "README.md": ("README.md", "compiler/README.md", "engine/README.md", "README_end.md"),
+            "README.md": (
+                "README.md",
+                "compiler/README.md",
+                "engine/{engine}/README.md",
+                "README_end.md",
+            ),
             "src/{package}/plugin.py": ("plugin.py", "compiler/hook.py"),
             "tests/test_compiler.py": ("compiler/test_compiler.py",),
         },
@@ -130,6 +141,36 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Engine:
+    """An engine that projects can be generated for.
+
+    Attributes:
+        name: the engine in a sentence.
+        requirements: distributions that the project needs for it.
+        modules: patterns of its modules without type hints.
+        operators: operators that the project's own tests try; empty for those of the project.
+    """
+
+    name: str
+    requirements: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+
+
+ENGINES = {
+    "custom": Engine("an engine"),
+    "onnxruntime": Engine(
+        "ONNX Runtime",
+        ("onnx>=1.16", "onnxruntime>=1.17"),
+        ("onnx.*", "onnxruntime.*"),
+        ("ADD", "MUL"),
+    ),
+    "openvino": Engine("OpenVINO", ("openvino>=2025.0",), ("openvino.*",), ("ABS", "EXP")),
+}
+"""Mapping from a value of ``delegraph new --engine`` to the engine."""
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """A new distribution that the scaffold writes.
 
@@ -137,20 +178,31 @@ class Project:
         name: name of the delegate as users type it, such as ``my_chip``.
         operators: names of :data:`OPERATORS` that the delegate starts with.
         template: name of the kind, a key of :data:`KINDS`.
+        engine: name of the engine, a key of :data:`ENGINES`; only for kinds that hand partitions
+            to an engine.
     """
 
     name: str
     operators: tuple[str, ...]
     template: str = "kernel"
+    engine: str = "custom"
 
     @classmethod
-    def of(cls, name: str, operators: Sequence[str], template: str = "kernel") -> Project:
+    def of(
+        cls,
+        name: str,
+        operators: Sequence[str],
+        template: str = "kernel",
+        engine: str = "custom",
+    ) -> Project:
         """Return the project for a typed name: ``delegraph-My.Chip`` means ``my_chip``.
 
         Raises:
             ArgumentError: a package or delegate cannot have the name, a project cannot start with
-                an operator, or the template does not exist.
+                an operator, or the template or the engine does not exist.
         """
+        if engine not in ENGINES:
+            raise ArgumentError(f"engine is {engine!r}, expected one of {', '.join(ENGINES)}")
         if template not in KINDS:
             raise ArgumentError(f"template is {template!r}, expected one of {', '.join(KINDS)}")
         if not _NAME.fullmatch(name):
@@ -169,7 +221,8 @@ class Project:
                 )
         if not operators:
             raise ArgumentError("a project starts with at least one operator")
-        return cls(stem.replace("-", "_"), tuple(dict.fromkeys(operators)), template)
+        tried = ENGINES[engine].operators or tuple(dict.fromkeys(operators))
+        return cls(stem.replace("-", "_"), tried, template, engine)
 
     @property
     def distribution(self) -> str:
@@ -199,18 +252,32 @@ class Project:
             "distribution": self.distribution,
             "package": self.package,
             "prefix": self.title,
-            "operators_text": _listed(self.operators),
+            "operators_text": "partitions"
+            if ENGINES[self.engine].modules
+            else _listed(self.operators),
+            "engine": ENGINES[self.engine].name,
             "requirement": f"delegraph~={release}",
             "test_requirement": f"delegraph[testing]~={release}",
         }
         description = Template(self.kind.description).substitute(names)
-        return {**names, **self._operator_words(), **self._hook_words(), "description": description}
+        words = {**names, **self._operator_words(), **self._hook_words(), **self._engine_words()}
+        return {**words, "description": description}
+
+    def _engine_words(self) -> dict[str, str]:
+        engine = ENGINES[self.engine]
+        untyped = f"""
+[[tool.mypy.overrides]]
+module = {json.dumps(engine.modules)}
+ignore_missing_imports = true
+"""
+        return {
+            "engine_requirements": "".join(f', "{text}"' for text in engine.requirements),
+            "untyped": untyped if engine.modules else "",
+        }
 
     def _operator_words(self) -> dict[str, str]:
         operands = {op: 2 if op in BINARY else 1 for op in self.operators}
-        features = ["empty", "many-dims", "scalar"]
-        if self.template == "kernel":
-            features.insert(0, "dynamic-shapes")
+        features = ["dynamic-shapes", "empty", "many-dims", "scalar"]
         if 2 in operands.values():
             features.insert(0, "broadcast")
         return {
@@ -264,18 +331,19 @@ def write_project(project: Project, folder: Path) -> list[Path]:
         if folder.exists() and any(folder.iterdir()):
             raise ArgumentError(f"folder {str(folder)!r} is not empty; nothing was written")
         return [
-            _write(folder / path.format(package=project.package), templates, project.words())
+            _write(folder / path.format(package=project.package), project, templates)
             for path, templates in sorted(project.kind.files.items())
         ]
     except OSError as error:
         raise ArgumentError(f"folder {str(folder)!r} cannot be written: {error}") from error
 
 
-def _write(path: Path, templates: Sequence[str], words: dict[str, str]) -> Path:
+def _write(path: Path, project: Project, templates: Sequence[str]) -> Path:
     folder = files("delegraph.tools") / "templates"
-    text = "".join((folder / f"{name}.template").read_text("utf-8") for name in templates)
+    names = (name.format(engine=project.engine) for name in templates)
+    text = "".join((folder / f"{name}.template").read_text("utf-8") for name in names)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(Template(text).substitute(words), encoding="utf-8", newline="\n")
+    path.write_text(Template(text).substitute(project.words()), encoding="utf-8", newline="\n")
     return path
 
 

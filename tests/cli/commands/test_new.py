@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from delegraph.cli.commands.new import TEMPLATES
+from delegraph.cli.commands.new import ENGINES, TEMPLATES
+from delegraph.tools.scaffold import ENGINES as KNOWN_ENGINES
 from delegraph.tools.scaffold import KINDS
 from support.command import Command
 
@@ -54,8 +55,15 @@ def test_a_custom_operator_is_named_as_in_models(delegraph: Command, tmp_path: P
     assert '@custom_op("MyOp")' in source.read_text(encoding="utf-8")
 
 
-def test_the_option_takes_every_template() -> None:
+def test_the_options_take_every_template_and_engine() -> None:
     assert list(TEMPLATES) == list(KINDS)
+    assert list(ENGINES) == list(KNOWN_ENGINES)
+
+
+def test_an_engine_chooses_its_template(delegraph: Command, tmp_path: Path) -> None:
+    words = ("new", "chip", "--engine", "onnxruntime", "--directory", tmp_path / "new", "--json")
+    assert delegraph(*words).json["template"] == "engine"
+    assert "onnxruntime>=" in (tmp_path / "new" / "pyproject.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +72,9 @@ def test_the_option_takes_every_template() -> None:
         ("2fast",),
         ("mychip", "--operators", "CONV_2D"),
         ("mychip", "--template", "engin"),
+        ("mychip", "--engine", "ort"),
+        ("mychip", "--engine", "openvino", "--template", "kernel"),
+        ("mychip", "--engine", "openvino", "--operators", "ADD"),
         ("mychip", "--template", "custom-op", "--operators", "ADD"),
     ],
 )

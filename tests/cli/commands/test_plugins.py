@@ -56,7 +56,8 @@ def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site:
 def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Command) -> None:
     ran = delegraph("plugins")
     assert ran.code == 2
-    assert [line.split()[0] for line in ran.err.splitlines()[-3:]] == ["list", "info", "doctor"]
+    names = [line.split()[0] for line in ran.err.splitlines()[-4:]]
+    assert names == ["list", "info", "doctor", "catalogue"]
 
 
 def test_list_says_when_there_are_none(delegraph: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,11 +42,14 @@ def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, fault
     assert again.json["cases"] == 1
 
 
-def test_counts_are_shown_by_operator(delegraph: Command) -> None:
+def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> None:
+    badge = tmp_path / "badge.svg"
     result = delegraph(
-        "test-operators", "add_sub", "--cases", 60, "--operator", "SUB", "--operator", "ABS"
+        *("test-operators", "add_sub", "--cases", 60, "--operator", "SUB", "--operator", "ABS"),
+        *("--badge", badge),
     )
     assert result.code == 0
+    assert "no finding in 60 models" in badge.read_text()
     assert result.lines[0] == "operator cases equal refused by both left to the core"
     assert [line.split()[0] for line in result.lines[1:4]] == ["ABS", "SUB", "all"]
     assert "Findings" not in result.out
@@ -55,8 +58,10 @@ def test_counts_are_shown_by_operator(delegraph: Command) -> None:
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
-        "test-operators", faulty, "--operator", "ADD", "--cases", 4, "--jobs", 1, "--output", folder
+        *("test-operators", faulty, "--operator", "ADD", "--cases", 4, "--jobs", 1),
+        *("--output", folder, "--badge", tmp_path / "badge.svg"),
     )
+    assert " in 4 models" in (tmp_path / "badge.svg").read_text()
     assert result.code == 1
     assert result.err.startswith("error: ")
     assert f"written to {folder}" in result.out
@@ -70,6 +75,7 @@ def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_
         (("core", "--runtime", "litert"), "'core' is no delegate"),
         (("add_sub", "--default"), "'add_sub' is no delegate that Interpreter"),
         (("add_sub", "--operator", "AD"), "no cases of an operator 'AD'"),
+        (("add_sub", "--badge", "b.png"), "badge is 'b.png', expected a name that ends in .svg"),
     ],
 )
 def test_what_cannot_be_swept_is_refused(

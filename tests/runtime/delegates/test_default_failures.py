@@ -14,7 +14,13 @@ from delegraph import DelegateFlags, FailurePolicy, Interpreter
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
-from delegraph.errors import DefaultDelegateWarning, DelegateError, DelegateNodeError, NodeError
+from delegraph.errors import (
+    DefaultDelegateWarning,
+    DelegateError,
+    DelegateNodeError,
+    NodeError,
+    PartitionRejected,
+)
 from delegraph.native import LiteRtInterpreter, compiled_model
 from delegraph.plugins import known_packages
 from delegraph.runtime.delegates import failure_memory
@@ -72,6 +78,21 @@ def y_of(interpreter: Interpreter) -> Any:
 
 
 # -- each phase ----------------------------------------------------------------------------------
+
+
+def test_shapes_that_it_rejects_cost_an_incident_and_no_warning(install: Install) -> None:
+    delegate = install("prepare", n=3, error=PartitionRejected)
+    with warnings.catch_warnings(), Interpreter(model_content=sines()) as interpreter:
+        warnings.simplefilter("error")
+        longer = np.linspace(0, 1, 7, dtype=np.float32)
+        np.testing.assert_allclose(sines_of(interpreter), Y, rtol=1e-5)
+        expected = np.sin(longer) + longer + np.sin(2 * longer)
+        np.testing.assert_allclose(sines_of(interpreter, longer), expected, rtol=1e-5)
+        assert interpreter.placement.incidents
+        delegate.at = "never"
+        before = delegate.visits["eval"]
+        np.testing.assert_allclose(sines_of(interpreter), Y, rtol=1e-5)
+        assert delegate.visits["eval"] > before
 
 
 @pytest.mark.parametrize("flags", [STATIC, DYNAMIC], ids=["static", "dynamic"])

@@ -13,15 +13,21 @@ from delegraph.cli.options.sections import SectionedCommand
 TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
 """Names of the ``KINDS`` of tools/scaffold.py, which is not imported for help."""
 
+ENGINES = ("custom", "onnxruntime", "openvino")
+"""Names of the ``ENGINES`` of tools/scaffold.py."""
+
 
 @click.command("new", cls=SectionedCommand)
 @click.argument("name")
 @click.option(
     "--template",
     type=click.Choice(TEMPLATES),
-    default=TEMPLATES[0],
-    show_default=True,
-    help="Kind of plugin.",
+    help="Kind of plugin.  [default: kernel; engine with --engine]",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    help="Engine of an engine or compiler.  [default: custom]",
 )
 @click.option(
     "--directory",
@@ -36,7 +42,12 @@ TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
 @json_option
 @diagnosis_options
 def command(
-    name: str, template: str, directory: str | None, operators: str | None, as_json: bool
+    name: str,
+    template: str | None,
+    engine: str | None,
+    directory: str | None,
+    operators: str | None,
+    as_json: bool,
 ) -> None:
     """Start a delegate or a custom operator, as a distribution.
 
@@ -44,14 +55,22 @@ def command(
     all files that pip needs. NAME is the word that users type after --delegate; the custom operator
     my-op is called MyOp in models.
     """
+    if template is None:
+        template = "kernel" if engine is None else "engine"
+    if engine is not None and template not in ("engine", "compiler"):
+        raise click.UsageError(f"--engine is for --template engine or compiler, not {template}")
     if operators is not None and template == "custom-op":
         raise click.UsageError("--operators is for delegates, not for --template custom-op")
+    if operators is not None and engine not in (None, "custom"):
+        raise click.UsageError(
+            f"--operators is not for --engine {engine}: change engine.py instead"
+        )
     from delegraph.plugins import installed
     from delegraph.tools.scaffold import Project, write_project
 
     given = "ADD,MUL" if operators is None else operators
     names = [operator.strip().upper() for operator in given.split(",") if operator.strip()]
-    project = Project.of(name, names, template)
+    project = Project.of(name, names, template, engine or "custom")
     clashes = list(project.clashes(installed()))
     for clash in clashes:
         click.echo(f"warning: {clash}", err=True)

@@ -16,6 +16,7 @@ from delegraph.cli.answers.printing import (
     print_table,
     progress,
 )
+from delegraph.cli.commands.plugins_catalogue import catalogue
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
 from delegraph.cli.options.arguments import (
     ByteCount,
@@ -319,3 +320,6 @@ def print_findings(out: Console, findings: Sequence[Finding]) -> None:
 def _outcome(surveyed: SurveyedPlugin) -> tuple[str, str, str, str]:
     plugin = surveyed.plugin
     return plugin.name, plugin.distribution, plugin.version, surveyed.outcome
+
+
+command.add_command(catalogue)

@@ -17,7 +17,11 @@ from delegraph.cli.options.sections import SectionedCommand
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from delegraph.testing.badge import Badge
     from delegraph.testing.sweep.sweep import SweepResult
+
+_SWEEP = "Delegraph sweep"
+"""Label of the badge."""
 
 DETAIL_SHOWN = 200
 """Largest number of printed characters of a finding's text; files and JSON have all."""
@@ -75,9 +79,14 @@ DETAIL_SHOWN = 200
     metavar="FOLDER",
     help="Write findings there, as .tflite, .npz and .txt.",
 )
+@click.option(
+    "--badge",
+    metavar="FILE",
+    help="Write a badge for a README: FILE.svg, or FILE.json for shields.io.",
+)
 @json_option
 @diagnosis_options
-def command(delegate: str, as_json: bool, **options: Any) -> None:
+def command(delegate: str, as_json: bool, badge: str | None, **options: Any) -> None:
     """Try generated models on a delegate, and compare results.
 
     DELEGATE is an installed delegate, the delegate of a file FILE.py, or "core" for Delegraph's own
@@ -85,13 +94,30 @@ def command(delegate: str, as_json: bool, **options: Any) -> None:
     invoked and resized several times. Cases run in child processes, so a crash is a finding too.
     The command does not run on Windows. The exit code is 1 if something differs.
     """
+    if badge is not None:
+        from delegraph.testing.badge import require_badge_ending
+
+        require_badge_ending(badge)
     result = _swept(delegate, options)
+    if badge is not None:
+        _badge(result).write(badge)
     if as_json:
         print_json(result.to_json())
     else:
         print_sweep(console(), result)
     if result.differences:
         raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
+
+
+def _badge(result: SweepResult) -> Badge:
+    from delegraph.testing.badge import Badge
+
+    found = len(result.differences)
+    if found:
+        return Badge(
+            f"{plural(found, 'finding')} in {plural(result.cases, 'model')}", "failed", _SWEEP
+        )
+    return Badge(f"no finding in {plural(result.cases, 'model')}", "passed", _SWEEP)
 
 
 def _swept(delegate: str, given: dict[str, Any]) -> SweepResult:

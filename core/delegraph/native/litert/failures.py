@@ -68,7 +68,7 @@ class Failures:
 
     def guarded(self, registration: Registration) -> Registration:
         """Return the registration of a delegate node with its failures handled."""
-        alone = registration if self._raises else with_fallback(registration, self._node_failed)
+        alone = with_fallback(registration, self._node_failed, only_rejections=self._raises)
         policy = self._policy
         if policy.on_failure != "shadow" and not policy.validate:
             return alone

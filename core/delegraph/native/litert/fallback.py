@@ -24,6 +24,7 @@ from delegraph.errors import (
     DelegatePhase,
     ModelError,
     OperatorError,
+    PartitionRejected,
     in_words,
 )
 from delegraph.graph.calls import called_subgraphs
@@ -43,14 +44,18 @@ Pairs = list[tuple[Tensor, Tensor]]
 """Pairs of a tensor of the partition's model and the same tensor of the graph."""
 
 
-def with_fallback(registration: Registration, report: Report) -> Registration:
+def with_fallback(
+    registration: Registration, report: Report, *, only_rejections: bool = False
+) -> Registration:
     """Return a registration whose failures are reported and replaced by Delegraph's kernels.
 
     Args:
         registration: registration of the delegate's nodes.
         report: is called for each failure.
+        only_rejections: replace only nodes whose ``prepare`` rejects the partition's shapes; other
+            failures are raised.
     """
-    guard = _Guard(registration, report)
+    guard = _Guard(registration, report, only_rejections)
     return replace(registration, prepare=guard.prepare, free=guard.free)
 
 
@@ -60,9 +65,10 @@ class _Guard:
     _kernels: PartitionKernels | None = None
     _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
 
-    def __init__(self, registration: Registration, report: Report) -> None:
+    def __init__(self, registration: Registration, report: Report, only_rejections: bool) -> None:
         self._registration = registration
         self._report = report
+        self._only_rejections = only_rejections
 
     def prepare(self, context: Any, node: Node) -> Eval:
         """Prepare the delegate's node, or else Delegraph's kernels; return the evaluation."""
@@ -70,10 +76,14 @@ class _Guard:
         kernels = self._kernels = PartitionKernels(context, node)
         try:
             step = self._registration.prepare(context, node)
-        except Exception as error:  # noqa: BLE001 - a plugin's code
+        except Exception as error:
+            if self._only_rejections and not isinstance(error, PartitionRejected):
+                raise
             self._report_or_raise(kernels, "prepare", error)
             kernels.size_outputs()
             return kernels.run
+        if self._only_rejections:
+            return step
         return partial(self._run, kernels, step)
 
     def _run(self, kernels: PartitionKernels, step: Eval) -> None:
@@ -99,7 +109,8 @@ class _Guard:
             raise OperatorError(
                 f"{in_words(error)}; Delegraph's kernels cannot take over: {obstacle}"
             ) from error
-        told = error.phase if isinstance(error, DelegateError) else None
+        is_rejection = isinstance(error, PartitionRejected)  # whose own phase is that of init
+        told = error.phase if isinstance(error, DelegateError) and not is_rejection else None
         self._report(kernels.context, kernels.node, told or phase, error)
 
     def free(self, user_data: Any) -> None:

@@ -24,7 +24,7 @@ from delegraph.native.litert.context import LiteRtContext
 from delegraph.native.litert.fallback import paired, partition_interpreter, require_own_state
 from delegraph.operators.registration import Eval, Node, Registration, nothing
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.delegates.fallback import guarded
+from delegraph.runtime.delegates.fallback import Guard
 from delegraph.runtime.delegates.incidents import Incidents, Supervision
 from delegraph.runtime.options import FailurePolicy
 
@@ -154,7 +154,8 @@ class _Partition:
         for inner, _ in self._results:
             inner.make_static()
             inner.data = None
-        self._step = self._told(partial(guarded, self._subgraph, self._node, self._prepare_own))
+        guard = Guard(self._subgraph, self._node)
+        self._step = self._told(partial(guard.prepared, self._prepare_own))
         for inner, tensor in self._results:  # Delegraph's kernels may have decided them
             if inner.is_dynamic and tensor.type not in OBJECT_TYPES:
                 self._context.set_dynamic(tensor)

@@ -13,13 +13,14 @@ from delegraph.errors import (
     CallCancelledError,
     DefaultDelegateWarning,
     DelegatePhase,
+    PartitionRejected,
     UnresolvedOpError,
 )
 from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
-from delegraph.runtime.delegates.fallback import Before, Guard, phase_of
-from delegraph.runtime.delegates.partition_state import SavedState
+from delegraph.runtime.delegates.fallback import Guard, phase_of
+from delegraph.runtime.delegates.partition_state import Before, SavedState
 from delegraph.runtime.execution.node_errors import RefusedByKernel
 from delegraph.runtime.subgraph import Subgraph
 
@@ -42,6 +43,12 @@ class DefaultGuard(Guard):
 
     # -- preparing -----------------------------------------------------------------------------
 
+    def prepared_instead(self, rejection: PartitionRejected) -> Eval:
+        """Return the evaluation by the original nodes; the delegate stays for other shapes."""
+        self._size_outputs_instead_of(rejection)
+        self._record(rejection, "prepare")
+        return self._run_originals
+
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
         """Prepare the original nodes instead of the delegate's node.
 
@@ -50,14 +57,23 @@ class DefaultGuard(Guard):
         self._raise_if_cancelled(error)
         if self._subgraph.plan.application is not None:
             raise error
+        self._size_outputs_instead_of(error)
+        self._leave_out(error, "prepare")
+        return self._run_originals
+
+    def _size_outputs_instead_of(self, error: Exception) -> None:
+        """Give the outputs their shapes after the delegate failed with an error.
+
+        Raises:
+            Exception: *error*, if only the delegate can compute the nodes.
+            RefusedByKernel: the kernels refuse the nodes, as without the delegate.
+        """
         try:
             self._size_outputs()
         except UnresolvedOpError:
             raise error from None
         except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
             raise RefusedByKernel(own) from None
-        self._leave_out(error, "prepare")
-        return self._run_originals
 
     def _guarded(self, step: Eval) -> Eval:
         policy = self._policy

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate, DelegateFlags
+from delegraph.errors import PartitionRejected
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.lazy_dataclass import dataclass, replace
 from delegraph.operators.registration import Eval, InPlace, Node, OpContext, Prepare, Registration
 from delegraph.runtime.delegates.default_guard import DefaultGuard
-from delegraph.runtime.delegates.fallback import guarded
+from delegraph.runtime.delegates.fallback import Guard
 from delegraph.runtime.delegates.replaced_nodes import original_nodes
 from delegraph.runtime.subgraph import Subgraph
 
@@ -40,8 +41,12 @@ class DelegateNodePrepare:
             return DefaultGuard(self.subgraph, node).prepared(self._checked)
         self._check_shapes(node)
         if policy.needs_guard:
-            return guarded(self.subgraph, node, self.own)
-        return self.subgraph.buffers.reading(self.own(context, node), node)
+            return Guard(self.subgraph, node).prepared(self.own)
+        try:
+            step = self.own(context, node)
+        except PartitionRejected as rejection:
+            return Guard(self.subgraph, node).prepared_instead(rejection)
+        return self.subgraph.buffers.reading(step, node)
 
     def _checked(self, context: OpContext, node: Node) -> Eval:
         self._check_shapes(node)

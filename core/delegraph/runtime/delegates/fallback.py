@@ -15,16 +15,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from delegraph.errors import DelegateError, DelegatePhase, ModelError, OperatorError, in_words
+from delegraph.errors import (
+    DelegateError,
+    DelegatePhase,
+    ModelError,
+    OperatorError,
+    PartitionRejected,
+    in_words,
+)
 from delegraph.log import Logger
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Supervision
-from delegraph.runtime.delegates.partition_state import PartitionState, SavedState
+from delegraph.runtime.delegates.partition_state import Before, PartitionState, SavedState
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
@@ -36,29 +43,6 @@ if TYPE_CHECKING:
     from delegraph.runtime.delegates.result_checks import Expected
 
 logger = Logger(__name__)
-
-
-class Before(NamedTuple):
-    """State before a delegate's node ran: variables, output arrays and expectations."""
-
-    saved: SavedState | None
-    arrays: list[tuple[Tensor, tuple[int, ...], Any]]
-    expected: list[Expected]
-
-
-def guarded(subgraph: Subgraph, node: Node, prepare: Prepare) -> Eval:
-    """Prepare a delegate node, and return its evaluation under the session's failure policy.
-
-    Args:
-        subgraph: the node's subgraph.
-        node: the delegate's node.
-        prepare: the delegate's own ``prepare``.
-
-    Raises:
-        Exception: the delegate's error, if the policy raises errors, or while the delegate is being
-            applied.
-    """
-    return Guard(subgraph, node).prepared(prepare)
 
 
 class Guard:
@@ -110,6 +94,8 @@ class Guard:
             if self._policy.on_failure == "shadow":
                 self._capabilities = self._delegate.capabilities()
             step = prepare(self._subgraph.context, self._node)
+        except PartitionRejected as rejection:
+            return self.prepared_instead(rejection)
         except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
             return self._prepared_instead(error)
         finding = self._wrong_shape()
@@ -123,6 +109,13 @@ class Guard:
         if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
         return self._run
+
+    def prepared_instead(self, rejection: PartitionRejected) -> Eval:
+        """Return the evaluation by the original nodes, whatever the policy for failures."""
+        self._require_kernels(rejection)
+        self._record(rejection, "prepare")
+        self._size_outputs()
+        return self._run_originals
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
         self._judge(error, "prepare", is_wrong)
@@ -230,14 +223,17 @@ class Guard:
         self._subgraph.session.cancellation.raise_if_requested()
         if self._policy.on_failure == "raise":
             raise error
-        if not self._has_kernels():
-            raise OperatorError(
-                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
-            ) from error
+        self._require_kernels(error)
         is_out = is_wrong and self._policy.on_failure == "shadow"
         self._record(error, phase, is_out)
         if is_out:
             self._supervision.quarantine(self._delegate)
+
+    def _require_kernels(self, error: Exception) -> None:
+        if not self._has_kernels():
+            raise OperatorError(
+                f"{in_words(error)}; Delegraph's kernels cannot take over: {self._obstacle}"
+            ) from error
 
     def _record(self, error: Exception, phase: DelegatePhase, is_out: bool = False) -> None:
         self._subgraph.session.incidents.record(self._incident(error, phase, is_out))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.subgraph import Subgraph
 from delegraph.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from delegraph.runtime.delegates.result_checks import Expected
 
 
 class PartitionState:
@@ -93,3 +96,11 @@ def _reaches_everything(node: Node, registration: Registration) -> bool:
     if registration.builtin_code == BuiltinOperator.CUSTOM:
         return True
     return any(True for _ in called_subgraphs(node.options))
+
+
+class Before(NamedTuple):
+    """State before a delegate's node ran: variables, output arrays and expectations."""
+
+    saved: SavedState | None
+    arrays: list[tuple[Tensor, tuple[int, ...], Any]]
+    expected: list[Expected]

@@ -86,11 +86,11 @@ def with_other_values(trial: Trial) -> Trial | None:
     return None
 
 
-def with_other_shapes(trial: Trial) -> Trial | None:
-    """Return the trial with one axis twice as long; None if no axis can be longer."""
+def with_other_shapes(trial: Trial, times: int = 2) -> Trial | None:
+    """Return the trial with one axis *times* as long; None if no axis can be longer."""
     lengths = sorted({(axis, n) for a in _fed(trial) for axis, n in enumerate(a.shape)})
     for axis, length in lengths:
-        arrays = [_doubled(array, axis, length) for array in _fed(trial)]
+        arrays = [_lengthened(array, axis, length, times) for array in _fed(trial)]
         other = _fed_with(trial, arrays)
         if other is not None:
             return other
@@ -120,11 +120,10 @@ def _fed_with(trial: Trial, arrays: Sequence[Array]) -> Trial | None:
     return trial_of(replace(trial.case, steps=(tuple(arrays),)))
 
 
-def _doubled(array: Array, axis: int, length: int) -> Array:
+def _lengthened(array: Array, axis: int, length: int, times: int) -> Array:
     if axis < array.ndim and array.shape[axis] == length:
-        return np.concatenate(
-            [array, array[tuple([slice(None)] * axis + [slice(None, None, -1)])]], axis
-        )
+        turned = array[tuple([slice(None)] * axis + [slice(None, None, -1)])]
+        return np.concatenate([turned if i % 2 else array for i in range(times)], axis)
     return array
 
 

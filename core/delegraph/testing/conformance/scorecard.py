@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from delegraph.testing.badge import Badge
+
 SECTIONS = ("contract", "soundness", "numbers")
 OUTCOMES = {"passed": "passed", "failed": "failed", "skipped": "not applicable"}
 """Mapping from pytest's name of an outcome to the scorecard's name."""
@@ -106,6 +108,16 @@ class Scorecard:
                 for delegate in self.delegates
             ]
         }
+
+    def badge(self) -> Badge:
+        """Return a badge about all delegates of the run."""
+        failed = sum(result.outcome == "failed" for result in self.results)
+        if failed:
+            return Badge(f"{failed} of {len(self.results)} checks failed", "failed")
+        operators = len({operator for name in self.delegates for operator in self.operators(name)})
+        message = f"{operators} operator{'' if operators == 1 else 's'}"
+        is_sample = any(map(self.sample, self.delegates))
+        return Badge(f"{message}, a sample", "sampled") if is_sample else Badge(message, "passed")
 
     def write(self, path: str) -> None:
         """Write the scorecard to a file: Markdown if the name ends in ``.md``, otherwise JSON."""

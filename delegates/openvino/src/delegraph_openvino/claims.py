@@ -29,7 +29,14 @@ def record() -> dict[str, Any]:
 def capabilities(quantized: bool) -> Capabilities:
     """Return the claims; *quantized* includes the claims with 8-bit types."""
     claims = [
-        Claim(op, sorted(set(types.values())), *features, **types, tolerance=_within(units))
+        Claim(
+            op,
+            sorted(set(types.values())),
+            *features,
+            "dynamic-shapes",  # each shape is compiled for itself
+            **types,
+            tolerance=_within(units),
+        )
         for op, types, features, units in record()["claims"]
         if quantized or QUANTIZED.isdisjoint(types.values())
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from delegraph import (
     Capabilities,
     DelegateContext,
-    DelegateFlags,
     DelegateOptions,
     EngineDelegate,
     Node,
@@ -52,9 +51,6 @@ class OpenvinoDelegate(EngineDelegate):
 
     def delegate_options(self) -> DelegateOptions:
         return DelegateOptions(min_nodes_per_partition=self.options.min_nodes)
-
-    def flags(self) -> DelegateFlags:
-        return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
 
     def compile(self, model: PartitionModel) -> bytes:
         content: bytes = program.compiled(model, self.options).export_model().getvalue()

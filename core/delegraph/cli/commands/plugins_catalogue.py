@@ -1,0 +1,69 @@
+"""``delegraph plugins catalogue``: lists packages with plugins from their metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from delegraph.cli.answers.printing import console, plural, print_json, print_paragraph
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.errors import ArgumentError
+
+
+@click.command("catalogue")
+@click.option(
+    "--wheels",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="List the packages of the wheels in this folder.  [default: those installed here]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page: FILE.html or FILE.md.",
+)
+@json_option
+@diagnosis_options
+def catalogue(wheels: Path | None, output: Path | None, as_json: bool) -> None:
+    """List packages with plugins from their metadata alone.
+
+    No plugin is imported, so wheels need not be installed or trusted. A package's badge is its
+    project URL "Delegraph badge".
+    """
+    from delegraph.tools.plugin_catalogue import (
+        html_page,
+        installed_packages,
+        markdown_page,
+        packages_of_wheels,
+    )
+
+    if output is not None and output.suffix not in (".html", ".md"):
+        raise click.UsageError(f"--output is {str(output)!r}, expected FILE.html or FILE.md")
+    packages, unreadable = (
+        (installed_packages(), {}) if wheels is None else packages_of_wheels(wheels)
+    )
+    for name, reason in unreadable.items():
+        click.echo(f"warning: {name} is left out: {reason}", err=True)
+    if output is not None:
+        page = html_page(packages) if output.suffix == ".html" else markdown_page(packages)
+        try:
+            output.write_text(page, encoding="utf-8")
+        except OSError as error:
+            raise ArgumentError(f"page {str(output)!r} cannot be written: {error}") from error
+    if as_json:
+        shown = [package.to_json() for package in packages]
+        print_json({"packages": shown, "unreadable": unreadable})
+        return
+    out = console()
+    if output is not None:
+        out.print(f"{plural(len(packages), 'package')} in {output}")
+        return
+    if not packages:
+        out.print("no packages with plugins")
+    for package in packages:
+        out.print(f"{package.distribution} {package.version}", style="bold")
+        print_paragraph(out, package.summary)
+        print_paragraph(out, "; ".join(package.facts))

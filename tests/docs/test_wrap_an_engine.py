@@ -1,0 +1,101 @@
+"""The guide *Wrap an engine* shows what is written, and prints what its engine does."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from delegraph.tools.scaffold import Project, write_project
+from support.fake_distributions import write_distribution
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "wrap-an-engine.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', PAGE, re.DOTALL | re.MULTILINE))
+ENGINE = "src/delegraph_my_ort/engine.py"
+NEEDS_ENGINE = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxruntime")),
+    reason="ONNX Runtime is not installed: pip install onnx onnxruntime",
+)
+MISTAKES = {
+    "layout": [
+        ('"CONV_2D": (0, 3, 1, 2)', '"CONV_2D": (0, 3, 2, 1)'),
+    ],
+    "padding": [
+        (
+            'given["pads"] = [*(w.before for w in windows), *(w.after for w in windows)]',
+            'given["auto_pad"] = "SAME_UPPER" if options.padding.name == "SAME" else "VALID"',
+        ),
+    ],
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-ort"
+    write_project(Project.of("my-ort", ["ADD", "MUL"], "engine", "onnxruntime"), folder)
+    points = {"my_ort": "delegraph_my_ort.plugin"}
+    write_distribution(folder / "src", "delegraph-my-ort", {}, points)
+    return folder
+
+
+def run(project: Path, *words: str, folder: Path) -> str:
+    """Run a module of Python where the project is installed, and return what it prints."""
+    path = os.pathsep.join([str(project / "src"), *filter(None, sys.path)])
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("DELEGRAPH_", "PYTEST"))}
+    given = {"PYTHONPATH": path, "DELEGRAPH_CACHE": str(project / "cache"), "COLUMNS": "100"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=inherited | given | {"DELEGRAPH_DEFAULT_DELEGATES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_guide_shows_what_new_writes(project: Path) -> None:
+    for name in ("src/delegraph_my_ort/delegate.py", ENGINE):
+        assert BLOCKS[name] == (project / name).read_text(encoding="utf-8"), name
+
+
+@NEEDS_ENGINE
+def test_explain_prints_what_the_guide_shows(project: Path) -> None:
+    command, *shown = BLOCKS["explain"].splitlines()
+    words = command.removeprefix("$ ").split()
+    assert run(project, *words, folder=ROOT).splitlines()[: len(shown)] == shown
+
+
+@NEEDS_ENGINE
+def test_the_delegate_runs_in_the_official_interpreter(project: Path) -> None:
+    model = "docs/demo/models/digits_float.tflite"
+    words = ("delegraph", "run", model, "--delegate", "my_ort", "--runtime", "litert", "--json")
+    assert '"digit"' in run(project, *words, folder=ROOT)
+
+
+@NEEDS_ENGINE
+@pytest.mark.timeout(300)
+def test_the_project_passes_its_tests(project: Path) -> None:
+    printed = run(project, "pytest", "-q", "--delegate-quick", folder=project)
+    assert "my_ort: passed" in printed, printed
+    assert "failed" not in printed.splitlines()[-1]
+
+
+@NEEDS_ENGINE
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_kit_finds_the_mistakes(project: Path, mistake: str) -> None:
+    text = (project / ENGINE).read_text(encoding="utf-8")
+    for right, wrong in MISTAKES[mistake]:
+        assert right in text
+        text = text.replace(right, wrong)
+    (project / ENGINE).write_text(text, encoding="utf-8")
+    printed = run(project, "pytest", "-q", "-k", "test_numbers and -CONV_2D", folder=project)
+    for line in BLOCKS[mistake].splitlines():
+        assert line in printed, printed
