@@ -12,6 +12,7 @@ from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
     multiply_by_quantized_multiplier_int64,
     quantize_multiplier,
+    unlimited_multiplier,
 )
 from delegraph.arithmetic.lookup_table import Integers, round_half_away
 from delegraph.arithmetic.reduction import Reduction
@@ -112,7 +113,7 @@ def _spatial_mean(r: Reduction) -> Finish:
     offset = np.float32(r.x.zero_point) * x_scale / y_scale
     offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
     bias = r.y.zero_point - int(offset)
-    multiplier, shift = quantize_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
+    multiplier, shift = unlimited_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
     channels, limits = r.x.shape[3], np.iinfo(r.y.dtype)
     is_rest = np.arange(channels) >= channels - channels % _LANES
 
@@ -134,7 +135,7 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
     """
-    multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale)
+    multiplier, shift = unlimited_multiplier(r.x.scale / r.y.scale)
     bits = min(divisor.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // divisor, shift - bits
     subtrahend = r.x.zero_point * r.count
