@@ -12,6 +12,7 @@ from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
     multiply_by_quantized_multiplier_int64,
     quantize_multiplier,
+    require_multiplier,
     unlimited_multiplier,
 )
 from delegraph.arithmetic.lookup_table import Integers, round_half_away
@@ -33,12 +34,16 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
 
     The builtin kernels rescale it in float32.
 
+    Raises:
+        OperatorError: scales are too far apart for the reference kernels.
+
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
     """
     if _lacks_scale(r):
         return _without_scale(r, saturates=numerics == "builtin")
     if numerics != "builtin":
+        require_multiplier(r.x.scale / r.y.scale, (r.x,), r.y)
         return _stored(r, fixed_point_sum(r, divisor=1)) if r.count else lambda: r.y.data.fill(0)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
     bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)

@@ -112,3 +112,11 @@ def test_others_are_refused_with_the_three_scales(name: str) -> None:
     )
     with pytest.raises(NodeError, match=text):
         delegraph_outputs(model, arrays)
+
+
+def test_reference_sums_are_refused_too() -> None:
+    model, arrays = reduced("SUM", "INT8", 1e-30, keep_dims=True)
+    with pytest.raises(
+        NodeError, match=r"scales 1 \('.*'\) into 1e-30 \('.*'\) give the multiplier"
+    ):
+        delegraph_outputs(model, arrays, numerics="reference")
