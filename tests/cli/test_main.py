@@ -354,6 +354,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["diff", DIGITS, "--tolerance", ""], {"digit="}),
         (["run", "gone.tflite", "--signature", ""], {""}),
         (["run", __file__, "--signature", ""], {""}),
+        (["run", "gone.tflite", "--input", "x"], {"files"}),
         (["run", DIGITS, "--save", "x"], {"files"}),
         (["flex", "flexify", SINES, "--node", "S"], {"SIN"}),
         (["edgetpu", "compile", DIGITS, "-i", "digits_1/pool_1"], {"digits_1/pool_1/MaxPool2d"}),
@@ -376,3 +377,19 @@ def test_bash_completes(words: list[object], expected: set[str]) -> None:
     )
     assert done.stderr == ""
     assert expected <= set(done.stdout.split("\n"))
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_told_the_same(shell: str) -> None:
+    words = f"delegraph run {DIGITS} --signature "
+    given = {"COMP_WORDS": words, "COMP_CWORD": "4" if shell == "zsh" else ""}
+    code = "import sys; sys.argv[0] = 'delegraph'; from delegraph.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | given | {"_DELEGRAPH_COMPLETE": f"{shell}_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "serving_default" in done.stdout
+    assert done.stderr == ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -45,14 +46,12 @@ def with_completion(command: click.Command) -> click.Command:
 
 
 def _offered(offer: Offer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    try:
-        return [
-            item
-            for item in offer(ctx, incomplete)
-            if item.type != "plain" or str(item.value).startswith(incomplete)
-        ]
-    except Exception:  # noqa: BLE001 - a model or a plugin may be broken; Tab says nothing of it
-        return []
+    found: list[CompletionItem] = []
+    with suppress(Exception):  # a model or a plugin may be broken; Tab says nothing of it
+        for item in offer(ctx, incomplete):
+            if item.type != "plain" or str(item.value).startswith(incomplete):
+                found.append(item)  # noqa: PERF401 - what comes before an error is kept
+    return found
 
 
 def _offer_of(parameter: click.Parameter) -> Offer | None:
