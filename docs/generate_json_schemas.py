@@ -2,9 +2,9 @@
 
     python docs/generate_json_schemas.py
 
-Runs the examples below. Where a command prints one of Delegraph's result classes, the schema is
-what the class declares, its fields and properties; the other parts are as the examples show them.
-The examples need the example plugin, and all delegates but those of other engines.
+Runs the examples of ``json_examples.py``. Where a command prints one of Delegraph's result classes,
+the schema is what the class declares, its fields and properties; the other parts are as the
+examples show them. They need the example plugin, and all delegates but those of other engines.
 A command may print keys that its schema does not have: new ones are no change for a program.
 """
 
@@ -16,11 +16,8 @@ import importlib
 import inspect
 import io
 import json
-import os
 import re
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, reduce
@@ -30,58 +27,14 @@ from typing import Any, Literal, Union, get_args, get_origin
 from unittest.mock import patch
 
 import numpy as np
+from json_examples import EXAMPLES, WITHOUT_EXAMPLE, own_folder
 
 from delegraph import cli, json_records
 from delegraph.cli.answers.printing import JsonAnswer
 
 FOLDER = Path(__file__).with_name("schemas")
-MODELS = Path(__file__).parent / "demo" / "models"
-FLOAT, INT8 = MODELS / "digits_float.tflite", MODELS / "digits_int8.tflite"
-SINES = MODELS / "sines.tflite"
-ROWS = MODELS / "digits_rows.npz"
 PAGE = Path(__file__).with_name("json.md")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
-EXAMPLES: dict[str, list[list[object]]] = {
-    "run": [
-        ["run", FLOAT],
-        ["run", INT8, "--signature", "serving_default", "--threshold", "0.1"],
-        ["run", SINES, "-d", "sin"],
-    ],
-    "benchmark": [["benchmark", model, "--dry-run"] for model in (FLOAT, SINES)],
-    "benchmark-against": [["benchmark", SINES, "--against", "-d sin", "--seconds", "0.2"]],
-    "diff": [["diff", SINES, "-d", "sin"], ["diff", FLOAT, "--layers"]],
-    "evaluate": [["evaluate", "--metric", "digit_metrics:judge", FLOAT, ROWS, "-o", "judged.json"]],
-    "predict": [["predict", FLOAT, ROWS, "-o", "answers.jsonl"]],
-    "inspect": [["inspect", model] for model in (FLOAT, INT8, SINES)],
-    "explain": [["explain", SINES, "-d", "sin"], ["explain", INT8, "-d", "add_sub"]],
-    "compile": [["compile", INT8, "-d", "edgetpu", "-o", "compiled.tflite"]],
-    "memory": [["memory", FLOAT], ["memory", INT8, "--micro", "--budget", "1M"]],
-    "report": [["report", model, "-d", "sin", "-o", "report.html"] for model in (SINES, INT8)],
-    "plugins-list": [["plugins", "list"]],
-    "plugins-info": [["plugins", "info", "add_sub"], ["plugins", "info", "sin", "--claims"]],
-    "plugins-doctor": [["plugins", "doctor"]],
-    "cache-list": [["cache", "list"]],
-    "cache-warm": [["cache", "warm", SINES]],
-    "cache-clear": [["cache", "clear"]],
-    "doctor": [["doctor"]],
-    "new": [["new", "my_delegate"]],
-    "test-operators": [["test-operators", "add_sub", "--cases", "1", "--jobs", "1"]],
-    "edgetpu-compile": [["edgetpu", "compile", INT8, "-o", "."]],
-    "flex-flexify": [["flex", "flexify", SINES, "-o", "flex.tflite"]],
-    "numba-info": [["numba", "info"]],
-}
-"""Command lines by the schema of what they print, without ``--json``."""
-
-WITHOUT_EXAMPLE = {
-    "evaluate classification": "needs a folder of pictures",
-    "evaluate custom": "prints what evaluate prints",
-    "evaluate detection": "needs a folder of pictures",
-    "flex convert": "needs TensorFlow",
-    "numba warmup": "compiles for minutes",
-    "serve": "ends when it is stopped",
-}
-"""Commands that have no schema, and why."""
 
 MAPS = {
     "notes", "rejections", "operators", "claims", "options", "types", "metadata", "by_type",
@@ -121,22 +74,6 @@ def answer_of(words: Iterable[object]) -> tuple[Any, list[Described]]:
     ):
         cli.delegraph.main(given, "delegraph", standalone_mode=False, obj=answer)
     return dict(answer) or json.loads(printed.getvalue()), made
-
-
-@contextlib.contextmanager
-def own_folder() -> Iterator[None]:
-    """Run examples in a folder of their own, with a cache of their own."""
-    before = Path.cwd()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        patch.dict(os.environ, {"DELEGRAPH_CACHE": str(Path(folder, "cache"))}),
-        patch.object(sys, "path", [str(MODELS.parent), *sys.path]),
-    ):
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 # -- schemas of result classes -----------------------------------------------------------------
@@ -386,15 +323,15 @@ def page() -> str:
     return written[: written.index(TABLE)] + TABLE + "".join([*rows, *rest])
 
 
-def main(names: Sequence[str]) -> None:
-    """Write the schemas *names*, or all, and the page."""
+def main() -> None:
+    """Write the schemas and the page."""
     FOLDER.mkdir(exist_ok=True)
     with own_folder():
-        for name in names or EXAMPLES:
+        for name in EXAMPLES:
             text = json.dumps(command_schema(name), indent=1, ensure_ascii=False)
             (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

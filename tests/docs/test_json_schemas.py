@@ -21,8 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 AGAIN = "run `python docs/generate_json_schemas.py`, and look at what changed"
 
 
-def load_script() -> ModuleType:
-    name = "generate_json_schemas"
+def load_script(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -31,7 +30,8 @@ def load_script() -> ModuleType:
     return module
 
 
-SCRIPT = load_script()
+EXAMPLES = load_script("json_examples")  # which the script imports
+SCRIPT = load_script("generate_json_schemas")
 NEEDED = {"add_sub", "sin", "edgetpu", "flex", "numba_cpu"}
 
 needs_plugins = pytest.mark.skipif(
@@ -56,13 +56,13 @@ def without_unknown_keys(schema: Any) -> Any:
 
 
 @needs_plugins
-@pytest.mark.parametrize("name", SCRIPT.EXAMPLES)
+@pytest.mark.parametrize("name", EXAMPLES.EXAMPLES)
 def test_a_command_prints_what_its_schema_says(name: str) -> None:
     schema = schema_of(name)
     Draft202012Validator.check_schema(schema)
     judge = Draft202012Validator(without_unknown_keys(schema))
-    with SCRIPT.own_folder():
-        for words in SCRIPT.EXAMPLES[name]:
+    with EXAMPLES.own_folder():
+        for words in EXAMPLES.EXAMPLES[name]:
             printed = run_command(*words, "--json").json
             wrong = [f"{e.json_path}: {e.message[:200]}" for e in judge.iter_errors(printed)]
             assert not wrong, f"{name}: {wrong[0]}; {AGAIN}"
@@ -94,9 +94,9 @@ def commands(command: click.Command, path: str = "") -> set[str]:
 
 @needs_plugins
 def test_every_command_has_a_schema_or_a_reason() -> None:
-    described = {*SCRIPT.EXAMPLES, *(name.replace(" ", "-") for name in SCRIPT.WITHOUT_EXAMPLE)}
+    described = {*EXAMPLES.EXAMPLES, *(name.replace(" ", "-") for name in EXAMPLES.WITHOUT_EXAMPLE)}
     missing = {each for each in commands(root) if each.replace(" ", "-") not in described}
-    assert not missing, f"add an example to docs/generate_json_schemas.py for {missing}"
+    assert not missing, f"add an example to docs/json_examples.py for {missing}"
 
 
 def test_the_page_is_made_of_the_schemas() -> None:
