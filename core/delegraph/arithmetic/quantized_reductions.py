@@ -43,7 +43,6 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
     if _lacks_scale(r):
         return _without_scale(r, saturates=numerics == "builtin")
     if numerics != "builtin":
-        require_multiplier(r.x.scale / r.y.scale, (r.x,), r.y)
         return _stored(r, fixed_point_sum(r, divisor=1)) if r.count else lambda: r.y.data.fill(0)
     scale = np.float32(r.x.scale) / np.float32(r.y.scale)
     bias = np.float32(-r.x.zero_point) * scale * np.float32(r.count)
@@ -137,9 +136,14 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
     The multiplier contains the division.
 
+    Raises:
+        OperatorError: the scales of a sum, which is not divided, are too far apart.
+
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
     """
+    if divisor != r.count:
+        require_multiplier(r.x.scale / r.y.scale, (r.x,), r.y)
     multiplier, shift = unlimited_multiplier(r.x.scale / r.y.scale)
     bits = min(divisor.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // divisor, shift - bits
