@@ -172,7 +172,7 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
     official = OfficialInterpreter(
         str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
-    demo = load_script("demo")
+    demo = load_script("demo_run")
     images = unseen_digits()["images"][:40]
     with Interpreter(path) as ours:
         for interpreter in (ours, official):

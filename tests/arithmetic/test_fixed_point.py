@@ -16,6 +16,7 @@ from delegraph.arithmetic.fixed_point import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
     scale_exponent,
+    unlimited_multiplier,
 )
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
@@ -136,6 +137,16 @@ def test_multipliers_that_no_shift_stands_for_are_refused(real):
         quantize_multiplier(real)
     with pytest.raises(OperatorError, match=r"scales give the multiplier .*, expected less than"):
         quantize_multipliers([1.0, real])
+
+
+@pytest.mark.parametrize("shift", [32, 41, 63, 101])
+def test_a_left_shift_beyond_31_is_that_of_the_instructions(shift):
+    mantissa, found = unlimited_multiplier(1.5 * 2.0 ** (shift - 1))
+    assert found == shift
+    product = multiply_by_quantized_multiplier(X, mantissa, shift)
+    expected = multiply_by_quantized_multiplier(X, mantissa, shift % 32)
+    np.testing.assert_array_equal(product, expected)
+    assert not multiply_by_quantized_multiplier_gemm(X, mantissa, shift).any()
 
 
 def test_negative_multipliers_of_channels_are_refused():

@@ -28,12 +28,14 @@ from support.fake_distributions import write_plugin
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
+SINES = DIGITS.with_name("sines.tflite")
+
 BASH = shutil.which("bash")
 FOLDER = Path(sys.executable).parent
 
 COMPLETE = """\
 eval "$(_DELEGRAPH_COMPLETE=bash_source delegraph)"
-compopt() { FILES=1; }
+compopt() { [[ $2 == nospace ]] || FILES=1; }
 COMP_WORDS=(delegraph "$@")
 COMP_CWORD=$#
 _delegraph_completion delegraph
@@ -343,15 +345,32 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
         (["evaluate", "custom", "--met"], {"--metric"}),
         (["fle"], {"flex"}),
         (["nothing-starts-so"], {""}),
+        (["run", "m.tflite", "-d", "add_sub", ":", "min"], {"min_nodes="}),
+        (["run", "m.tflite", "-d", "add_sub", ":"], {"min_nodes="}),
+        (["run", "m.tflite", "--delegate", "=", "add"], {"add_sub"}),
+        (["run", "m.tflite", "-d", "numba_cpu", ":", "exact", "=", "t"], {"true"}),
+        (["run", DIGITS, "--sig", ""], {""}),
+        (["run", DIGITS, "--signature", ""], {"serving_default"}),
+        (["run", DIGITS, "--input", ""], {"image=", "files"}),
+        (["diff", DIGITS, "--tolerance", ""], {"digit="}),
+        (["run", "gone.tflite", "--signature", ""], {""}),
+        (["run", __file__, "--signature", ""], {""}),
+        (["run", "gone.tflite", "--input", "x"], {"files"}),
+        (["run", DIGITS, "--save", "x"], {"files"}),
+        (["flex", "flexify", SINES, "--node", "S"], {"SIN"}),
+        (["edgetpu", "compile", DIGITS, "-i", "digits_1/pool_1"], {"digits_1/pool_1/MaxPool2d"}),
     ],
 )
-def test_bash_completes(words: list[str], expected: set[str]) -> None:
+def test_bash_completes(words: list[object], expected: set[str]) -> None:
     plugins = installed()
     known = {offer.spec.name for offer in plugins.offers()} | set(plugins.commands())
-    if not expected & {"add_sub", "sin", "flex"} <= known:
-        pytest.skip(f"{expected} is not installed")
+    if (
+        not {*map(str, words), *expected} & {"add_sub", "sin", "flex", "numba_cpu", "edgetpu"}
+        <= known
+    ):
+        pytest.skip("a plugin is not installed")
     done = subprocess.run(
-        [str(BASH), "--norc", "-c", COMPLETE, "bash", *words],
+        [str(BASH), "--norc", "-c", COMPLETE, "bash", *map(str, words)],
         env=os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
@@ -359,3 +378,19 @@ def test_bash_completes(words: list[str], expected: set[str]) -> None:
     )
     assert done.stderr == ""
     assert expected <= set(done.stdout.split("\n"))
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_are_told_the_same(shell: str) -> None:
+    words = f"delegraph run {DIGITS} --signature "
+    given = {"COMP_WORDS": words, "COMP_CWORD": "4" if shell == "zsh" else ""}
+    code = "import sys; sys.argv[0] = 'delegraph'; from delegraph.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | given | {"_DELEGRAPH_COMPLETE": f"{shell}_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "serving_default" in done.stdout
+    assert done.stderr == ""

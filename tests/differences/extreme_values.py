@@ -32,9 +32,14 @@ def _() -> Sides:
 
 @difference("scales-too-far-apart")
 def _() -> list[Sides]:
-    x = fed(BYTES, scale=3e38)
-    y = tensor((), "INT8", scale=1.0)
-    return [relu((3e38, 1.0)), of_one("QUANTIZE", [x], [y])]
+    x = fed(BYTES.reshape(4, 4), scale=1.0)
+    weight = constant(np.ones((1, 4), np.int8), scale=1.0)
+    y = tensor((), "INT8", scale=1e-30)
+    return [
+        of_one("SUB", [x, x], [y], o.SubOptions()),
+        of_one("FULLY_CONNECTED", [x, weight], [y], o.FullyConnectedOptions(), version=4),
+        of_one("BATCH_MATMUL", [x, x], [y], o.BatchMatMulOptions(), version=2),
+    ]
 
 
 @difference("sums-of-much-larger-scales")
@@ -92,7 +97,12 @@ def _() -> Sides:
 @difference("quantize-beyond-int32")
 def _() -> list[Sides]:
     x = fed(np.float32([3e9, np.inf]))
-    return [of_one("QUANTIZE", [x], [tensor((2,), type, scale=1.0)]) for type in ("INT8", "INT16")]
+    ones, axis = fed(np.ones((1, 4), np.int8), scale=1.0), constant(np.int32([1]))
+    far = tensor((), "INT8", scale=2.0**-31)
+    return [
+        *(of_one("QUANTIZE", [x], [tensor((2,), type, scale=1.0)]) for type in ("INT8", "INT16")),
+        of_one("SUM", [ones, axis], [far], o.ReducerOptions(), version=2),
+    ]
 
 
 @difference("arg-max-beside-nan")

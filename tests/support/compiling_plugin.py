@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import shutil
 import sys
 from pathlib import Path
@@ -150,6 +150,7 @@ def uninstall_compiler(
 
 def _import_again(folder: Path, monkeypatch: pytest.MonkeyPatch, delegate: str) -> None:
     monkeypatch.delitem(sys.modules, f"fake_{delegate}", raising=False)
-    shutil.rmtree(folder / "__pycache__", ignore_errors=True)  # which knows seconds only
+    bytecode = importlib.util.cache_from_source(str(folder / f"fake_{delegate}.py"))
+    Path(bytecode).unlink(missing_ok=True)  # it knows only the second of a change
     importlib.invalidate_caches()
     use_plugins_of(monkeypatch, folder)

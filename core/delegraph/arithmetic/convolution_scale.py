@@ -12,6 +12,7 @@ from delegraph.arithmetic.accumulator_scaling import (
     int64_scaling,
     real_scaling,
 )
+from delegraph.arithmetic.fixed_point import require_multiplier
 from delegraph.errors import OperatorError
 from delegraph.graph.model import Quantization
 from delegraph.operators.tensor import Tensor
@@ -138,6 +139,7 @@ def scaling_of(
     multipliers = per_channel_multipliers(x, weight, y, channels)
     if x.type == TensorType.UINT8:
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
+    _require_shifts(multipliers, x, weight, y)
     if sums_int64:
         return int64_scaling(multipliers)
     return fixed_point_scaling(multipliers, numerics != "builtin" or halves_away)
@@ -170,9 +172,10 @@ def fully_connected_scaling(
     if len(affine_quantization(weight, "the weights").scales) == 1:
         multipliers[:] = per_tensor_multiplier(x, weight, bias, y)
     is_reference = numerics == "reference" and weight.sparsity is None
+    if is_reference and x.type != TensorType.INT16:
+        return real_scaling(real)
+    _require_shifts(multipliers, x, weight, y)
     if x.type != TensorType.INT16:
-        if is_reference:
-            return real_scaling(real)
         halves_away = numerics == "micro" or weight.sparsity is not None
         return fixed_point_scaling(multipliers, halves_away)
     if x.zero_point or y.zero_point:
@@ -184,6 +187,11 @@ def fully_connected_scaling(
     if has_wide_bias or is_wide or weight.zero_point or is_reference:
         return real_scaling(real)
     return fixed_point_scaling(multipliers, halves_away=False)
+
+
+def _require_shifts(multipliers: NDArray[np.float64], x: Tensor, weight: Tensor, y: Tensor) -> None:
+    finite = multipliers[np.isfinite(multipliers)]
+    require_multiplier(float(finite.max(initial=0)), (x, weight), y)
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:

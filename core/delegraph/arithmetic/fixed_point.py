@@ -57,6 +57,20 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     Source:
         QuantizeMultiplier, tflite/kernels/internal/quantization_util.cc.
     """
+    mantissa, shift = unlimited_multiplier(real)
+    _require_shifts(shift, real)
+    return mantissa, shift
+
+
+def unlimited_multiplier(real: float) -> tuple[int, int]:
+    """Return :func:`quantize_multiplier` of *real*, whose left shift may be above 31 here.
+
+    C does not define such a shift. What the official kernels make of it is described at
+    :func:`multiply_by_quantized_multiplier` and :func:`multiply_by_quantized_multiplier_gemm`.
+
+    >>> unlimited_multiplier(2.0**40)
+    (1073741824, 41)
+    """
     if real == 0.0 or not math.isfinite(real):
         return 0, 0
     fraction, shift = math.frexp(real)
@@ -64,10 +78,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if mantissa == 1 << 31:
         mantissa //= 2
         shift += 1
-    if shift < -31:
-        return 0, 0
-    _require_shifts(shift, real)
-    return mantissa, shift
+    return (0, 0) if shift < -31 else (mantissa, shift)
 
 
 def quantize_multipliers(
@@ -100,6 +111,26 @@ def quantize_multipliers(
 def _require_shifts(largest: int, real: float) -> None:
     if largest > _LARGEST_SHIFT:
         raise OperatorError(f"scales give the multiplier {real:g}, expected less than 2**31")
+
+
+def require_multiplier(real: float, inputs: Sequence[Tensor], y: Tensor) -> None:
+    """Check that the scales of *inputs* and of the output *y* give a multiplier below 2**31.
+
+    Args:
+        real: the multiplier, or the largest one of several; infinity and NaN are allowed.
+        inputs: tensors whose scales are in the multiplier.
+        y: output.
+
+    Raises:
+        OperatorError: *real* is 2**31 or more; the message has all scales.
+    """
+    if 2.0**_LARGEST_SHIFT <= real < math.inf:
+        scales = " and ".join(f"{x.scale:g} ({x.name!r})" for x in inputs)
+        raise OperatorError(
+            f"scales {scales} into {y.scale:g} ({y.name!r}) give the multiplier {real:g}, "
+            "expected less than 2**31; calibrate the model again with data that make the output "
+            "differ from 0"
+        )
 
 
 def round_half_away(value: float) -> int:
@@ -170,12 +201,14 @@ def multiply_by_quantized_multiplier(
     Args:
         x: int32 values, in an array of any integer dtype.
         multiplier: Q31 mantissa from :func:`quantize_multiplier`.
-        shift: left shift of the mantissa; negative values shift right.
+        shift: left shift of the mantissa; negative values shift right. Of a shift above 31, its
+            low five bits count, as x86's and AArch64's scalar instructions have it.
 
     Source:
         MultiplyByQuantizedMultiplier(int32_t, ...), tflite/kernels/internal/common.cc.
     """
-    high, right = _doubling_high_mul(x, multiplier, shift)
+    wide = np.asarray(shift, np.int64)
+    high, right = _doubling_high_mul(x, multiplier, np.where(wide > 0, wide & 31, wide))
     return rounding_divide_by_pot(high, right)
 
 
@@ -185,11 +218,13 @@ def multiply_by_quantized_multiplier_gemm(
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
     The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ if the first
-    rounding leaves a negative half, which is rounded up here.
+    rounding leaves a negative half, which is rounded up here. A shift above 31 leaves 0, as vector
+    instructions have it.
 
     Source:
         rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
     """
+    multiplier = multiplier * (np.asarray(shift) <= _LARGEST_SHIFT)
     high, right = _doubling_high_mul(x, multiplier, shift)
     half = (np.int64(1) << right) >> 1
     return ((high + half) >> right).astype(np.int32)

@@ -18,9 +18,11 @@ from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     power_of_two,
     quantize_multiplier,
+    require_multiplier,
     rounding_divide_by_any_pot,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
+    unlimited_multiplier,
 )
 from delegraph.arithmetic.int16_sum import ScaledSum, int16_sum
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers, binary_lookup
@@ -63,7 +65,8 @@ def scaled_sum(
     *rescaled* is the function that scales stored integers of both operands to one scale.
 
     Raises:
-        OperatorError: a scale is missing, or the fused activation cannot be quantized.
+        OperatorError: a scale is missing, the fused activation cannot be quantized, or the scales
+            are too far apart.
     """
     require_scales(a, b, y)
     left_shift = 15 if a.type is TensorType.INT16 else 20
@@ -74,7 +77,9 @@ def scaled_sum(
         zero_point, scaling = x.zero_point, quantize_multiplier(x.scale / twice)
         return lambda q: rescaled(q - zero_point, left_shift, *scaling)
 
-    multiplier, shift = quantize_multiplier(twice / ((1 << left_shift) * y.scale))
+    real = twice / ((1 << left_shift) * y.scale)
+    require_multiplier(real, (a, b), y)
+    multiplier, shift = quantize_multiplier(real)
     return ScaledSum(scale(a), scale(b), sign, multiplier, shift, y.zero_point, low, high)
 
 
@@ -193,9 +198,11 @@ def product_function(
         require_zero_points(0, a, b, y)
     require_scales(a, b, y)
     low, high = quantized_activation_range(_activation(node), y)
-    multiplier, shift = quantize_multiplier(float(_product_scale(a, b, y)))
+    multiplier, shift = unlimited_multiplier(float(_product_scale(a, b, y)))
     a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
     wrap_or_not = _unchanged if narrow is _unchanged else wrap_int16
+    if shift > 31 and narrow is not _unchanged:
+        multiplier, shift = 0, 0  # a vector loop shifts all bits out
 
     def function(qa: Integers, qb: Integers) -> Integers:
         product = (qa - a_zero) * (qb - b_zero)
@@ -246,7 +253,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
     with np.errstate(all="ignore"):  # the multiplier is computed in float32
         real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))
-    multiplier, shift = quantize_multiplier(float(real))
+    multiplier, shift = unlimited_multiplier(float(real))
     a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
 
     def function(qa: Integers, qb: Integers) -> Integers:

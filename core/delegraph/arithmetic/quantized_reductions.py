@@ -12,6 +12,8 @@ from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier_gemm,
     multiply_by_quantized_multiplier_int64,
     quantize_multiplier,
+    require_multiplier,
+    unlimited_multiplier,
 )
 from delegraph.arithmetic.lookup_table import Integers, round_half_away
 from delegraph.arithmetic.reduction import Reduction
@@ -31,6 +33,9 @@ def total(r: Reduction, numerics: Numerics) -> Eval:
     """Return the function that computes the quantized sum *r*.
 
     The builtin kernels rescale it in float32.
+
+    Raises:
+        OperatorError: scales are too far apart for the reference kernels.
 
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/optimized/reduce.h.
@@ -112,7 +117,7 @@ def _spatial_mean(r: Reduction) -> Finish:
     offset = np.float32(r.x.zero_point) * x_scale / y_scale
     offset = offset + np.float32(0.5) if offset > 0 else offset - np.float32(0.5)
     bias = r.y.zero_point - int(offset)
-    multiplier, shift = quantize_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
+    multiplier, shift = unlimited_multiplier(float(x_scale / (np.float32(r.count) * y_scale)))
     channels, limits = r.x.shape[3], np.iinfo(r.y.dtype)
     is_rest = np.arange(channels) >= channels - channels % _LANES
 
@@ -131,10 +136,15 @@ def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
 
     The multiplier contains the division.
 
+    Raises:
+        OperatorError: the scales of a sum, which is not divided, are too far apart.
+
     Source:
         QuantizedMeanOrSum, tflite/kernels/internal/reference/reduce.h.
     """
-    multiplier, shift = quantize_multiplier(r.x.scale / r.y.scale)
+    if divisor != r.count:
+        require_multiplier(r.x.scale / r.y.scale, (r.x,), r.y)
+    multiplier, shift = unlimited_multiplier(r.x.scale / r.y.scale)
     bits = min(divisor.bit_length() - 1, 32, 31 + shift)
     multiplier, shift = (multiplier << bits) // divisor, shift - bits
     subtrahend = r.x.zero_point * r.count

@@ -70,11 +70,17 @@ class CommandGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the subcommand *cmd_name*; None if it does not exist."""
-        if cmd_name not in COMMANDS:
+        if cmd_name in COMMANDS:
+            found: click.Command | None = _own_command(cmd_name)
+        else:
             from delegraph.plugins import installed
 
-            return installed().load_command(cmd_name)
-        return _own_command(cmd_name)
+            found = installed().load_command(cmd_name)
+        if found is None or not ctx.resilient_parsing:
+            return found
+        from delegraph.cli.options.completion import with_completion
+
+        return with_completion(found)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -160,6 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     error.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if "_DELEGRAPH_COMPLETE" in os.environ:
+        import_module("delegraph.cli.options.completion")  # for Bash
     if isinstance(sys.stdout, io.TextIOWrapper):  # labels in any script, whatever the locale
         sys.stdout.reconfigure(errors="backslashreplace")
     try:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.arithmetic.exact_matmul import exact_float
+from delegraph.arithmetic.fixed_point import require_multiplier
 from delegraph.arithmetic.quantize_rows import quantize_rows
 from delegraph.arithmetic.requantize import requantizer
 from delegraph.arithmetic.weights import once_if_constant
@@ -207,6 +208,7 @@ def _requantized_eval(
     scale_y, zero_y = _scale_and_zero_point(y)
     with np.errstate(divide="ignore", invalid="ignore"):
         multiplier = np.float64(scale_x * scale_w) / np.float64(scale_y)
+    require_multiplier(float(multiplier), (x, w), y)
     largest = _LARGEST[x.type] * _LARGEST[w.type] * _depth(x, y)
     store = requantizer(
         context,

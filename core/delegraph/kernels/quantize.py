@@ -12,7 +12,7 @@ from delegraph.arithmetic.channelwise import channel_parameters
 from delegraph.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_gemm,
-    quantize_multiplier,
+    unlimited_multiplier,
 )
 from delegraph.arithmetic.lookup_table import (
     Integers,
@@ -211,7 +211,7 @@ def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
 
 
 def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunction:
-    multiplier, shift = quantize_multiplier(x.scale / y.scale)
+    multiplier, shift = unlimited_multiplier(x.scale / y.scale)
     limits = np.iinfo(y.dtype)
 
     def function(q: Integers) -> Integers:

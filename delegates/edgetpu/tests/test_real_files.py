@@ -17,6 +17,7 @@ from delegraph.graph import SubgraphSpec, load_model, parse_model
 from delegraph_edgetpu.custom_options import CUSTOM_OP, read_custom_options, write_custom_options
 from delegraph_edgetpu.devices import VARIABLE
 from delegraph_edgetpu.executable import RealExecutable, parse
+from delegraph_edgetpu.real_executables import read_real
 from support.corpus import corpus_file, corpus_rows, needs_corpus
 
 pytestmark = needs_corpus
@@ -121,6 +122,28 @@ def test_custom_options_are_laid_out_as_in_newer_real_files() -> None:
     assert newer
     for content in newer:
         assert write_custom_options(read_custom_options(content)) == content
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "edge-tpu.md"
+
+
+@each_twin
+def test_the_page_has_the_numbers_of_both_compilers(real: str, model: str) -> None:
+    found = read_real(as_real(read_custom_options(custom_options(real_file(real)))))
+    streamed = f", and {found.streamed_bytes:,} streamed" if found.streamed_bytes else ""
+    (compiled,) = delegraph_edgetpu.compile(corpus_file(model))
+    left, total = len(compiled.unmapped), len(compiled.mapped) + len(compiled.unmapped)
+    (row,) = (row for row in corpus_rows() if row["name"] == real)
+    name, repository = public_name(row).removesuffix("_edgetpu"), row["source"]["repo"]
+    parameters = f"{found.cached_bytes:,}{streamed} | {compiled.memory.parameter_bytes:,}"
+    line = f"| `{name}` | {repository} | {left} of {total} | {parameters} |"
+    assert line in PAGE.read_text(encoding="utf-8").splitlines()
+
+
+def as_real(content: bytes) -> RealExecutable:
+    executable = parse(content)
+    assert isinstance(executable, RealExecutable)
+    return executable
 
 
 CLASSIFIER = "test_data__mobilenet_v1_0.25_128_quant"

@@ -334,6 +334,17 @@ def test_a_mean_is_the_cores_bit_for_bit_where_the_last_axis_stays(keep: bool, l
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_means_of_scales_too_far_apart_are_left_to_the_core(keep: bool) -> None:
+    options, y_far = o.ReducerOptions(keep_dims=keep), tensor((), "INT8", scale=3e-31)
+    given = fed(np.arange(-30, 30, dtype=np.int8).reshape(1, 4, 5, 3), scale=1.0)
+    case = operator_case("MEAN", [given, known([1, 2])], [y_far], options, version=2)
+    (expected,), _ = results(case)
+    (found,), interpreter = results(case, delegate())
+    assert not is_taken(interpreter)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_parameters_made_of_constants_are_left_to_the_core() -> None:
     model = graph_model(
         [("RESHAPE", "c s", "axis"), ("SPLIT", "axis x", "a b", o.SplitOptions(num_splits=2))],

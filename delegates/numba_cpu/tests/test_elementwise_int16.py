@@ -65,6 +65,15 @@ def test_any_scales(op: str, scales: tuple[float, float, float], level: str) -> 
             check(int16_case(op, a, b, scales, fused_activation_function=activation), level)
 
 
+def test_products_of_scales_too_far_apart_are_left_to_the_core() -> None:
+    a, b = operand(9, seed=0), operand(9, seed=1)
+    case = int16_case("MUL", a, b, (1.0, 1.0, 3e-31))
+    (expected,), _ = results(case)
+    (found,), is_taken = results(case, delegate())
+    assert not is_taken
+    np.testing.assert_array_equal(found, expected)
+
+
 @levels
 @pytest.mark.parametrize("op", OPTIONS)
 @pytest.mark.parametrize("shapes", [((5, 1, 33), (7, 1)), ((1,), (40,)), ((2, 3, 17), (3, 17))])

@@ -118,6 +118,11 @@ def test_int16_becomes_int32_only_with_positive_scales(which: int, scale: Any) -
     assert not is_claimed("QUANTIZE", given, result, o.QuantizeOptions())
 
 
+def test_int16_becomes_int32_only_with_a_multiplier_below_2_to_the_31() -> None:
+    given, result = tensor((9,), "INT16", scale=1.0), tensor((9,), "INT32", scale=3e-31)
+    assert not is_claimed("QUANTIZE", given, result, o.QuantizeOptions())
+
+
 @pytest.mark.parametrize("scale", NOT_ALL_POSITIVE)
 @pytest.mark.parametrize("type", ["INT8", "UINT8", "INT16"])
 def test_integers_are_dequantised_only_with_positive_scales(type: str, scale: Any) -> None:

@@ -10,10 +10,12 @@ import numpy as np
 from delegraph.arithmetic import sigmoid_int16
 from delegraph.arithmetic.activation import clip
 from delegraph.arithmetic.fixed_point import (
+    INT32_MIN,
     multiply_by_quantized_multiplier,
     power_of_two,
     quantize_multiplier,
     rounding_divide_by_pot,
+    unlimited_multiplier,
 )
 from delegraph.arithmetic.lookup_table import (
     Integers,
@@ -42,9 +44,6 @@ _FLOAT_AND_INT8 = {TensorType.FLOAT32, TensorType.INT8}
 _ZERO, _ONE, _THREE, _SIX = (np.array(value, np.float32) for value in (0, 1, 3, 6))
 _SIXTH = np.array(1 / 6, np.float32)
 
-_BEYOND = 1 << 31
-"""Number above the magnitude of every quantized value."""
-
 
 @kernel("RELU")
 def prepare_relu(context: OpContext, node: Node) -> Eval:
@@ -69,7 +68,7 @@ def prepare_relu6(context: OpContext, node: Node) -> Eval:
     x, y = unary_operands(context, node, _FLOAT_AND_QUANTIZED)
     if context.numerics == "micro" and x.type in (TensorType.INT8, TensorType.INT16):
         limits = np.iinfo(x.dtype)
-        low, high = (min(x.zero_point + _quantize(value, x), limits.max) for value in (0.0, 6.0))
+        low, high = (min(_quantize(value, x), limits.max) for value in (0.0, 6.0))
         return unary_lookup(x, y, lambda q: q.clip(low, high))
     return _relu(context, node, 0.0, 6.0, _FLOAT_AND_QUANTIZED)
 
@@ -107,10 +106,10 @@ def _relu(
 
 def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunction:
     """Return the function that clamps stored integers. Source: QuantizedReluX, activations.cc."""
-    multiplier, shift = quantize_multiplier(_float32_ratio(x, y))
+    multiplier, shift = unlimited_multiplier(_float32_ratio(x, y))
     limits = np.iinfo(y.dtype)
-    lower = max(limits.min, y.zero_point + _quantize(low, y))
-    upper = limits.max if high == np.inf else min(limits.max, y.zero_point + _quantize(high, y))
+    lower = max(limits.min, _quantize(low, y))
+    upper = limits.max if high == np.inf else min(limits.max, _quantize(high, y))
 
     def function(q: Integers) -> Integers:
         result = multiply_by_quantized_multiplier(q - x.zero_point, multiplier, shift)
@@ -120,9 +119,14 @@ def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunct
 
 
 def _quantize(value: float, y: Tensor) -> int:
+    """Return *y*'s stored integer nearest to *value*.
+
+    A ratio beyond int32 is its least integer, and the sum with the zero point wraps, as on x86.
+    """
     with np.errstate(over="ignore"):  # with a tiny scale it becomes infinite
         quantized = np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value))
-    return int(np.clip(quantized, -_BEYOND, _BEYOND))
+    ratio = int(quantized) if abs(quantized) < -INT32_MIN else INT32_MIN
+    return (ratio + y.zero_point - INT32_MIN) % (1 << 32) + INT32_MIN
 
 
 @kernel("LEAKY_RELU")
@@ -161,9 +165,9 @@ def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> U
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
     """
-    identity = quantize_multiplier(_float32_ratio(x, y))
+    identity = unlimited_multiplier(_float32_ratio(x, y))
     slope = np.float32(x.scale) * alpha / np.float32(y.scale)
-    sloped = quantize_multiplier(float(abs(slope)))
+    sloped = unlimited_multiplier(float(abs(slope)))
     limits = np.iinfo(y.dtype)
 
     def function(q: Integers) -> Integers:

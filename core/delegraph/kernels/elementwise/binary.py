@@ -375,6 +375,7 @@ def _quantized_squared_difference(a: Tensor, b: Tensor, y: Tensor) -> BinaryFunc
     from delegraph.arithmetic.fixed_point import (
         multiply_by_quantized_multiplier,
         quantize_multiplier,
+        require_multiplier,
     )
     from delegraph.arithmetic.quantized_binary import rescale
 
@@ -383,7 +384,9 @@ def _quantized_squared_difference(a: Tensor, b: Tensor, y: Tensor) -> BinaryFunc
     twice = 2 * max(a.scale, b.scale)
     a_scaling = quantize_multiplier(a.scale / twice)
     b_scaling = quantize_multiplier(b.scale / twice)
-    multiplier, shift = quantize_multiplier(twice * twice / ((1 << left_shift * 2) * y.scale))
+    real = twice * twice / ((1 << left_shift * 2) * y.scale)
+    require_multiplier(real, (a, b), y)
+    multiplier, shift = quantize_multiplier(real)
     a_zero, b_zero, y_zero = a.zero_point, b.zero_point, y.zero_point
 
     def function(qa: Integers, qb: Integers) -> Integers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.arithmetic.broadcast import broadcast_shape
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, unlimited_multiplier
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
 from delegraph.errors import OperatorError
@@ -65,7 +65,7 @@ def _quantized(x: Tensor, alpha: Tensor, y: Tensor) -> BinaryFunction:
     require_scales(x, alpha, y)
     ratio = np.float32(x.scale) / np.float32(y.scale)
     sloped = np.float32(x.scale) * np.float32(alpha.scale) / np.float32(y.scale)
-    identity, slope = quantize_multiplier(float(ratio)), quantize_multiplier(float(sloped))
+    identity, slope = unlimited_multiplier(float(ratio)), unlimited_multiplier(float(sloped))
     limits = np.iinfo(y.dtype)
 
     def function(q: Integers, a: Integers) -> Integers:

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from delegraph.arithmetic import gemmlowp
-from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from delegraph.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    unlimited_multiplier,
+)
 from delegraph.arithmetic.lookup_table import (
     Integers,
     RealFunction,
@@ -91,7 +95,7 @@ def prepare_abs(context: OpContext, node: Node) -> Eval:
 def _abs_function(x: Tensor, y: Tensor, ratio: float) -> Callable[[Integers], Integers]:
     limits = np.iinfo(y.dtype)
     needs_rescale = x.scale != y.scale
-    multiplier, shift = quantize_multiplier(ratio)
+    multiplier, shift = unlimited_multiplier(ratio)
 
     def function(q: Integers) -> Integers:
         value: Integers = np.abs(q - x.zero_point)

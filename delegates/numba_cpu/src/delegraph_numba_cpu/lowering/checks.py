@@ -112,6 +112,13 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
     return Rejection("scale", actual=scales, expected="above 0", tensor=tensor.index)
 
 
+def check_multiplier(real: float) -> Rejection | None:
+    """Return a rejection for the multiplier *real* of 2**31 or more, which no kernel shifts by."""
+    if not 2.0**31 <= real < np.inf:
+        return None
+    return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")
+
+
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
     """Return a rejection unless there is one scale, or one for each channel of *shape*."""
     quantization = tensor.quantization

@@ -13,6 +13,7 @@ from delegraph.arithmetic import power_of_two, quantize_multiplier, quantized_ac
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
     activation_of,
+    check_multiplier,
     check_one_scale,
     check_positive_scales,
     first_rejection,
@@ -79,9 +80,14 @@ def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: i
 
 
 def _product(call: Call, chain: Chain, operands: Sequence[int]) -> int:
-    a, b, y = (np.float32(x.scale) for x in (call.input(0), call.input(1), call.output()))
     product = chain.step(Operation.PRODUCT_OF_INT16, operands)
-    return _stored(call, chain, product, float(a * b / y))
+    return _stored(call, chain, product, _product_scale(call))
+
+
+def _product_scale(call: Call) -> float:
+    a, b, y = (np.float32(x.scale) for x in (call.input(0), call.input(1), call.output()))
+    with np.errstate(all="ignore"):
+        return float(a * b / y)
 
 
 Scale = Callable[[Chain, int, Tensor, float], int]
@@ -144,7 +150,10 @@ def check_scaled_pair(call: Call) -> Rejection | None:
         return rejection
     tensors = (call.input(0), call.input(1), call.output())
     checks = (check_one_scale, check_positive_scales)
-    return first_rejection(*(check(tensor) for tensor in tensors for check in checks))
+    found = first_rejection(*(check(tensor) for tensor in tensors for check in checks))
+    if found is None and call.name == elementwise_int8_pairs.PRODUCT:
+        found = check_multiplier(_product_scale(call))
+    return found
 
 
 _OPERATOR = Operator(check_scaled_pair, lower_pair, ("INT16",), elementwise_int8_pairs.FEATURES)

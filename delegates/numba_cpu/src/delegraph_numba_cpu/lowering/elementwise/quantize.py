@@ -12,6 +12,7 @@ from delegraph.arithmetic import channel_parameters, quantize_multiplier
 from delegraph.schema.enums import TensorType
 from delegraph_numba_cpu.instructions.elementwise import Operation
 from delegraph_numba_cpu.lowering.checks import (
+    check_multiplier,
     check_one_scale,
     check_one_zero_point,
     check_positive_scales,
@@ -128,6 +129,8 @@ def _check_widened(call: Call) -> Rejection | None:
         check_positive_scales(y),
         check_shapes(call, 1),
     )
+    if found is None:
+        found = check_multiplier(x.scale / y.scale)
     if found is None and y.zero_point:
         found = Rejection("zero-point", actual=y.zero_point, expected=0, tensor=y.index)
     return found

@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import logistic_table, quantized_clip, scale_exponent, tanh_table
+from delegraph.arithmetic import (
+    logistic_table,
+    quantize_multiplier,
+    quantized_clip,
+    scale_exponent,
+    tanh_table,
+)
 from delegraph.operators import LstmInput, LstmOptions
 from delegraph_numba_cpu.instructions.lstm_int8 import GATE, LSTM, PROJECT, ROWS
 from delegraph_numba_cpu.lowering.checks import first_rejection
-from delegraph_numba_cpu.lowering.fixed_point import bounded_multiplier
 from delegraph_numba_cpu.lowering.recurrent.lstm_layer import (
     LstmLayer,
     Pack,
@@ -247,7 +252,7 @@ class IntegerLstm(LstmLayer):
         tensors, hidden = self.tensors, self.intermediates[4]
         clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)
         scale = np.float32(2.0**-15 / hidden.scale * 2.0**-15)
-        multiplier, shift = bounded_multiplier(float(scale))
+        multiplier, shift = quantize_multiplier(float(scale))
         is_projected = tensors.projection_weights is not None
         return self._projection_words(packed) | {
             "cell_shift": 30 + scale_exponent(tensors.cell_state),
@@ -265,7 +270,7 @@ class IntegerLstm(LstmLayer):
         if weights is None:
             return dict.fromkeys((name for name in LSTM.names if name.startswith("projection")), 0)
         ratio = np.float32(weights.scale) * np.float32(hidden.scale)
-        multiplier, shift = bounded_multiplier(
+        multiplier, shift = quantize_multiplier(
             float(ratio / np.float32(tensors.output_state.scale))
         )
         return {
@@ -310,7 +315,7 @@ def _record(into: float, again: float, peephole: float, norm: Tensor | None) -> 
     """
     scale = np.float32(0 if norm is None else norm.scale)
     words = [
-        part for real in (into, again, peephole, float(scale)) for part in bounded_multiplier(real)
+        part for real in (into, again, peephole, float(scale)) for part in quantize_multiplier(real)
     ]
     words[-1] += 12  # normalised gates are Q3.12
     words.append(max(1, int(np.float32(10000) * scale)))

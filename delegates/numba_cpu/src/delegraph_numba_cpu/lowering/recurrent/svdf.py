@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph import Rejection, Tensor
-from delegraph.arithmetic import bias_or_zeros, dequantized_weights, float_activation_range
+from delegraph.arithmetic import (
+    bias_or_zeros,
+    dequantized_weights,
+    float_activation_range,
+    quantize_multiplier,
+)
 from delegraph.operators import SvdfInput
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.instructions import svdf as instructions
 from delegraph_numba_cpu.lowering.checks import check_types, first_rejection
 from delegraph_numba_cpu.lowering.convolution import conv_f32, conv_hybrid
-from delegraph_numba_cpu.lowering.fixed_point import bounded_multiplier
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
@@ -133,8 +137,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
         return
     weights = features.data.astype(np.int32)
     units = y.shape[1]
-    into = bounded_multiplier(x.scale * features.scale / state.scale)
-    out = bounded_multiplier(state.scale * times.scale / y.scale)
+    into = quantize_multiplier(x.scale * features.scale / state.scale)
+    out = quantize_multiplier(state.scale * times.scale / y.scale)
     builder.emit(
         instructions.INTEGER,
         max(1, min(y.bytes, x.shape[0] * weights.size // WORK_A_TILE, 4 * builder.workers)),

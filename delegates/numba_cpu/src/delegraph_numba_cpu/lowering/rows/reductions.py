@@ -13,7 +13,12 @@ from delegraph.arithmetic import integers, normalized_axis, quantize_multiplier
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import reductions as instructions
 from delegraph_numba_cpu.instructions.moves import COPY
-from delegraph_numba_cpu.lowering.checks import check_same_type, check_type, first_rejection
+from delegraph_numba_cpu.lowering.checks import (
+    check_multiplier,
+    check_same_type,
+    check_type,
+    first_rejection,
+)
 from delegraph_numba_cpu.lowering.moves.moves import Part, fill, move
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
@@ -56,6 +61,14 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
         if not tensor.scale > 0:
             return Rejection("quantization", expected="a scale", tensor=tensor.index)
     return None
+
+
+def check_mean(call: Call) -> Rejection | None:
+    """Return the rejection of :func:`check_scaled_reduction`, or one of scales too far apart."""
+    rejection = check_scaled_reduction(call)
+    if rejection is not None or call.input(0).type.name not in _MASKS:
+        return rejection
+    return check_multiplier(call.input(0).scale / call.output().scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +276,7 @@ def _extreme(smallest: bool) -> Operator:
 register(
     {
         "SUM": Operator(check_scaled_reduction, lower_sum, TYPES, FEATURES),
-        "MEAN": Operator(check_scaled_reduction, lower_mean, TYPES, FEATURES),
+        "MEAN": Operator(check_mean, lower_mean, TYPES, FEATURES),
         "REDUCE_MAX": _extreme(smallest=False),
         "REDUCE_MIN": _extreme(smallest=True),
         "REDUCE_PROD": Operator(

@@ -1,0 +1,214 @@
+"""What the Tab key offers: names in the model on the line, options of delegates, files.
+
+Nothing here raises an error: where the line or the model is unfinished, nothing is offered.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    add_completion_class,
+    split_arg_string,
+)
+
+from delegraph.cli.options.arguments import complete_delegate
+
+if TYPE_CHECKING:
+    from delegraph.graph.model import Model
+
+Offer = Callable[[click.Context, str], Iterable[CompletionItem]]
+"""Returns what may follow, given the words before and the start of the present one."""
+
+_SEPARATORS = (":", "=")
+"""Characters at which Bash cuts words."""
+
+
+def with_completion(command: click.Command) -> click.Command:
+    """Return a command whose options and arguments offer names and files, by what they are."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            with_completion(each)
+    for parameter in command.params:
+        offer = _offer_of(parameter)
+        if offer is not None:
+            complete = partial(_offered, offer)
+            parameter.shell_complete = complete  # type: ignore[method-assign]  # as click's callback
+    return command
+
+
+def _offered(offer: Offer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    found: list[CompletionItem] = []
+    with suppress(Exception):  # a model or a plugin may be broken; Tab says nothing of it
+        for item in offer(ctx, incomplete):
+            if item.type != "plain" or str(item.value).startswith(incomplete):
+                found.append(item)  # noqa: PERF401 - what comes before an error is kept
+    return found
+
+
+def _offer_of(parameter: click.Parameter) -> Offer | None:
+    for name in parameter.opts:
+        if name in _OFFERS:
+            return _OFFERS[name]
+    metavar = parameter.metavar or ""
+    if isinstance(parameter.type, click.types.StringParamType):
+        if metavar.startswith("FILE"):
+            return lambda ctx, incomplete: [CompletionItem(incomplete, type="file")]
+        if metavar.startswith("DIR"):
+            return lambda ctx, incomplete: [CompletionItem(incomplete, type="dir")]
+    return None
+
+
+def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield installed delegates, or after ``NAME:`` the options of one, or their values."""
+    name, colon, given = incomplete.partition(":")
+    if not colon:
+        yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
+        return
+    from delegraph.plugins import installed
+    from delegraph.plugins.options import option_fields, option_kinds
+
+    offer = installed().find(name)
+    before, comma, last = given.rpartition(",")
+    key, equals, _ = last.partition("=")
+    start = f"{name}:{before}{comma}"
+    if not equals:
+        for field in option_fields(offer.spec):
+            yield CompletionItem(f"{start}{field.name}=", help=field.metadata.get("help"))
+    else:
+        for value in _values(option_kinds(offer.spec).get(key)):
+            yield CompletionItem(f"{start}{key}={value}")
+
+
+def _values(kind: Any) -> list[str]:
+    """Return the values of an option's type, as typed; none where there are too many."""
+    if kind is bool:
+        return ["true", "false"]
+    if get_origin(kind) is Literal:
+        return [str(value) for value in get_args(kind)]
+    return list(kind.__members__) if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def _signatures(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    for signature in _model(ctx).signatures:
+        yield CompletionItem(signature.key)
+
+
+def _inputs(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield ``NAME=`` of each input, and files."""
+    yield CompletionItem(incomplete, type="file")  # first: Bash forgets what came before
+    if "=" not in incomplete:
+        graph = _model(ctx).subgraphs[0]
+        yield from (CompletionItem(f"{graph.tensors[index].name}=") for index in graph.inputs)
+
+
+def _input_names(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    return (item for item in _inputs(ctx, incomplete) if item.type == "plain")
+
+
+def _outputs(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    graph = _model(ctx).subgraphs[0]
+    yield from (CompletionItem(f"{graph.tensors[index].name}=") for index in graph.outputs)
+
+
+def _operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield operators by name, and nodes by index with the name of what they compute."""
+    graph = _model(ctx).subgraphs[0]
+    yield from map(CompletionItem, dict.fromkeys(o.name for o in graph.operators))
+    for operator in graph.operators:
+        made = next((graph.tensors[index].name for index in operator.outputs if index >= 0), "")
+        yield CompletionItem(str(operator.index), help=f"{operator.name} {made}")
+
+
+def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the names of tensors that nodes compute, after those that are given already."""
+    given, comma, _ = incomplete.rpartition(",")
+    graph = _model(ctx).subgraphs[0]
+    for operator in graph.operators:
+        for index in operator.outputs:
+            if index >= 0:
+                yield CompletionItem(f"{given}{comma}{graph.tensors[index].name}")
+
+
+def _model(ctx: click.Context) -> Model:
+    """Return the model that is named on the line so far."""
+    from delegraph.graph import load_model
+
+    # Before an option without its value, click leaves the arguments unread.
+    given = [ctx.params.get("model"), *(ctx.params.get("models") or ()), *ctx.args]
+    return load_model(next(path for path in given if path is not None))
+
+
+_OFFERS: dict[str, Offer] = {
+    "--delegate": _delegates,
+    "--signature": _signatures,
+    "--input": _inputs,
+    "--input-shape": _input_names,
+    "--input-range": _input_names,
+    "--tolerance": _outputs,
+    "--node": _operators,
+    "--intermediate-tensors": _computed_tensors,
+    "delegate": _delegates,
+}
+"""By the option, or the name of the argument."""
+
+
+class _JoinedWords(BashComplete):
+    """Bash's completion with the words that Bash cuts at ``:`` and ``=`` joined again.
+
+    No blank follows an item that ends with ``=``.
+    """
+
+    source_template = BashComplete.source_template.replace(
+        "COMPREPLY+=($value)", 'COMPREPLY+=("$value"); [[ $value == *= ]] && compopt -o nospace'
+    )
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the whole words before the present one, and the start of that."""
+        position = int(os.environ["COMP_CWORD"])
+        pieces = split_arg_string(os.environ["COMP_WORDS"])[: position + 1]
+        if len(pieces) <= position:
+            pieces.append("")
+        words, cut = joined(pieces)
+        option, equals, _ = words[-1].partition("=")
+        own = len(option) + 1 if equals and option.startswith("-") else 0  # click takes it off
+        self._cut = max(cut - own, 0)
+        return words[1:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """Return an item without the start that Bash keeps."""
+        if item.type == "plain":
+            item = CompletionItem(item.value[self._cut :], item.type, item.help)
+        return super().format_completion(item)
+
+
+def joined(pieces: list[str]) -> tuple[list[str], int]:
+    """Return whole words of Bash's *pieces*, and how much of the last word is before its piece.
+
+    >>> joined(["run", "-d", "add_sub", ":", "min"])
+    (['run', '-d', 'add_sub:min'], 8)
+    """
+    words: list[str] = []
+    is_open = False
+    cut = 0
+    for piece in pieces:
+        is_separator = piece != "" and all(c in _SEPARATORS for c in piece)
+        if words and (is_open or is_separator):
+            cut = len(words[-1]) + (len(piece) if is_separator else 0)
+            words[-1] += piece
+        else:
+            words.append(piece)
+            cut = 0
+        is_open = is_separator
+    return words, cut
+
+
+add_completion_class(_JoinedWords, "bash")

@@ -1,0 +1,103 @@
+"""What commands print with ``--json`` is what docs/schemas says, and every key is described."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from delegraph.cli import delegraph as root
+from delegraph.plugins import installed
+from delegraph.testing import run_command
+
+DOCS = Path(__file__).parents[2] / "docs"
+AGAIN = "run `python docs/generate_json_schemas.py`, and look at what changed"
+
+
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+EXAMPLES = load_script("json_examples")  # which the script imports
+SCRIPT = load_script("generate_json_schemas")
+NEEDED = {"add_sub", "sin", "edgetpu", "flex", "numba_cpu"}
+
+needs_plugins = pytest.mark.skipif(
+    not {offer.spec.name for offer in installed().offers()} >= NEEDED,
+    reason="a delegate of the examples is not installed",
+)
+
+
+def schema_of(name: str) -> Any:
+    return json.loads((DOCS / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def without_unknown_keys(schema: Any) -> Any:
+    """Return a schema that refuses keys that it does not describe."""
+    if isinstance(schema, list):
+        return [without_unknown_keys(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: without_unknown_keys(value) for key, value in schema.items()}
+    is_record = isinstance(schema.get("properties"), dict) and schema.get("type") == "object"
+    return closed | ({"additionalProperties": False} if is_record else {})
+
+
+@needs_plugins
+@pytest.mark.parametrize("name", EXAMPLES.EXAMPLES)
+def test_a_command_prints_what_its_schema_says(name: str) -> None:
+    schema = schema_of(name)
+    Draft202012Validator.check_schema(schema)
+    judge = Draft202012Validator(without_unknown_keys(schema))
+    with EXAMPLES.own_folder():
+        for words in EXAMPLES.EXAMPLES[name]:
+            printed = run_command(*words, "--json").json
+            wrong = [f"{e.json_path}: {e.message[:200]}" for e in judge.iter_errors(printed)]
+            assert not wrong, f"{name}: {wrong[0]}; {AGAIN}"
+
+
+@pytest.mark.parametrize("name", ["run", "explain", "doctor"])
+def test_an_error_is_what_every_schema_says(name: str) -> None:
+    printed = run_command(name, "gone.tflite", "--json").json
+    judge = Draft202012Validator(schema_of(name))
+    assert judge.is_valid(printed)
+    assert not judge.is_valid({})
+
+
+def commands(command: click.Command, path: str = "") -> set[str]:
+    """Return the words of every command that is no group."""
+    if not isinstance(command, click.Group):
+        return {path}
+    context = click.Context(command)
+    names = [*command.list_commands(context)]
+    names += installed().commands() if command is root else []
+    found = ((name, command.get_command(context, name)) for name in names)
+    return {
+        each
+        for name, inner in found
+        if inner is not None
+        for each in commands(inner, f"{path} {name}".strip())
+    }
+
+
+@needs_plugins
+def test_every_command_has_a_schema_or_a_reason() -> None:
+    described = {*EXAMPLES.EXAMPLES, *(name.replace(" ", "-") for name in EXAMPLES.WITHOUT_EXAMPLE)}
+    missing = {each for each in commands(root) if each.replace(" ", "-") not in described}
+    assert not missing, f"add an example to docs/json_examples.py for {missing}"
+
+
+def test_the_page_is_made_of_the_schemas() -> None:
+    assert SCRIPT.PAGE.read_text(encoding="utf-8") == SCRIPT.page(), AGAIN
