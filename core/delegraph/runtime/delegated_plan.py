@@ -143,7 +143,7 @@ class DelegatedPlan:
         delegate: object,
         context: DelegateContext,
     ) -> None:
-        """Replace *nodes* by delegate nodes.
+        """Replace *nodes* by delegate nodes, one per partition, which all have *registration*.
 
         See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
 

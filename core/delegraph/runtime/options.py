@@ -230,7 +230,7 @@ def groups_of(
 
 
 def require_official(groups: Mapping[str, Any]) -> None:
-    """Reject options that an official interpreter cannot have.
+    """Reject options in *groups*, by group name, that an official interpreter cannot have.
 
     Raises:
         ArgumentError: such an option is given.

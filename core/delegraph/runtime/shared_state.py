@@ -117,7 +117,11 @@ class SharedState:
 
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes that run while the context lasts; see ``Profile``."""
+        """Record the nodes that run while the context lasts; see ``Profile``.
+
+        With *whole_partitions*, a delegate's partition is recorded even if it records its
+        operators.
+        """
         from delegraph.runtime.execution.profile import Profile
 
         before, profile = self.profile, Profile(whole_partitions=whole_partitions)

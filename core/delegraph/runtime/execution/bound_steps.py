@@ -28,7 +28,10 @@ class Runner(Protocol):
 def run_in_order(
     evals: Sequence[Eval], first: int, cancellation: Cancellation, failure: Failure
 ) -> None:
-    """Run nodes, the first at position *first*, until one fails or a stop is requested.
+    """Run *evals* in order until one fails or *cancellation* has a stop request.
+
+    *first* is the position in the plan of the first one. *failure* makes an error of the position
+    and the error of the node that failed.
 
     Raises:
         DelegraphError: what *failure* returned.

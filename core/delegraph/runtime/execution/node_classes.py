@@ -41,7 +41,7 @@ class NodeClasses:
         registration: Registration,
         prepare: Callable[[Node, Registration], Eval],
     ) -> Eval:
-        """Return the evaluation of a node: of *prepare*, unless one of its class was prepared.
+        """Return the evaluation of *node*; *prepare* makes it for the first node of a class.
 
         A class is kept only where preparing its node changed no tensor: for the others, nothing is
         then to be changed, either.
