@@ -206,7 +206,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let *child* compute partition *number*; return the answer for open output shapes.
+        """Let *child* compute partition *number*; return the message with open output shapes.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
