@@ -62,7 +62,7 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return an operand's quantization: *same*, the output's, if *op* requires it, else a random one."""
+    """Return an operand's quantization: *same*, the output's, if *op* requires it, or any."""
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 

@@ -251,7 +251,7 @@ def documented_values(case: SweepCase) -> str | None:
 
 
 def _calls(case: SweepCase) -> list[_Call]:
-    """Return the calls of the main subgraph's nodes at each invoke of *case*, as the core runs it."""
+    """Return the calls of the nodes of *case* at each invoke, as the core computes them."""
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()
