@@ -132,7 +132,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import the runtime's modules now, so that the time of imports belongs to no stage."""
+    """Import the runtime of *setup* now, so that the time of imports belongs to no stage."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

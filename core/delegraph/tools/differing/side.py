@@ -86,5 +86,5 @@ class Side:
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that no later run changes; what has its own memory is not copied again."""
+    """Return *values* as an array that no later run changes, copied only if necessary."""
     return values if values.flags.owndata else np.array(values)
