@@ -263,7 +263,7 @@ class LiteRt2Call:
         self._host.official.run_by_index(self._number, *self._buffers)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep each state, first from *values*, in two buffers that change places before each run."""
+        """Keep each state, first from *values*, in two buffers that change places before a run."""
         self.fill(values)
         inputs, outputs = (
             {entry["name"]: entry for entry in details}

@@ -124,7 +124,7 @@ def _rank(layer: LayerDifference) -> float:
 
 
 def noise(found: OutputDifference) -> float:
-    """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run of *found*.
+    """Return the noise as a share of the signal, ``10 ** (-SNR / 20)``, in the worst run.
 
     It is zero if all values are equal, and infinite if values are NaN or infinite on one side only,
     or cannot be compared.
@@ -250,7 +250,7 @@ class _Comparison:
         )
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
-        """Compare the tensors of one run, *test* with *reference*, as each side has them and per layer."""
+        """Compare the tensors of one run, *test* with *reference*: as they are, then per layer."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         self._compare(test, known, self._drift)
         for number, unit in enumerate(self._units):

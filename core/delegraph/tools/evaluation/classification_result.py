@@ -115,7 +115,7 @@ class Classification:
         return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
 
     def changed(self, setup: int) -> list[ChangedAnswer]:
-        """Return the pictures whose class differs between set-up *setup*, a number, and the first."""
+        """Return the pictures whose class differs between set-up number *setup* and the first."""
         rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
         return [
             ChangedAnswer(key, self.truths[key], self._answer(first), self._answer(other))

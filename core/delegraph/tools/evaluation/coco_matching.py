@@ -63,7 +63,7 @@ class CocoDefinition:
 
 
 def in_pixels(found: Detections, pixels: InPixels) -> Floats:
-    """Return the boxes *found* in COCO's form: left, top, width and height in pixels, sizes >= 0."""
+    """Return the boxes *found* in COCO's form: left, top, width, height in pixels, sizes >= 0."""
     size = np.array([pixels.height, pixels.width], np.float64)
     low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
     lengths = np.maximum(high - low, 0)
