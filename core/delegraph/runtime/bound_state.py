@@ -103,7 +103,7 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Bind the inputs, and the outputs that may be, to the arrays; call it before each run.
+        """Let inputs and possible outputs use the caller's arrays; call it before each run.
 
         Args:
             subgraph: the allocated subgraph.

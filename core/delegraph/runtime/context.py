@@ -75,7 +75,7 @@ class RunningSubgraph(Protocol):
 
     @property
     def findings(self) -> Findings:
-        """What the last check of the model's nodes has found."""
+        """Errors, known tensors and open shapes that the last check of the nodes has found."""
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
@@ -216,12 +216,12 @@ class SubgraphContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels to round like."""
+        """Official kernels whose rounding is wanted: ``"builtin"`` or ``"reference"``."""
         return self._subgraph.session.options.numerics
 
     @property
     def cancellation(self) -> StopRequest:
-        """Request that the running call stops."""
+        """Object that holds the request to stop the running call, if any."""
         return self._subgraph.session.cancellation
 
     @property
@@ -240,7 +240,7 @@ class SubgraphContext(ModelContext):
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
-        """From now on, add what delegates keep in the model file to *entries*."""
+        """Add the entries that delegates keep in the model file to *entries* from now on."""
         self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

@@ -206,7 +206,7 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """Mark subgraph *other* as computed by the delegate.
+        """Record that a delegate being applied computes subgraph *other*, not itself.
 
         See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
         """

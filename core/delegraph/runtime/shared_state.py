@@ -103,14 +103,14 @@ class SharedState:
 
     @cached_property
     def incidents(self) -> Incidents:
-        """What delegates did wrong while Delegraph went on."""
+        """Failures of delegates after which Delegraph went on."""
         from delegraph.runtime.delegates.incidents import Incidents  # here: only delegates do
 
         return Incidents()
 
     @cached_property
     def supervision(self) -> Supervision:
-        """Which delegates are quarantined, and which runs are recomputed."""
+        """Record of the quarantined delegates and of the runs to recompute."""
         from delegraph.runtime.delegates.incidents import Supervision  # here, too
 
         return Supervision()

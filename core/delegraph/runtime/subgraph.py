@@ -113,7 +113,7 @@ class Subgraph:
 
     @cached_property
     def findings(self) -> Findings:
-        """What the last check of the model's nodes has found; delegates get no others."""
+        """Result of the last check of the model's nodes; nodes with errors get no delegate."""
         from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
 
         return NOTHING_KNOWN
@@ -372,7 +372,7 @@ class Subgraph:
         )
 
     def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
-        """Bring plan, tensors and their owners back; memory must be allocated again.
+        """Restore plan, tensors and owners from *snapshot*; memory must then be allocated again.
 
         Args:
             snapshot: the snapshot.

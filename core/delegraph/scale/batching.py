@@ -60,7 +60,7 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
+        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:

@@ -195,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
+        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def replaced(

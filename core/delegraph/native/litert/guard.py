@@ -121,7 +121,7 @@ def _tried(runtime: OfficialRuntime) -> Collection[str]:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Why an untested runtime is refused, from the cache or a new check; None if accepted."""
+    """Return why an untested runtime is refused, from the cache or a new check, or None."""
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     kept = BlobCache("litert-verdicts", "1")
     return kept.read_or_make(key, lambda: (check(runtime) or "").encode()).decode() or None

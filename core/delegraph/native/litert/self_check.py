@@ -141,7 +141,7 @@ class Checking(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """The flags given."""
+        """Flags of the delegate, as given to the constructor."""
         return self._flags
 
     def name(self) -> str:

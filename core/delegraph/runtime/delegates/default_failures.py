@@ -45,7 +45,7 @@ class Stack(Protocol):
 
 
 def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bool:
-    """Handle a default delegate that could not be applied; the graph is unchanged.
+    """Continue without a default delegate that could not be applied; the graph is unchanged.
 
     Args:
         first: the model's first subgraph.

@@ -85,7 +85,7 @@ class FailureMemory:
         self.begin()
 
     def begin(self) -> None:
-        """Note the start time of work that may fail."""
+        """Record the start time of work that may fail, to tell later whether it was slow."""
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:

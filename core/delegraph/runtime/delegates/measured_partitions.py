@@ -95,7 +95,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Bring back *resources*, and the incidents and quarantines that the session has now."""
+    """Context after which *resources*, incidents and quarantines are as they were before it."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # made-up data is no evidence
     session.supervision = Supervision()
@@ -238,7 +238,7 @@ class _Trials:
                 self._read_by_others.update(node.inputs)
 
     def end(self) -> None:
-        """Let the nodes run as ever from their next preparation on."""
+        """End the measurement: from their next preparation on, the nodes run unmeasured."""
         nodes = self.subgraph.plan.nodes
         for node, registration in self._replaced:
             if node.index < len(nodes) and nodes[node.index][0] is node:

@@ -76,7 +76,7 @@ def bound_run(
     *,
     hides_context: bool,
 ) -> Eval:
-    """Step function of a plan in which all shapes are known before its first node runs.
+    """Return the step function of a plan whose shapes are all known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
     partition runs no NumPy code, either. Nodes that were computed once, as those that widen

@@ -115,7 +115,7 @@ class Stopping:
                 self._stop()
 
     def end(self) -> None:
-        """Take note that the call is over."""
+        """Record that the call is over, so that it cannot be asked to stop any more."""
         with self._lock:
             self._stop = None
 

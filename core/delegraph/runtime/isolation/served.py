@@ -264,7 +264,7 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the outputs; answer the outputs whose shapes were open."""
+        """Compute the partition; return the outputs whose shapes were open, as file and JSON."""
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)

@@ -72,7 +72,7 @@ class TimedModel:
 
     @property
     def handed_on(self) -> HandedOn | None:
-        """What the runs so far have handed on; None without a state."""
+        """States that the runs so far have handed on; None without a state."""
         kept = self.kept
         if kept is None:
             return None

@@ -70,7 +70,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors of the reference get a prefix that says so."""
+        """Context in which errors get a prefix that says that the reference raised them."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
