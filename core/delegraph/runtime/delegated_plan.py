@@ -206,7 +206,7 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """Record that a delegate being applied computes subgraph *other*, not itself.
+        """Record that the delegate that is being applied computes subgraph *other*.
 
         See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
         """
