@@ -95,12 +95,12 @@ class BufferedSubgraph:
             return  # a run tells
 
     def input_memory(self, position: int) -> HostMemory:
-        """Return new memory for an input."""
+        """Return new memory for the input at *position*."""
         tensor = self.inputs[position]
         return HostMemory(tensor.type, tensor.shape)
 
     def output_memory(self, position: int) -> HostMemory:
-        """Return new memory for an output; it follows the runs where they decide its size.
+        """Return new memory for the output at *position*; it follows runs that decide its size.
 
         Raises:
             CompiledModelError: the last run failed for its buffers.
@@ -150,7 +150,7 @@ class BufferedSubgraph:
         self._session.resize_input(self._subgraph, tensor.index, shape)
 
     def _fit(self, tensor: Tensor, memory: HostMemory) -> None:
-        """Give an input the shape of its buffer, which must be allowed."""
+        """Give the input *tensor* the shape of its buffer *memory*, which must be allowed."""
         if memory.shape == tensor.shape:
             return
         change = f"tensor {tensor.name!r} from {list(tensor.shape)} to {list(memory.shape)}"
@@ -207,7 +207,10 @@ class BufferedSubgraph:
         self._pointed.clear()
 
     def _bind(self, inputs: list[HostMemory | None], outputs: list[HostMemory]) -> None:
-        """Point tensors to the buffers, and copy inputs that cannot be."""
+        """Point tensors to the buffers *inputs* and *outputs*, and copy inputs that cannot be.
+
+        An input of None keeps the values that it has.
+        """
         self._take_back()
         _require_buffers("input", self.inputs, [m for m in inputs if m is not None], len(inputs))
         _require_buffers("output", self.outputs, outputs, len(outputs))
@@ -245,7 +248,10 @@ class BufferedSubgraph:
     def _in_place(
         self, given: Sequence[tuple[Tensor, HostMemory]], outputs: Sequence[HostMemory]
     ) -> set[HostMemory]:
-        """Return the memories that an input and an output of this run may use both."""
+        """Return the memories that an input and an output of this run may use both.
+
+        *given* has the inputs with their memories; *outputs* has a memory for each output.
+        """
         inputs = [memory for _, memory in given]
         return {
             memory
@@ -267,7 +273,7 @@ class BufferedSubgraph:
         inputs: Sequence[tuple[Tensor, HostMemory]],
         outputs: Sequence[tuple[Tensor, HostMemory]],
     ) -> None:
-        """Check that each buffer has the bytes of its tensor, as far as they are known."""
+        """Check that the buffers of *inputs* and *outputs* have their tensors' bytes, if known."""
         for tensor, memory in inputs:
             self._require_bytes(tensor, memory)
         for tensor, memory in outputs:
@@ -316,7 +322,7 @@ class BufferedSubgraph:
 def _require_buffers(
     kind: str, tensors: Sequence[Tensor], memories: Sequence[Any], count: int
 ) -> None:
-    """Check that there is a buffer for each tensor.
+    """Check that *memories* has a buffer for each tensor; *kind* is ``"input"`` or ``"output"``.
 
     Raises:
         CompiledModelError: another number of them, or something that is no buffer's memory.
@@ -330,7 +336,7 @@ def _require_buffers(
 
 
 def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:
-    """Return why a strict resize is refused; empty when it is allowed."""
+    """Return why a strict resize of *tensor* to *shape* is refused; empty when it is allowed."""
     if not shape:
         return "New shape must not be empty."
     if min(shape) <= 0:

@@ -18,23 +18,23 @@ class Status(IntEnum):
 
 
 def failure(status: Status, message: str, cause: str = "") -> CompiledModelError:
-    """Return the error of a call, with the cause on a line of its own."""
+    """Return the error of a call with *status* and *message*, and *cause* on a line of its own."""
     text = f"CompiledModel error: code={int(status)}, message={message}"
     return CompiledModelError(f"{text}\n└ {cause}" if cause else text, code=int(status))
 
 
 def run_failure(cause: str) -> CompiledModelError:
-    """Return the error of a run."""
+    """Return the error of a run that failed for *cause*."""
     return failure(Status.RUNTIME_FAILURE, "Failed to invoke the compiled model", cause)
 
 
 def allocation_failure(cause: str = "") -> CompiledModelError:
-    """Return the error of a call that needs allocated tensors."""
+    """Return the error of a call that needs allocated tensors; *cause* is why there are none."""
     return failure(Status.RUNTIME_FAILURE, "Failed to allocate tensors", cause)
 
 
 def checked_text(what: str, value: object) -> str:
-    """Return *value* as text; bytes count as UTF-8.
+    """Return *value* as text; bytes count as UTF-8. *what* names the value in the error.
 
     Raises:
         ArgumentTypeError: neither text nor bytes.
@@ -47,7 +47,7 @@ def checked_text(what: str, value: object) -> str:
 
 
 def checked_c_int(what: str, value: object) -> int:
-    """Return *value* as an int that a C ``int`` holds.
+    """Return *value* as an int that a C ``int`` holds; *what* names the value in the error.
 
     Raises:
         ArgumentTypeError: no integer, or a larger one.

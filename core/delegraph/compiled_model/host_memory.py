@@ -138,7 +138,7 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Take a copy of an output, whose size was not known before the run."""
+        """Take a copy of *values*, an output whose *type*, *shape* and size follow from the run."""
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values
@@ -150,7 +150,7 @@ class HostMemory:
         self._keep(data)
 
     def put_again(self, values: Any) -> bool:
-        """Copy an array of the dtype and shape of the last one; False, and no copy, for others."""
+        """Copy *values* if dtype and shape are those of the last array; else return False."""
         view = self._written
         if (
             view is None
@@ -163,7 +163,7 @@ class HostMemory:
         return True
 
     def put(self, values: NDArray[Any]) -> None:
-        """Copy the bytes of an array to the start of the memory.
+        """Copy the bytes of *values* to the start of the memory.
 
         Raises:
             CompiledModelError: the array has more bytes, or the memory is read-only.
@@ -181,7 +181,7 @@ class HostMemory:
         self._written = written.view(values.dtype).reshape(values.shape)
 
     def put_strings(self, values: NDArray[Any]) -> None:
-        """Copy strings to the first elements of a buffer of strings.
+        """Copy the strings *values* to the first elements of a buffer of strings.
 
         Raises:
             ArgumentError: an element is neither text nor bytes.
@@ -202,7 +202,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array like that of the last read; None for other arguments."""
+        """Return a new array if *shape* and *dtype* are those of the last read; None for others."""
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None

@@ -70,7 +70,7 @@ class LoadedModel:
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
 
     def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of *work* once no other thread's call runs.
+        """Call *work* once no other thread's call runs; return its result. *name* is the call's.
 
         Raises:
             StateError: a kernel of the running call makes another call.
@@ -123,7 +123,7 @@ class LoadedModel:
 
 
 def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
-    """Return *index* as the place of an input or output.
+    """Return *index* as the position of an input or output; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
         ArgumentTypeError: no int.
@@ -137,7 +137,7 @@ def position_at(kind: str, tensors: Sequence[Tensor], index: Any) -> int:
 
 
 def position_of(kind: str, names: Sequence[str], name: Any) -> int:
-    """Return the place of the input or output with a name.
+    """Return the position of *name* in *names*; *kind* is ``"Input"`` or ``"Output"``.
 
     Raises:
         ArgumentTypeError: no text.
@@ -164,7 +164,7 @@ def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
 
 
 def _called(session: Session) -> frozenset[int]:
-    """Return the subgraphs that operators call."""
+    """Return the indices of the subgraphs that operators of the model call."""
     if len(session.subgraphs) == 1:
         return frozenset()
     return frozenset(

@@ -94,7 +94,7 @@ class CompiledModel:
         options: Options | None = None,
         **additions: Any,
     ) -> Self:
-        """Return the model in bytes, which are kept; see :meth:`from_file`."""
+        """Return the model in the bytes *model_data*, which are kept; see :meth:`from_file`."""
         return cls._made(environment, options, hardware_accel, additions, model_content=model_data)
 
     @classmethod
@@ -146,7 +146,7 @@ class CompiledModel:
         return {signature.key: signature.names() for signature in self._loaded.signatures}
 
     def get_signature_by_index(self, index: int) -> dict[str, Any]:
-        """Return ``{"key": key, "inputs": names, "outputs": names}`` of a signature.
+        """Return ``{"key": key, "inputs": names, "outputs": names}`` of the signature *index*.
 
         Raises:
             CompiledModelError: no such signature.
@@ -304,7 +304,7 @@ class CompiledModel:
         dims: Sequence[int],
         strict: bool = True,
     ) -> None:
-        """Give an input another shape; see :meth:`resize_input_tensor`.
+        """Give an input the shape *dims*; see :meth:`resize_input_tensor`.
 
         Raises:
             ArgumentError: an unknown key or name.

@@ -200,7 +200,7 @@ class Options:
 
 
 def checked_accelerators(bits: int) -> HardwareAccelerator:
-    """Return the accelerators for a number.
+    """Return the accelerators for *bits*, a sum of values of ``HardwareAccelerator``.
 
     Raises:
         ArgumentTypeError: more than a C ``int`` holds.
@@ -223,7 +223,7 @@ def checked_accelerators(bits: int) -> HardwareAccelerator:
 def resolved_options(
     options: Options | None, hardware_accel: HardwareAccelerator | None
 ) -> Options:
-    """Return the options of a model; without any, the CPU with one thread.
+    """Return *options*, or those for *hardware_accel*; without both, the CPU with one thread.
 
     Raises:
         ArgumentError: both are given.

@@ -113,7 +113,7 @@ class TensorBuffer:
         return {"dtype": type_name(memory.type), "shape": list(memory.shape)}
 
     def destroy(self) -> None:
-        """Let go of the memory; every later use but ``destroy`` raises."""
+        """Release the memory; every later use of the buffer but ``destroy`` raises an error."""
         self._capsule = None
         self._environment = None
 

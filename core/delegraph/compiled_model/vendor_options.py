@@ -14,7 +14,7 @@ from delegraph.compiled_model.failures import checked_c_int, checked_text
 
 
 class QualcommLogLevel(IntEnum):
-    """How much Qualcomm's libraries log."""
+    """How much Qualcomm's libraries log; an accepted option, without effect here."""
 
     OFF = 0
     ERROR = 1
@@ -25,7 +25,7 @@ class QualcommLogLevel(IntEnum):
 
 
 class QualcommHtpPerformanceMode(IntEnum):
-    """How fast the tensor processor runs, and what power it takes."""
+    """Speed and power of Qualcomm's tensor processor; without effect here."""
 
     DEFAULT = 0
     SUSTAINED_HIGH_PERFORMANCE = 1
@@ -40,7 +40,7 @@ class QualcommHtpPerformanceMode(IntEnum):
 
 
 class QualcommDspPerformanceMode(IntEnum):
-    """How fast the signal processor runs, and what power it takes."""
+    """Speed and power of Qualcomm's signal processor; without effect here."""
 
     DEFAULT = 0
     SUSTAINED_HIGH_PERFORMANCE = 1
@@ -54,7 +54,7 @@ class QualcommDspPerformanceMode(IntEnum):
 
 
 class QualcommProfiling(IntEnum):
-    """What is measured."""
+    """How much Qualcomm's libraries measure of each run; without effect here."""
 
     OFF = 0
     BASIC = 1
@@ -64,7 +64,7 @@ class QualcommProfiling(IntEnum):
 
 
 class QualcommOptimizationLevel(IntEnum):
-    """What a model is optimised for."""
+    """Goal of Qualcomm's compiler: short runs, or short preparation; without effect here."""
 
     OPTIMIZE_FOR_INFERENCE = 0
     OPTIMIZE_FOR_PREPARE = 1
@@ -72,7 +72,7 @@ class QualcommOptimizationLevel(IntEnum):
 
 
 class QualcommGraphPriority(IntEnum):
-    """Which graphs run first."""
+    """Priority of the model among those that share a processor; without effect here."""
 
     DEFAULT = 0
     LOW = 1
@@ -82,7 +82,7 @@ class QualcommGraphPriority(IntEnum):
 
 
 class QualcommBackend(IntEnum):
-    """Which of Qualcomm's processors computes."""
+    """Processor or format of Qualcomm's that computes the model; without effect here."""
 
     UNDEFINED = 0
     GPU = 1
@@ -159,7 +159,7 @@ class QualcommOptions:
 
 
 class IntelOpenVinoGraphBackend(IntEnum):
-    """Which device computes."""
+    """Device on which OpenVINO computes the model; without effect here."""
 
     CPU = 0
     GPU = 1
@@ -167,7 +167,7 @@ class IntelOpenVinoGraphBackend(IntEnum):
 
 
 class IntelOpenVinoPerformanceMode(IntEnum):
-    """What OpenVINO optimises for."""
+    """Goal of OpenVINO's compiler: short runs, or many runs at once; without effect here."""
 
     LATENCY = 0
     THROUGHPUT = 1

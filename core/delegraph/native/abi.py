@@ -258,7 +258,10 @@ The GIL stays held, because these functions call Python back.
 
 
 def callback(signature: Signature) -> Any:
-    """Return the ctypes type for a Python function that C calls; each call takes the GIL."""
+    """Return the ctypes type, of *signature*, for a Python function that C calls with the GIL.
+
+    *signature* is the ctypes type of the result, then those of the arguments.
+    """
     return CFUNCTYPE(*signature)
 
 
@@ -275,7 +278,7 @@ def libc() -> ctypes.CDLL:
 
 
 def ints_at(address: int | None) -> tuple[int, ...]:
-    """Return the elements of a ``TfLiteIntArray``; an empty tuple for a null pointer."""
+    """Return the elements of the ``TfLiteIntArray`` at *address*; an empty tuple for null."""
     if not address:
         return ()
     count = c_int.from_address(address).value
@@ -283,7 +286,7 @@ def ints_at(address: int | None) -> tuple[int, ...]:
 
 
 def floats_at(address: int | None) -> tuple[float, ...]:
-    """Return the elements of a ``TfLiteFloatArray``; an empty tuple for a null pointer."""
+    """Return the elements of the ``TfLiteFloatArray`` at *address*; an empty tuple for null."""
     if not address:
         return ()
     count = c_int.from_address(address).value
@@ -291,12 +294,12 @@ def floats_at(address: int | None) -> tuple[float, ...]:
 
 
 def int_array(values: Sequence[int]) -> Any:
-    """Return a ``TfLiteIntArray`` in Python's memory, for C functions that copy it."""
+    """Return *values* as a ``TfLiteIntArray`` in Python's memory, for C functions that copy it."""
     return (c_int * (len(values) + 1))(len(values), *values)
 
 
 def malloc_int_array(values: Sequence[int]) -> int:
-    """Return the address of a ``TfLiteIntArray`` from ``malloc``, for C functions that free it."""
+    """Return the address of *values* as a ``TfLiteIntArray`` from ``malloc``; C must free it."""
     address = malloc(4 * (len(values) + 1))
     (c_int * (len(values) + 1)).from_address(address)[:] = [len(values), *values]
     return address

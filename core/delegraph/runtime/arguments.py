@@ -33,7 +33,9 @@ def model_of(
     memory_limit: int | None = None,
     weights_dir: AnyPath | None = None,
 ) -> Model:
-    """Load the model from a file or from bytes; exactly one of the two must be given.
+    """Load the model from file *path* or bytes *content*; exactly one of the two must be given.
+
+    *weights_dir* is a folder that may hold external buffers, besides the folder of *path*.
 
     Raises:
         ArgumentError: both or neither, no such file, or a wrong limit.
@@ -62,7 +64,7 @@ def folder_of(path: AnyPath | None) -> Path | None:
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raise an error if *value* is not one of *choices*.
+    """Raise an error if *value* of the argument called *name* is not one of *choices*.
 
     Raises:
         ArgumentError: another value.
@@ -95,7 +97,7 @@ def checked_num_threads(num_threads: int | None) -> int | None:
 
 
 def checked_flag(name: str, value: object) -> bool:
-    """Return *value* as a bool; a value whose type has no truth value is an error.
+    """Return *value* of the argument *name* as a bool; a type without a truth value is an error.
 
     Raises:
         ArgumentTypeError: text, a list, or another value that is true because it is not empty.
@@ -106,7 +108,7 @@ def checked_flag(name: str, value: object) -> bool:
 
 
 def check_count(name: str, value: object) -> None:
-    """Raise an error unless *value* is None or an int of at least 0.
+    """Raise an error unless *value* of the argument *name* is None or an int of at least 0.
 
     Raises:
         ArgumentError: another value.
@@ -116,7 +118,7 @@ def check_count(name: str, value: object) -> None:
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
-    """Raise an error unless a time limit is None or a number of seconds greater than 0.
+    """Raise an error unless *seconds*, the argument *name*, is None or a number greater than 0.
 
     Raises:
         ArgumentError: another value.
@@ -129,7 +131,7 @@ def check_seconds(name: str, seconds: float | None) -> None:
 
 
 def as_index(what: str, index: object) -> int:
-    """Return *index* as an int; every integer type is accepted.
+    """Return *index* as an int; every integer type is accepted. *what* names it in the error.
 
     Raises:
         ArgumentTypeError: no integer.
@@ -141,7 +143,7 @@ def as_index(what: str, index: object) -> int:
 
 
 def require_c_int(what: str, value: int) -> None:
-    """Raise an error if *value* does not fit a C ``int``; called for values out of range only.
+    """Raise an error if *value* does not fit a C ``int``; *what* names the value in the error.
 
     Raises:
         ArgumentTypeError: it takes more than 32 bits.

@@ -103,7 +103,7 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Bind the inputs, and the outputs that may be, to the arrays; call it before each run.
+        """Let inputs and possible outputs use the caller's arrays; call it before each run.
 
         Args:
             subgraph: the allocated subgraph.
@@ -127,7 +127,7 @@ class BoundState:
                 made.data = array
 
     def take(self, subgraph: Subgraph) -> None:
-        """Copy the states that are not in place to their arrays, after the run.
+        """Copy the states that are not in place from *subgraph* to their arrays, after the run.
 
         Raises:
             ArgumentError: the run has given an output another shape.
@@ -200,7 +200,7 @@ def is_bindable(tensor: Tensor) -> bool:
 
 
 def new_array(tensor: Tensor) -> NDArray[Any]:
-    """Return an aligned array of zeros for a state."""
+    """Return an aligned array of zeros with the type and shape of *tensor*, for a state."""
     memory = aligned_buffer(tensor.bytes)
     memory[...] = 0
     array: NDArray[Any] = memory.view(tensor.dtype).reshape(tensor.shape)

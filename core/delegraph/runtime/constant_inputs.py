@@ -43,7 +43,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
 
 def _written(tensor: Tensor, value: ArrayLike) -> NDArray[Any]:
-    """Return the array that the tensor will have."""
+    """Return the array that the tensor will have after *value* is written to it."""
     before = tensor.data
     tensor.data = before.copy()
     try:

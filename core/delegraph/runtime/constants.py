@@ -28,7 +28,10 @@ _DATA = TensorSpec._fields.index("data")
 
 
 def _constant(row: tuple[Any, ...], strings: dict[tuple[int, tuple[int, ...]], Any]) -> Any:
-    """Return the array of a constant; STRING tensors of one buffer share the decoded strings."""
+    """Return the array of the constant whose ``TensorSpec`` has the fields *row*.
+
+    *strings* keeps the decoded strings by buffer and shape, which STRING tensors share.
+    """
     spec = TensorSpec._make(row)
     if spec.type is not TensorType.STRING:
         return constant_value(spec)
@@ -39,7 +42,7 @@ def _constant(row: tuple[Any, ...], strings: dict[tuple[int, tuple[int, ...]], A
 
 
 def constant_value(spec: TensorSpec) -> Any:
-    """Return the array of a constant in the form of ``Tensor.data``; None for other tensors."""
+    """Return the array of the constant *spec*, as ``Tensor.data`` has it; None for no constant."""
     if spec.data is None:
         return None
     if spec.type == TensorType.STRING:

@@ -75,7 +75,7 @@ class RunningSubgraph(Protocol):
 
     @property
     def findings(self) -> Findings:
-        """What the last check of the model's nodes has found."""
+        """Errors, known tensors and open shapes that the last check of the nodes has found."""
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
@@ -89,7 +89,7 @@ class RunningSubgraph(Protocol):
         """Run the execution plan once."""
 
     def readable(self, index: int) -> Tensor:
-        """Return a tensor with up-to-date ``data``."""
+        """Return the tensor with *index*, with up-to-date ``data``."""
 
     @property
     def state(self) -> SubgraphState:
@@ -154,7 +154,7 @@ class ModelContext:
         return max(self.recommended_num_threads, 1)
 
     def cache(self, namespace: str, version: str) -> BlobCache:
-        """Return the files that a delegate keeps."""
+        """Return the cache for the files that the delegate *namespace* keeps for its *version*."""
         from delegraph.delegation.blob_cache import BlobCache
 
         return BlobCache(namespace, version, self._cache_dir)
@@ -166,13 +166,13 @@ class ModelContext:
         return ModelEntries(self._model, namespace, self._written_entries)
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return an object that interpreters share."""
+        """Return the object that interpreters share under *key*; *make* creates it at first."""
         from delegraph.delegation.shared_objects import shared_object  # here: few delegates share
 
         return shared_object(self._objects, key, make)
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
-        """Return a metadata entry of the model."""
+        """Return the bytes of the model's metadata entry *name*."""
         metadata = self._model.metadata
         if name not in metadata:
             known = ", ".join(sorted(metadata)) or "none"
@@ -180,7 +180,7 @@ class ModelContext:
         return metadata[name]
 
     def _require_callable(self, index: int, count: int) -> None:
-        """Reject a subgraph that a kernel cannot call.
+        """Raise an error if a kernel cannot call the subgraph with *index*.
 
         Raises:
             OperatorError: none of the *count* subgraphs, or the kernel's own.
@@ -216,12 +216,12 @@ class SubgraphContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels to round like."""
+        """Official kernels whose rounding is wanted: ``"builtin"`` or ``"reference"``."""
         return self._subgraph.session.options.numerics
 
     @property
     def cancellation(self) -> StopRequest:
-        """Request that the running call stops."""
+        """Object that holds the request to stop the running call, if any."""
         return self._subgraph.session.cancellation
 
     @property
@@ -240,7 +240,7 @@ class SubgraphContext(ModelContext):
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
-        """From now on, add what delegates keep in the model file to *entries*."""
+        """Add the entries that delegates keep in the model file to *entries* from now on."""
         self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -252,11 +252,11 @@ class SubgraphContext(ModelContext):
         self._subgraph.steps.set_dynamic(tensor)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory for the node being prepared."""
+        """Reserve an array of *shape* and *dtype* as working memory for the node being prepared."""
         return self._subgraph.memory.workspace.reserve(shape, dtype)
 
     def subgraph(self, index: int) -> CallableSubgraph:
-        """Return another subgraph of the model; see ``OpContext.subgraph``."""
+        """Return the subgraph with *index*; see ``OpContext.subgraph``."""
         callees = self._subgraph.session.callees
         self._require_callable(index, len(callees))
         return callees[index]
@@ -326,26 +326,26 @@ class SubgraphContext(ModelContext):
         tensor.type, tensor.dtype, tensor.data = type, NUMPY_DTYPES[type], None
 
     def acquire_subgraph_context(self, index: int) -> DelegateContext:
-        """Return the context of another subgraph; see ``DelegateContext``."""
+        """Return the context of the subgraph with *index*; see ``DelegateContext``."""
         contexts = self._subgraph.session.contexts
         if not 0 <= index < len(contexts):
             raise ArgumentError(f"no subgraph {index}; the model has {len(contexts)}")
         return contexts[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Declare that a delegate kernel computes another subgraph; see ``DelegateContext``."""
+        """Declare that a delegate kernel computes subgraph *index*; see ``DelegateContext``."""
         if index == 0:
             raise ArgumentError("subgraph 0 is the model's entry and cannot be skipped")
         self._subgraph.plan.absorb(self.acquire_subgraph_context(index).subgraph_index)
 
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
-        """Record that a delegate keeps a tensor's value; see ``DelegateContext``."""
+        """Record *handle* as the delegate's buffer of a tensor; see ``DelegateContext``."""
         self._subgraph.buffers.set_handle(tensor, handle, delegate)
 
     def record_event(
         self, name: str, node_index: int, start: int, duration: int, fused: Sequence[int] = ()
     ) -> None:
-        """Add an operator to the profile being taken; see ``DelegateContext``."""
+        """Add a run of operator *name* to the profile being taken; see ``DelegateContext``."""
         profile = self._subgraph.session.profile
         if profile is not None:
             delegate = self._subgraph.plan.delegate_of(node_index)

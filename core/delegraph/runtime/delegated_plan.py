@@ -143,7 +143,7 @@ class DelegatedPlan:
         delegate: object,
         context: DelegateContext,
     ) -> None:
-        """Replace *nodes* by delegate nodes.
+        """Replace *nodes* by delegate nodes, one per partition, which all have *registration*.
 
         See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
 
@@ -206,7 +206,7 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """Mark subgraph *other* as computed by the delegate.
+        """Record that the delegate that is being applied computes subgraph *other*.
 
         See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
         """

@@ -73,7 +73,7 @@ def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
 
 
 def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
-    """Return index, op_name, inputs, outputs and dtypes of a node, a delegate's included.
+    """Return index, op_name, inputs, outputs and dtypes of node *index*, a delegate's included.
 
     Raises:
         ArgumentTypeError: no integer.
@@ -116,7 +116,7 @@ _NAME = 20
 
 
 def in_brief(tensors: Sequence[Tensor], indices: Sequence[int]) -> str:
-    """Return name, type and shape of the first of some tensors, for a line of text."""
+    """Return name, type and shape of the first tensors in *indices* as text on one line."""
     shown = [tensors[index] for index in indices[:_SHOWN]]
     told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in shown]
     more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []

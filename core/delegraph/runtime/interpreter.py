@@ -329,7 +329,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels the results round like."""
+        """Official kernels whose rounding results have: ``"builtin"`` or ``"reference"``."""
         return self.session.options.numerics
 
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:

@@ -209,13 +209,13 @@ class OfficialMembers:
             """See ``Interpreter.session``."""
 
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
-        """Keep arguments that programs read again."""
+        """Keep two arguments of the constructor, as attributes that programs read again."""
         if model_content:
             self._model_content = model_content
         self._experimental_compress_quantization_zero_points = compresses_zero_points
 
     def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
-        """Return the given custom operators and those of registerers."""
+        """Return the *given* custom operators, and those that registerers make for *model*."""
         if not hasattr(self, "_custom_op_registerers"):
             self._custom_op_registerers = []
         if not self._custom_op_registerers:

@@ -65,7 +65,7 @@ def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dic
 
 
 def empty_inputs(unset: MissingInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
-    """Return the tensors among the missing inputs that have no elements."""
+    """Return the tensors among *unset*, the missing inputs, that have no elements."""
     return (tensors[index] for _, index in unset if _is_empty(tensors[index]))
 
 
@@ -83,7 +83,7 @@ def _error(operator: OperatorSpec, tensor: int) -> NodeError:
 
 
 def require_consistent_operands(subgraph: SubgraphSpec) -> None:
-    """Check that no node writes a tensor twice, nor a tensor that it reads.
+    """Check that no node of *subgraph* writes a tensor twice, nor a tensor that it reads.
 
     Raises:
         NodeError: a node does; a custom operator may write what it reads.

@@ -96,7 +96,7 @@ OnFailure = Literal["raise", "fallback", "shadow"]
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """What an interpreter does when a delegate fails.
+    """User's choice of what an interpreter does when a delegate fails.
 
     Attributes:
         on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
@@ -134,7 +134,7 @@ class FailurePolicy:
 
     @property
     def isolation(self) -> Isolation:
-        """Which delegates get a process of their own."""
+        """Settings that say which delegates get a process of their own."""
         from delegraph.runtime.isolation.isolation import Isolation  # here: only delegates do
 
         return Isolation(self.isolate, self.timeout)
@@ -230,7 +230,7 @@ def groups_of(
 
 
 def require_official(groups: Mapping[str, Any]) -> None:
-    """Reject options that an official interpreter cannot have.
+    """Reject options in *groups*, by group name, that an official interpreter cannot have.
 
     Raises:
         ArgumentError: such an option is given.

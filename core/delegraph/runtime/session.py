@@ -150,7 +150,7 @@ class Session(SharedState):
             raise ResizeError(str(error)) from error
 
     def write(self, subgraph: Subgraph, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of a subgraph, and into its delegate's buffer.
+        """Copy *value* into the tensor *index* of a subgraph, and into its delegate's buffer.
 
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
@@ -196,7 +196,7 @@ class Session(SharedState):
         return subgraph_at(self.subgraphs, index)
 
     def callee(self, index: int) -> CallableSubgraph:
-        """Return the control-flow view of a subgraph, whose calls take the interpreter's lock.
+        """Return subgraph *index* as control flow sees it; its calls take the interpreter's lock.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -210,7 +210,7 @@ class Session(SharedState):
         )
 
     def resize_input(self, subgraph: Subgraph, index: int, shape: Sequence[int]) -> None:
-        """Give a tensor another shape; :meth:`allocate` must follow.
+        """Give the tensor *index* of a subgraph another shape; :meth:`allocate` must follow.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.

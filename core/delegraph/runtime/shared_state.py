@@ -103,21 +103,25 @@ class SharedState:
 
     @cached_property
     def incidents(self) -> Incidents:
-        """What delegates did wrong while Delegraph went on."""
+        """Failures of delegates after which Delegraph went on."""
         from delegraph.runtime.delegates.incidents import Incidents  # here: only delegates do
 
         return Incidents()
 
     @cached_property
     def supervision(self) -> Supervision:
-        """Which delegates are quarantined, and which runs are recomputed."""
+        """Record of the quarantined delegates and of the runs to recompute."""
         from delegraph.runtime.delegates.incidents import Supervision  # here, too
 
         return Supervision()
 
     @contextmanager
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
-        """Record the nodes that run while the context lasts; see ``Profile``."""
+        """Record the nodes that run while the context lasts; see ``Profile``.
+
+        With *whole_partitions*, a delegate's partition is recorded even if it records its
+        operators.
+        """
         from delegraph.runtime.execution.profile import Profile
 
         before, profile = self.profile, Profile(whole_partitions=whole_partitions)

@@ -204,7 +204,7 @@ class SignatureRunner:
 
 
 def run_subgraph(session: Session, subgraph: Subgraph) -> None:
-    """Run an allocated subgraph once; its bound states are read from their arrays and kept there.
+    """Run an allocated subgraph once; its bound states are read from and kept in their arrays.
 
     Raises:
         NodeError: a node failed.
@@ -219,7 +219,7 @@ def run_subgraph(session: Session, subgraph: Subgraph) -> None:
 
 
 def _require_array(name: str, value: object) -> None:
-    """Raise an error for a value without a shape, whose element type would be a guess.
+    """Raise an error if *value* of input *name* has no shape, since its type would be a guess.
 
     Raises:
         ArgumentAttributeError: the value is a list, a Python number or the like.

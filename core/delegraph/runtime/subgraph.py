@@ -113,7 +113,7 @@ class Subgraph:
 
     @cached_property
     def findings(self) -> Findings:
-        """What the last check of the model's nodes has found; delegates get no others."""
+        """Result of the last check of the model's nodes; nodes with errors get no delegate."""
         from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
 
         return NOTHING_KNOWN
@@ -235,7 +235,7 @@ class Subgraph:
         return self.buffers.reading(run, node)
 
     def readable(self, index: int) -> Tensor:
-        """Return a tensor with up-to-date ``data``, copied from a delegate's buffer if needed.
+        """Return tensor *index* with present ``data``, copied from a delegate's buffer if needed.
 
         Raises:
             DelegateNodeError: the delegate cannot copy it.
@@ -327,7 +327,7 @@ class Subgraph:
     # -- shapes --------------------------------------------------------------------------------
 
     def is_resized_by(self, index: int, shape: Sequence[int]) -> bool:
-        """Return whether :meth:`resize_input` with *shape* would change anything.
+        """Return whether :meth:`resize_input` of tensor *index* to *shape* would change anything.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
@@ -340,14 +340,14 @@ class Subgraph:
         return True
 
     def resize_input(self, index: int, shape: Sequence[int]) -> None:
-        """Set the shape of a tensor, which must be allowed; call :meth:`allocate` afterwards."""
+        """Set the shape of tensor *index*, which must be allowed; :meth:`allocate` must follow."""
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
         tensor.shape = tuple(map(int, shape))  # last: after an interrupt, the call does the rest
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
-        """Change the value of a constant; prepare the nodes again if they were prepared.
+        """Replace the value of the constant *tensor* by *data*; prepare prepared nodes again.
 
         Raises:
             NodeError: as of :meth:`allocate`, if the subgraph was allocated.
@@ -372,7 +372,7 @@ class Subgraph:
         )
 
     def restore(self, snapshot: Snapshot, *, shapes: bool = True) -> None:
-        """Bring plan, tensors and their owners back; memory must be allocated again.
+        """Restore plan, tensors and owners from *snapshot*; memory must then be allocated again.
 
         Args:
             snapshot: the snapshot.

@@ -165,7 +165,7 @@ class SubgraphMemory:
         self.workspace.release()
 
     def resize_running(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Set the shape of a dynamic tensor while nodes run, and give it memory if it is another.
+        """Set a dynamic tensor's shape to *dims* while nodes run; allocate if it changes.
 
         Raises:
             OperatorError: the tensor is not dynamic and would change, or the limit is exceeded.
@@ -191,7 +191,9 @@ class SubgraphMemory:
             raise OperatorError(f"{wanted} bytes of tensors exceed {self.limit.advice()}")
 
     def _bind(self, indices: Iterable[int], planner: ArenaPlanner) -> None:
-        """Set the arrays of tensors; those of one memory, type and shape share the array object.
+        """Set the arrays of the tensors *indices* to the memory that *planner* gave them.
+
+        Tensors of one memory, type and shape share the array object.
 
         NumPy is slow to find out that two arrays share memory, which matters when a node works in
         place.
@@ -214,7 +216,7 @@ class SubgraphMemory:
 
 
 def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
-    """Check that the per-channel data of all nodes that share constants fits the memory limit.
+    """Check that the per-channel data of nodes that share constants fits the memory *limit*.
 
     Raises:
         OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.

@@ -142,7 +142,7 @@ def _wrong_shape(tensor: Tensor, array: NDArray[Any]) -> ArgumentError:
 
 
 def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
-    """Copy strings, as bytes, into a string tensor."""
+    """Copy *array* of strings, as bytes, into a STRING tensor."""
     if tensor.type != TensorType.STRING:
         raise ArgumentError(f"a {tensor.type.name} tensor cannot be set ({tensor.name!r})")
     if array.dtype.kind not in "SUO":
@@ -191,7 +191,7 @@ def _read_objects(tensor: Tensor) -> NDArray[Any]:
 
 
 def signature_of(tensor: Tensor) -> tuple[int, ...]:
-    """Return the declared shape if it has an open dimension, else the present shape.
+    """Return the declared shape of *tensor* if it has an open dimension, else the present shape.
 
     Files without open dimensions have no signature. The official interpreter then reports the
     present shape, and a strict resize must keep it.
@@ -201,7 +201,7 @@ def signature_of(tensor: Tensor) -> tuple[int, ...]:
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check that a shape differs from the declared one only where that has -1.
+    """Check that *shape* differs from the declared shape of *tensor* only where that has -1.
 
     Raises:
         ResizeError: another rank, or another dimension than declared.

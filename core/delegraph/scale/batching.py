@@ -60,7 +60,7 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
+        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
@@ -101,7 +101,7 @@ class BatchedModel:
         }
 
     def __call__(self, columns: Columns) -> Columns:
-        """Return the outputs for rows, by output name.
+        """Return the outputs for the rows of *columns*, by output name.
 
         Raises:
             DelegraphError: the model failed; the row at fault is not known yet.
@@ -123,7 +123,11 @@ class BatchedModel:
         return [[values[i : i + size] for values in given] for i in range(0, rows, size)]
 
     def _piece(self, given: Sequence[NDArray[Any]], batching: Batching) -> Columns:
-        """Return the outputs of a piece: rows that a single call computes."""
+        """Return the outputs of the rows in *given*, which one call computes, by output name.
+
+        *batching* is the way: ``"rows"`` for a single row, ``"pad"`` to the declared batch, or
+        ``"resize"``.
+        """
         if batching == "rows":
             return self._row(given)
         rows = len(given[0])
@@ -140,7 +144,7 @@ class BatchedModel:
         return {name: values[:rows] for name, values in outputs.items()}
 
     def _row(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Return the outputs of one row, each with a batch axis of 1."""
+        """Return the outputs of the one row in *given*, each with a batch axis of 1."""
         values = [
             row if has_batch_axis(entry, row) else row[0]
             for entry, row in zip(self.inputs, given, strict=True)
@@ -153,7 +157,7 @@ class BatchedModel:
         }
 
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
-        """Compute the rows singly and together; keep the faster way if the results agree.
+        """Compute the rows of *given* singly and together; keep the faster way if results agree.
 
         A model may accept several rows and yet mix them, by a constant shape or a sum over all
         rows. Rows that all have the same answer cannot show such mixing.
@@ -171,7 +175,10 @@ class BatchedModel:
         return one_by_one
 
     def _called(self, values: Sequence[NDArray[Any]]) -> Columns:
-        """Call the model on whole inputs, by an interpreter that is allocated for their shapes."""
+        """Call the model on *values*, one array per input; return the outputs by name.
+
+        The interpreter is one that is allocated for these shapes.
+        """
         shapes = tuple(value.shape for value in values)
         ready = self._ready.pop(shapes, None) or self._made_ready(values)
         self._ready[shapes] = ready
@@ -214,12 +221,12 @@ def _row_shape(output: Details, has_rows: bool) -> list[int]:
 
 
 def _all_alike(values: NDArray[Any]) -> bool:
-    """Return whether all rows equal the first row."""
+    """Return whether all rows of *values* equal the first row."""
     return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
 
 
 def _same(found: Columns, expected: Columns) -> bool:
-    """Return whether outputs agree: integers exactly, floats but for the order of additions."""
+    """Return whether *found* equals *expected*: integers exactly, floats but for roundings."""
     return all(_equal(found[name], values) for name, values in expected.items())
 
 

@@ -107,7 +107,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         ]
 
     def get_num_bytes(self, batch: Sequence[Example]) -> int:
-        """Return the number of bytes of the examples' values."""
+        """Return the number of bytes of the values of the examples in *batch*."""
         return sum(np.asarray(value).nbytes for example in batch for value in example.values())
 
     def get_metrics_namespace(self) -> str:
@@ -130,7 +130,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
 
 
 def columns_of_examples(batch: Sequence[Example]) -> Columns:
-    """Return examples as columns of rows; values of different shapes give a column of arrays.
+    """Return the examples in *batch* as columns; different shapes give a column of arrays.
 
     Raises:
         ArgumentError: the examples have different columns.

@@ -34,7 +34,10 @@ class ClassColumns:
     names: Sequence[tuple[str, str]]
 
     def of(self, values: NDArray[Any], errors: Sequence[str]) -> Columns:
-        """Return the columns for scores; a row with an error has None and NaN in them."""
+        """Return the columns of best classes for *values*, the scores of rows.
+
+        A row whose text in *errors* is not empty has None and NaN in them.
+        """
         classes = np.full((len(self.names), len(values)), None, object)
         scores = np.full((len(self.names), len(values)), np.nan)
         for row, error in enumerate(errors):
@@ -69,7 +72,7 @@ class Classes:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def replaced(self, outputs: Columns, errors: Sequence[str]) -> Columns:
-        """Return the outputs with classes in place of scores."""
+        """Return *outputs* with classes in place of scores; *errors* has a text for each row."""
         found: Columns = {}
         for column, values in outputs.items():
             if column in self.outputs:
@@ -121,7 +124,10 @@ def has_labels(predictor: Predictor) -> bool:
 def _scored(
     predictor: Predictor, labels: Sequence[str]
 ) -> Iterator[tuple[str, tuple[Details, Sequence[str]]]]:
-    """Yield each output that holds scores: its column, its details and the labels."""
+    """Yield each output that holds scores: its column, its details and the labels of its classes.
+
+    *labels* are given by the user; if there are none, the model's metadata names the classes.
+    """
     metadata = called_metadata(predictor.setup.loaded_model(), predictor.signature)
     for column, details in predictor.output_columns().items():
         known = labels or metadata.tensor(int(details["index"])).axis_labels

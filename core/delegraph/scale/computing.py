@@ -132,7 +132,9 @@ class RowComputer:
         return self._loaded().placement()
 
     def compute(self, given: Columns, stop: bool) -> Computed:
-        """Compute the rows of a batch, and find the bad rows.
+        """Compute the rows of *given*, columns by input name, and find the bad rows.
+
+        With *stop*, the first bad row ends the computation.
 
         A batch on which the model fails is halved again and again until each bad row is found.
         """
@@ -204,7 +206,7 @@ class IsolatedComputer:
         return answer
 
     def compute(self, given: Columns, stop: bool) -> Computed:
-        """Compute the rows of a batch in the child process."""
+        """Compute the rows of *given* in the child process; *stop* ends it after a bad row."""
         found: list[Computed] = []
         errors: dict[int, str] = {}
         for start in range(0, row_count(given), self._max_batch):
@@ -224,7 +226,7 @@ class IsolatedComputer:
         return Computed(outputs, errors, batching, self._past_incidents + self._incidents)
 
     def _answers(self, given: Columns) -> Iterator[tuple[int, Computed | Death]]:
-        """Yield the child's answers, each with the index of its first row.
+        """Yield the child's answers to *given*, each with the index of its first row.
 
         If the whole batch ends the child, its rows are sent one by one, with an answer for each.
         """
@@ -236,7 +238,7 @@ class IsolatedComputer:
             yield row, self._asked({name: v[row : row + 1] for name, v in given.items()})
 
     def _asked(self, given: Columns) -> Computed | Death:
-        """Return the child's answer to a batch, or the description of its death."""
+        """Return the child's answer to the rows of *given*, or the description of its death."""
         self.load()
         answer: Computed | Death = self._process.ask("compute", given, False)
         if isinstance(answer, Computed):

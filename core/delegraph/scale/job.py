@@ -214,7 +214,9 @@ def _piece_rows(rows: int, max_batch: int) -> int:
 
 
 def _batching(predictor: Predictor, source: Source) -> Batching:
-    """Return how all processes turn rows into calls, decided by the first rows.
+    """Return how all processes turn rows into calls: ``"resize"``, ``"pad"`` or ``"rows"``.
+
+    The predictor decides by trying the first rows of *source*.
 
     Raises:
         ArgumentError: the data do not fit the model.
@@ -252,7 +254,7 @@ class _Told:
 def _computed(
     work: Work, folder: JobFolder, pending: Iterable[int], processes: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield the number and record of each piece, in the order in which pieces are finished.
+    """Yield number and record of each piece in *pending*, in the order in which they are finished.
 
     Raises:
         PredictionError: a process died.
@@ -285,7 +287,7 @@ def _lost(death: Death, row: int) -> PredictionError:
 
 @contextmanager
 def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
-    """Yield a function that computes a piece in one of several processes."""
+    """Yield a function that computes a piece, given its number and path, in one of *processes*."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 
     def compute(number: int, path: str) -> Record | Death:

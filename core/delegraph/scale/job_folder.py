@@ -109,11 +109,11 @@ class JobFolder:
             )
 
     def piece(self, number: int) -> str:
-        """Return the path of the file of a piece."""
+        """Return the path of the file of piece *number*."""
         return str(self.path / f"{number:08}{self._suffix}")
 
     def add(self, number: int, record: Record) -> None:
-        """Store the record of a finished piece."""
+        """Store *record*, that of the finished piece *number*."""
         write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
@@ -138,7 +138,10 @@ class JobFolder:
 
 
 def _differing(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the name of each part of the identity that differs, with its differing fields."""
+    """Yield the name of each part in which the identities *kept* and *wanted* differ.
+
+    The differing fields of a part follow in parentheses.
+    """
     for name in _unequal(kept, wanted):
         before, now = kept.get(name), wanted.get(name)
         if isinstance(before, dict) and isinstance(now, dict):

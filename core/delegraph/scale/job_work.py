@@ -42,7 +42,7 @@ class Work:
     classes: Classes | None = None
 
     def compute(self, number: int, path: str) -> Record:
-        """Compute a piece, write its file, and return its record.
+        """Compute piece *number* of the rows, write its outputs to *path*, and return its record.
 
         Raises:
             PredictionError: a row is bad and *on_error* is ``"raise"``.
@@ -95,6 +95,6 @@ class Work:
         return {name: values[good] for name, values in columns.items()}, bad
 
     def _outputs(self, given: Columns) -> Columns:
-        """Return the outputs for the readable rows; empty columns if there are none."""
+        """Return the outputs for the readable rows *given*; empty columns if there are none."""
         outputs = self.predictor(given or self.predictor.no_rows())
         return {name: values for name, values in outputs.items() if name not in self.source.inputs}

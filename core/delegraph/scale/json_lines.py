@@ -67,7 +67,7 @@ class JsonRows(Table):
         )
 
     def _given(self, row: Mapping[str, Any]) -> Columns:
-        """Return the model's inputs from a line.
+        """Return the model's inputs from *row*, the object of a line, by input name.
 
         Raises:
             ValueError: the keys differ from the first line's, or a value does not fit its input.
@@ -90,7 +90,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
-    """Return a value as a row of an input; integers are accepted for float inputs."""
+    """Return *value* as a row of the input *name*; integers are accepted for float inputs."""
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)

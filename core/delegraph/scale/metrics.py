@@ -43,7 +43,7 @@ class Metrics(JsonRecord):
     )
 
     def add(self, rows: int, errors: int, seconds: float) -> None:
-        """Add a batch to the metrics."""
+        """Add a batch of *rows* rows, *errors* of them bad, that took *seconds*."""
         self.rows += rows
         self.batches += 1
         self.errors += errors

@@ -52,7 +52,7 @@ def output_format(path: str) -> OutputFormat:
 
 
 def write_json_lines(path: str, columns: Columns) -> None:
-    """Write a JSON object per row; NaN, infinities and missing values are null."""
+    """Write a JSON object per row to *path*; NaN, infinities and missing values are null."""
     names = list(columns)
     values = [_json_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
@@ -84,7 +84,7 @@ def _json_object(value: Any) -> Any:
 
 
 def join_lines(pieces: Sequence[str], path: str) -> None:
-    """Write the lines of several files into one file."""
+    """Write the lines of the files *pieces*, in order, into the file *path*."""
     with open(path, "wb") as whole:
         for piece in pieces:
             with open(piece, "rb") as file:
@@ -111,7 +111,7 @@ def _csv_values(column: NDArray[Any]) -> list[Any]:
 
 
 def join_csv(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of several CSV files into one file, with one line of names."""
+    """Write the rows of the CSV files *pieces* into the file *path*, with one line of names."""
     with open(path, "w", encoding="utf-8", newline="") as whole:
         for number, piece in enumerate(pieces):
             with open(piece, encoding="utf-8", newline="") as file:
@@ -124,7 +124,7 @@ def join_csv(pieces: Sequence[str], path: str) -> None:
 
 
 def write_npz_columns(path: str, columns: Columns) -> None:
-    """Write an array per column; missing values are NaN or empty text."""
+    """Write an array per column to the file *path*; missing values are NaN or empty text."""
     with zipfile.ZipFile(path, "w") as archive:  # savez takes no column called "file"
         for name, values in columns.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -145,7 +145,7 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of several ``.npz`` files into one, with one piece in memory at a time.
+    """Write the rows of the ``.npz`` files *pieces* into one, with one piece in memory at a time.
 
     Raises:
         ArgumentError: rows of a column differ in shape.
@@ -167,7 +167,7 @@ def join_npz(pieces: Sequence[str], path: str) -> None:
 
 
 def _whole(name: str, pieces: Sequence[str]) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return the dtype and shape that a column's rows share in all pieces."""
+    """Return the dtype of the column *name* joined from all pieces, and its shape."""
     columns = [_described(_column(piece, name)) for piece in pieces]
     rows = {shape[1:] for _, shape in columns}
     if len(rows) > 1:

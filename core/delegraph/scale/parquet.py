@@ -57,7 +57,10 @@ class ParquetTable:
         return int(self._ends[-1])
 
     def read(self, start: int, stop: int) -> Columns:
-        """Return the columns of rows; nested lists of equal lengths become axes."""
+        """Return the columns of the rows from *start* to before *stop*, by name.
+
+        Nested lists of equal lengths become axes.
+        """
         stop = min(stop, len(self))
         first, last = np.searchsorted(self._ends, [start, stop - 1], side="right") - 1
         table = self._file.read_row_groups(list(range(first, last + 1)))
@@ -73,14 +76,14 @@ def _array(column: pyarrow.ChunkedArray) -> NDArray[Any]:
 
 
 def _nested(row: Any) -> NDArray[Any]:
-    """Return a nested list as one array; a missing value stays None."""
+    """Return *row*, a value of a column, as one array if it is a nested list; None stays None."""
     if isinstance(row, np.ndarray) and row.dtype == object and len(row):
         return stacked([_nested(part) for part in row])
     return np.asarray(row)
 
 
 def write_parquet(path: str, columns: Columns) -> None:
-    """Write columns to a Parquet file; axes after the rows become lists.
+    """Write *columns* to the Parquet file *path*; axes after the rows become lists.
 
     Raises:
         ArgumentError: PyArrow is missing, or it has no type for a column.
@@ -109,7 +112,7 @@ def _plain(value: Any) -> Any:
 
 
 def join_parquet(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of several Parquet files into one file, with a row group for each."""
+    """Write the rows of the Parquet files *pieces* into the file *path*, a row group for each."""
     arrow = require_pyarrow()
     schemas = [arrow.parquet.read_schema(piece) for piece in pieces]
     schema = arrow.unify_schemas(schemas, promote_options="permissive")

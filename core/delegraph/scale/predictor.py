@@ -195,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """``"resize"``, ``"pad"`` or ``"rows"``; ``"auto"`` until a batch of several rows."""
+        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def replaced(
@@ -205,7 +205,7 @@ class Predictor:
         batching: Batching | None = None,
         on_error: OnError | None = None,
     ) -> Predictor:
-        """Return a copy of the predictor with the given arguments changed and no model loaded."""
+        """Return a copy of the predictor with the given arguments changed, and no model loaded."""
         other = copy(self)
         if on_error is not None:
             other.on_error = on_error
@@ -380,7 +380,7 @@ class Predictor:
         return {column: outputs[name] for name, column in self._outputs.items()}
 
     def _answer(self, columns: Columns, made: Columns, errors: Mapping[int, str]) -> Columns:
-        """Return unchanged columns, outputs and errors for the rows that ``on_error`` keeps."""
+        """Return *columns*, the outputs *made* of good rows, and errors, for the rows to keep."""
         rows = row_count(columns)
         good = np.array([row for row in range(rows) if row not in errors], np.intp)
         if self.on_error == "drop":

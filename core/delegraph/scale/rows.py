@@ -36,7 +36,7 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no output has the name of a passed-through column.
+    """Check that no name in *made*, the outputs, is that of a passed-through column.
 
     Raises:
         ArgumentError: a name occurs twice.
@@ -54,7 +54,7 @@ def row_count(columns: Columns) -> int:
 
 
 def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
-    """Return whether the rows of a column lie along the input's first axis."""
+    """Return whether the rows of *column* lie along the first axis of the input in *details*."""
     return column.ndim == len(declared_shape(details))
 
 
@@ -102,7 +102,7 @@ def stacked(rows: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of several pieces concatenated; no columns if there are no pieces."""
+    """Return the columns of *parts* concatenated along rows; no columns if there are no parts."""
     if not parts:
         return {}
     columns = {}
@@ -116,7 +116,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(values: NDArray[Any], places: NDArray[np.intp], rows: int) -> NDArray[Any]:
-    """Return a column for all rows from the values of some, with NaN, None or 0 in the others.
+    """Return a column of *rows* rows with *values* at *places*, and NaN, None or 0 in the others.
 
     >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
     array([ 1., nan,  2.])

@@ -63,7 +63,7 @@ def _cluster(options: ServeOptions) -> RayCluster | None:
 
 
 def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | None) -> Models:
-    """Return the models; what is wrong with the only one shows here, before anything listens."""
+    """Return the models to serve; errors of a single model are raised before the server listens."""
     from delegraph.scale.serving.one_model import OneModel
 
     offered = options.offered
@@ -84,7 +84,10 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
 def _engine(
     predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
 ) -> StartedEngine:
-    """Return the engine; errors of the model show here, before anything listens."""
+    """Return the engine of the model *name*: one on *cluster*, or in this process without it.
+
+    Errors of the model are raised here, before anything listens.
+    """
     if cluster is not None:
         from delegraph.scale.serving.engines.ray_engine import RayEngine
 

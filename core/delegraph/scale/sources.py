@@ -111,7 +111,7 @@ class Table(Source):
 
 
 def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
-    """Check that a file has a column for each input.
+    """Check that the file *path* has among *columns* one for each input.
 
     Raises:
         ArgumentError: an input has no column.
@@ -126,7 +126,7 @@ def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
 
 
 def regular(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of arrays as one array, if their shapes are equal."""
+    """Return *values*, a column of arrays, as one array if their shapes are equal."""
     return stacked(list(values)) if is_ragged(values) else values
 
 
@@ -217,7 +217,7 @@ class FileRows(Source):
         return self._names[row]
 
     def _row(self, path: str, details: Details) -> NDArray[Any]:
-        """Return the input array of a file, without the batch axis."""
+        """Return the array for an input from the file *path*, without the batch axis."""
         if is_picture(path):
             values = picture_as_input(path, details, self._described)
         else:
@@ -234,7 +234,7 @@ def _is_row(path: Path) -> bool:
 
 
 def stamp(path: str) -> str:
-    """Return the size and modification time of a file, as text."""
+    """Return the size and modification time of the file *path*, as text."""
     status = os.stat(path)
     return f"{status.st_size} {status.st_mtime_ns}"
 

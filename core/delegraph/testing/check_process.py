@@ -195,7 +195,7 @@ class _Child:
             timer.cancel()
 
     def death(self, *, is_unreadable: bool) -> Death:
-        """Wait for the end of the process, and return its cause."""
+        """Wait for the end of the process, or end it if *is_unreadable*; return its cause."""
         ending = self.line.death(is_unreadable)
         where = _innermost(self._stack.read_text(errors="replace"))
         self.close()
@@ -210,7 +210,7 @@ class _Child:
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Let the process write its stack, then kill it."""
+        """Let the process write its stack, kill it, and keep *death* as the cause of its end."""
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)

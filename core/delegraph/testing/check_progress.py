@@ -35,7 +35,7 @@ class CheckProgress:
         self._start, self._last = time.monotonic(), 0.0
 
     def hear(self, sign: Sign) -> None:
-        """Record a progress message, and show the progress from time to time."""
+        """Record the progress message *sign*, and show the progress from time to time."""
         if isinstance(sign, CheckBegins):
             self._what = f"{sign.note['delegate']}: {sign.note['check']}"
         self._models += isinstance(sign, ModelBegins)

@@ -82,7 +82,9 @@ class CheckRunner:
         self._phase: PhaseBegins | None = None
 
     def identities(self, kind: type, tests: str) -> list[Identity]:
-        """Return the identities of a class's subjects; its tests run here from now on.
+        """Return the identities of the test class *kind*; its tests run here from now on.
+
+        *tests* is the class's node id, by which the other process finds it.
 
         Raises:
             pytest.UsageError: the class cannot be collected; the message says why.
@@ -98,7 +100,10 @@ class CheckRunner:
         return found
 
     def _not_loaded(self, kind: type, death: Death) -> pytest.UsageError:
-        """Return the error for a delegate that cannot be loaded, and add it to the scorecard."""
+        """Return the error for a delegate that cannot be loaded, and add it to the scorecard.
+
+        *kind* is the test class; *death* says how the process that loaded the delegate ended.
+        """
         phase = self._phase or PhaseBegins("", "its tests were collected")
         name = phase.delegate or kind.__name__
         message = f"the delegate of {name} {death}\n  when {phase.phase}"
@@ -109,7 +114,7 @@ class CheckRunner:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """Run a test in the other process."""
+        """Run the test *item* in the other process; return None if it runs in pytest's process."""
         if _class_of(item) not in self._tests:
             return None
         if item.config.pluginmanager.has_plugin("timeout"):  # the other process has its own
@@ -185,7 +190,7 @@ class CheckRunner:
     def _add_confirmation(
         self, report: pytest.TestReport, item: pytest.Item, suspect: Suspect
     ) -> None:
-        """Add to a report whether the failing model also fails in a new process."""
+        """Add to the report whether *suspect*, a failing model, also fails in a new process."""
         tests = self._tests[_class_of(item)]
         if self._fails_alone(tests, suspect):
             return
@@ -200,7 +205,10 @@ class CheckRunner:
                 note["message"] += f"\n  {message}"
 
     def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether a model fails in a new process, by a wrong result or by a crash."""
+        """Return whether *suspect* fails in a new process, by a wrong result or by a crash.
+
+        *tests* is the node id of the test class whose delegate runs it.
+        """
         process = self._process.another()
         try:
             started = process.ask("outline", tests, heard=self._hear, patiently=True)
@@ -211,7 +219,7 @@ class CheckRunner:
             process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
-        """Return the report of a test whose process died."""
+        """Return the report of the test *item*, whose process died by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
         unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
         note = self._note or unknown
@@ -227,12 +235,12 @@ class CheckRunner:
 
 
 def _class_of(item: pytest.Item) -> Any:
-    """Return the class of a test; None for tests without a class."""
+    """Return the class of the test *item*; None for tests without a class."""
     return getattr(item, "cls", None)
 
 
 def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-    """Tear down fixtures that the next test does not need; yield reports of failures.
+    """Tear down fixtures that *nextitem* does not need after *item*; yield reports of failures.
 
     pytest does this after each test that it runs itself. Its own hook needs a test that was set up
     in this process, so this function makes the hook's calls itself.

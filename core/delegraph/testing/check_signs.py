@@ -60,7 +60,7 @@ def _sent_case(case: OperatorCase) -> SentCase:
 
 
 def received(sign: Any) -> Sign:
-    """Return the original progress message from the result of :func:`sent`."""
+    """Return the original progress message from *sign*, the result of :func:`sent`."""
     cases = {name: _case(getattr(sign, name)) for name in _CASES if hasattr(sign, name)}
     found: Sign = replace(sign, **cases)
     return found

@@ -128,7 +128,7 @@ class DelegateConformance:
             metafunc.parametrize("subject", found, ids=[s.name for s in found])
 
     def _tested(self, metafunc: pytest.Metafunc) -> Sequence[Subject | Identity]:
-        """Return the subjects, or their identities if another process runs the tests."""
+        """Return the subjects for *metafunc*, or identities if another process runs the tests."""
         kind, config = type(self), metafunc.config
         if kind not in _TESTED:
             runner = check_runner(config, failures_folder(config))
@@ -201,7 +201,7 @@ _TESTED: dict[type, Sequence[Subject | Identity]] = {}
 
 
 def subjects_of(kind: type) -> list[Subject]:
-    """Return the subjects of a class of tests that was collected in this process."""
+    """Return the subjects of the test class *kind*, which was collected in this process."""
     return [each for each in _TESTED[kind] if isinstance(each, Subject)]
 
 
@@ -217,7 +217,7 @@ def failures_folder(config: pytest.Config) -> Path:
 
 
 def _failure(check: str, subject: Subject, error: BaseException) -> str:
-    """Return the message of a failed check; after a timeout of pytest, with check and model."""
+    """Return the message of *error* in a check; after pytest's timeout, with check and model."""
     if isinstance(error, AssertionError) or "pytest-timeout" not in str(error):
         return str(error)
     last = "" if WITNESS.case is None else rerun(subject, WITNESS.case, "timeout")
@@ -228,7 +228,7 @@ def _failure(check: str, subject: Subject, error: BaseException) -> str:
 
 
 def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
-    """Return pytest parameters of a subject and a value, with the value's name in the id."""
+    """Return pytest parameters for *rows* of a subject, a value and the name of the value."""
     return [
         pytest.param(subject, value, id=f"{subject.name}-{name}") for subject, value, name in rows
     ]
@@ -238,7 +238,10 @@ def _named(rows: Sequence[tuple[Subject | Identity, object, str]]) -> list[Any]:
 def _verdict(
     request: pytest.FixtureRequest, subject: Subject, section: str, check: str
 ) -> Iterator[dict[str, Any]]:
-    """Context that fails or skips the test by the check's error, and records the result."""
+    """Context that fails or skips the test by the error of *check*, and records the result.
+
+    *section* is the part of the scorecard: ``"soundness"``, ``"contract"`` or ``"numbers"``.
+    """
     sample = subject.effort.described(subject.capabilities)
     note: dict[str, Any] = {"delegate": subject.name, "section": section, "check": check}
     note |= {"types": {}, "sample": sample}

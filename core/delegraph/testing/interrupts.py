@@ -79,7 +79,7 @@ def _kept(frame: FrameType) -> frozenset[int]:
 
 @cache
 def _lines_without_signals(path: str) -> frozenset[int]:
-    """Return the lines of ``with`` statements, and the first lines of ``finally`` blocks."""
+    """Return the lines of ``with`` and the first lines of ``finally`` blocks in the file *path*."""
     found = set()
     for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
         if isinstance(node, ast.With):

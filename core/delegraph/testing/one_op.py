@@ -111,7 +111,7 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return quantization parameters; None without a scale."""
+    """Return quantization with these parameters, per channel along *axis*; None without a scale."""
     if scale is None:
         return None
     scales = np.atleast_1d(np.asarray(scale, np.float32))

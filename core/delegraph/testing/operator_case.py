@@ -229,5 +229,8 @@ def operator_case(
 def graph_case(
     op: str, graphs: Sequence[Graph], *steps: Arrays, is_random: bool = False
 ) -> OperatorCase:
-    """Return a case of a model with several operators; the first subgraph is the main one."""
+    """Return a case of a model with the subgraphs *graphs*, the first of which is the main one.
+
+    *op* is the operator that the case is about; *is_random* says that its results are random.
+    """
     return OperatorCase(op, records_of(*graphs), tuple(map(tuple, steps)), is_random)

@@ -57,7 +57,10 @@ class RandomOperands:
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return a random shape of rank *low* to *high*; *empty* is the chance of an axis of 0."""
+        """Return a random shape of rank *low* to *high* with axes of at most *largest* elements.
+
+        *empty* is the chance that one axis has length 0.
+        """
         rank = self.number(low, high)
         shape = [self.number(1, largest) for _ in range(rank)]
         if rank and self.chance(empty):
@@ -67,7 +70,10 @@ class RandomOperands:
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* random shapes that broadcast together, rarely ones that do not."""
+        """Return *n* random shapes that broadcast together, rarely ones that do not.
+
+        *high* is the highest rank, and *empty* the chance of an axis of length 0.
+        """
         full = self.shape(0, high, empty=empty)
         shapes = []
         for _ in range(n):
@@ -78,7 +84,10 @@ class RandomOperands:
         return shapes
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
-        """Return random ``scale`` and ``zero_point``; empty for types without quantization."""
+        """Return random ``scale`` and ``zero_point``; empty for types without quantization.
+
+        With *symmetric*, the zero point stands in the middle of the type's range.
+        """
         if type not in QUANTIZED:
             return {}
         zero = 128 if type == "UINT8" else 0
@@ -137,13 +146,13 @@ class RandomOperands:
         return Fed(self.values(type, shape, **drawn), tensor(tuple(shape), type, **quantization))
 
     def constant(self, type: str, shape: Sequence[int], **drawn: Any) -> TensorDef:
-        """Return a random constant, quantized if its type is."""
+        """Return a random constant of *type* and *shape*, quantized if its type is."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         return constant(self.values(type, shape, **drawn), type, **quantization)
 
     def operand(self, type: str, shape: Sequence[int], **drawn: Any) -> Fed | TensorDef:
-        """Return a random graph input, or sometimes a constant."""
+        """Return a random graph input of *type* and *shape*, or sometimes a constant."""
         return (self.constant if self.chance(0.15) else self.fed)(type, shape, **drawn)
 
     def output(self, type: str, shape: Sequence[int] = ()) -> TensorDef:

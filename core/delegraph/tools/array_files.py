@@ -16,7 +16,7 @@ _UNREADABLE = (EOFError, OSError, RuntimeError, ValueError, zipfile.BadZipFile)
 
 
 def read_npy(path: str) -> NDArray[Any]:
-    """Return the array of a ``.npy`` file.
+    """Return the array of the ``.npy`` file *path*.
 
     Raises:
         ArgumentError: the file does not exist, has another format, or holds Python objects.
@@ -28,7 +28,7 @@ def read_npy(path: str) -> NDArray[Any]:
 
 
 def read_npz(path: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a ``.npz`` file by name.
+    """Return the arrays of the ``.npz`` file *path*, by name.
 
     Raises:
         ArgumentError: the file does not exist, has another format, or holds Python objects.
@@ -62,7 +62,7 @@ def _unreadable(path: str, error: Exception) -> ArgumentError:
 
 
 def write_npz(path: str, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:
-    """Write arrays to a ``.npz`` file, named ``output_0``, ... if names are not unique.
+    """Write *arrays* to the ``.npz`` file *path* under *names*, or ``output_0``, ... if not unique.
 
     Strings are written as bytes, which every reader accepts.
 

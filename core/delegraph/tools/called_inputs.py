@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 
 def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Return the metadata of the first subgraph; empty if the signature calls another subgraph."""
+    """Return the metadata of the model's first subgraph; empty if *signature* calls another one."""
     called = {s.subgraph_index for s in model.signatures if s.key == signature}
     metadata = read_metadata(model) if called <= {0} else None
     return metadata or ModelMetadata()

@@ -185,6 +185,8 @@ def _chosen(
 ) -> tuple[list[CompilingDelegate], list[Keeper]]:
     """Return the delegates whose partitions are compiled, and those that keep entries.
 
+    *cpu* has processor levels, values of the option ``cpu`` of delegates that keep entries.
+
     Raises:
         ArgumentError: no delegate is given.
         PluginError: one is missing or broken, its options do not fit, or it does neither.
@@ -221,7 +223,7 @@ def _is_compiled(offer: Offer) -> bool:
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates that set shapes of custom operators, then the compiling delegates."""
+    """Apply the delegates that set shapes of custom operators, then those in *compiling*."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):
@@ -241,13 +243,13 @@ def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
 
 
 def _bundles(model: AnyPath | bytes, session: Session) -> Chain:
-    """Return the bundles that hold the model; there are none for bytes."""
+    """Return the bundles that hold the file *model*; none if it is bytes."""
     is_bytes = isinstance(model, bytes)
     return () if is_bytes else bundles_of(os.fsdecode(model), session.options.limits.memory)
 
 
 def _content(session: Session, plans: Plans) -> bytes:
-    """Return the bytes of the model file in which each subgraph executes its plan."""
+    """Return the bytes of the session's model file in which each subgraph executes its plan."""
     content = session.model.content
     if not any(isinstance(step, CompiledNode) for plan in plans for step in plan):
         return content.tobytes()
@@ -260,7 +262,10 @@ def _content(session: Session, plans: Plans) -> bytes:
 def _with_shapes(
     record: tables.Model, plans: Sequence[Sequence[int | CompiledNode]]
 ) -> tables.Model:
-    """Return a model whose compiled partitions have outputs of the shapes that were compiled."""
+    """Return the model *record* whose compiled partitions have outputs of the compiled shapes.
+
+    *plans* has, for each subgraph, operator indices and compiled nodes in order.
+    """
     subgraphs = []
     for subgraph, plan in zip(record.subgraphs or (), plans, strict=True):
         tensors = list(subgraph.tensors or ())
@@ -274,7 +279,7 @@ def _with_shapes(
 
 
 def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tables.Model:
-    """Return the model with its control edges renumbered for the operators of *plans*."""
+    """Return the model *record* with its control edges renumbered for the operators of *plans*."""
     edges = parse_control_edges(model.metadata, len(plans))
     if edges is None:
         return record

@@ -126,7 +126,7 @@ class Compiler:
         self._progress, self._count = progress, 0
 
     def compiled(self, context: DelegateContext, params: DelegateParams) -> CompiledNode:
-        """Compile a partition and return the node that holds it.
+        """Compile the partition *params* and return the node that holds it.
 
         Raises:
             PartitionRejected: the partition cannot be compiled, and stays with the host.

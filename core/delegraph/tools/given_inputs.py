@@ -76,7 +76,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return a mapping from an input's position to the text given for it by name."""
+    """Return the text given for each input in *words*, ``NAME=VALUE``, by the input's position."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -96,7 +96,7 @@ def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> di
 
 
 def _split(word: str, names: Names) -> tuple[str | None, str]:
-    """Split ``NAME=VALUE`` at the longest known name, since names may contain ``=``."""
+    """Split *word*, ``NAME=VALUE``, at the longest known name, since names may contain ``=``."""
     found = [name for name in names if word.startswith(f"{name}=")]
     if not found:
         return None, word
@@ -117,7 +117,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return a mapping from input positions to arrays of a ``.npz`` file, without *given*."""
+    """Return the arrays of the ``.npz`` file *path* by input position, except those in *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -100,7 +100,10 @@ def _as_run(details: Details, rng: np.random.Generator, between: Any) -> NDArray
 def _as_benchmark(
     details: Details, rng: np.random.Generator, between: tuple[int, int] | None
 ) -> NDArray[Any]:
-    """Return uniform values: floats in [-0.5, 0.5), integers in small ranges."""
+    """Return uniform random values for an input: floats in [-0.5, 0.5), integers in small ranges.
+
+    *between* is another range, lowest and highest value.
+    """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":
         return np.full(shape, SENTENCE, object)
@@ -133,7 +136,10 @@ def _as_inference_diff(details: Details, rng: np.random.Generator, between: Any)
 
 
 def _truncated_normal(rng: np.random.Generator, shape: Sequence[int]) -> NDArray[np.float64]:
-    """Return values of a normal distribution (mean 0.5, deviation 1/3), redrawn until in [0, 1)."""
+    """Return an array of *shape* from a normal distribution (mean 0.5, deviation 1/3) in [0, 1).
+
+    Values outside are drawn again.
+    """
     values = rng.normal(0.5, 1 / 3, shape)
     while (outside := (values < 0) | (values >= 1)).any():
         values = np.where(outside, rng.normal(0.5, 1 / 3, shape), values)

@@ -52,7 +52,7 @@ class Latency(JsonRecord):
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Latency:
-        """Compute the statistics of at least one time, given in order of measurement."""
+        """Return the statistics of *seconds*, at least one run time, in order of measurement."""
         times = np.asarray(seconds, np.float64)
         ordered = np.sort(times)
         ranks = {p: min(len(times) - 1, len(times) * p // 100) for p in PERCENTILES}

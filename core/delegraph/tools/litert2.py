@@ -249,7 +249,7 @@ class LiteRt2Call:
             buffer.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Call :meth:`allocate`, then :meth:`fill`."""
+        """Allocate for *values*, one array per input, and fill the inputs."""
         self.allocate(values)
         self.fill(values)
 
@@ -263,7 +263,7 @@ class LiteRt2Call:
         self._host.official.run_by_index(self._number, *self._buffers)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep states in two buffers each, which change places before each run."""
+        """Keep each state, first from *values*, in two buffers that change places before a run."""
         self.fill(values)
         inputs, outputs = (
             {entry["name"]: entry for entry in details}
@@ -302,7 +302,7 @@ class _Named(NamedTuple):
 
 
 def _signature(model: Model, wanted: str | None) -> Signature | None:
-    """Return the signature to call; None for a model without signatures."""
+    """Return the signature *wanted*, or the first subgraph's; None without signatures."""
     for signature in model.signatures:
         if signature.key == wanted or (wanted is None and signature.subgraph_index == 0):
             return signature
@@ -346,7 +346,7 @@ def _tensors(
 def _details(
     spec: TensorSpec, name: str | None = None, shape: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """Return the details of a tensor, with another name and its present shape."""
+    """Return the details of the tensor *spec*, with another *name* and its present *shape*."""
     details = tensor_details(Tensor.from_spec(spec, None))
     if name is not None:
         details["name"] = name
@@ -356,7 +356,7 @@ def _details(
 
 
 def _read(buffer: Any, details: Details) -> NDArray[Any]:
-    """Return the values of an output; the runtime reads types that it does not list as bytes."""
+    """Return the values of an output from *buffer*, with dtype and shape of *details*."""
     dtype, shape = np.dtype(details["dtype"]), details["shape"].tolist()
     count = math.prod(shape) * dtype.itemsize
     found = buffer.read(count, np.uint8) if count else np.empty(0, np.uint8)

@@ -187,7 +187,10 @@ def _user_cache() -> Cache:
 
 
 def _cache(source: str, path: Path) -> Cache:
-    """Return the content of a cache, or the reason why it cannot be used."""
+    """Return the content of the cache at *path*, or the reason why it cannot be used.
+
+    *source* says which setting names the folder.
+    """
     try:
         place = Path(CacheFolder(path).place())
         if not os.access(place, os.W_OK | os.X_OK):
@@ -202,6 +205,6 @@ def _cache(source: str, path: Path) -> Cache:
 
 
 def _cannot_be_made(path: Path) -> str:
-    """Return the reason why a missing folder cannot be created; empty if it can."""
+    """Return the reason why the missing folder *path* cannot be created; empty if it can."""
     parent = next(folder for folder in path.parents if folder.exists())
     return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

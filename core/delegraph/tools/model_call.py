@@ -18,7 +18,7 @@ Details = Mapping[str, Any]
 
 
 def input_name(details: Details) -> str:
-    """Return an input's description for messages: ``input 'x' (float32 [1, 4])``."""
+    """Return the description of an input for messages: ``input 'x' (float32 [1, 4])``."""
     dtype = np.dtype(details["dtype"])
     kind = "string" if dtype.kind == "S" else dtype.name
     return f"input {details['name']!r} ({kind} {declared_shape(details)})"
@@ -46,13 +46,13 @@ class Interpreter(Protocol):
         """Return a callable for a signature."""
 
     def resize_tensor_input(self, input_index: int, tensor_size: Sequence[int]) -> None:
-        """Set the shape of an input."""
+        """Set the shape of an input to *tensor_size*."""
 
     def allocate_tensors(self) -> None:
         """Allocate all tensors, so that the model can be invoked."""
 
     def set_tensor(self, tensor_index: int, value: Any) -> None:
-        """Copy a value into an input."""
+        """Copy *value* into the input *tensor_index*."""
 
     def get_tensor(self, tensor_index: int) -> Any:
         """Return a copy of a tensor."""
@@ -77,7 +77,7 @@ class ModelCall(Protocol):
         """Copy the values of all inputs, in the order of the details."""
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Call :meth:`allocate`, then :meth:`fill`."""
+        """Allocate for *values*, one array per input, and fill the inputs."""
 
     def invoke(self) -> None:
         """Run the model on the present inputs; can be called again."""

@@ -168,7 +168,7 @@ def lock_of(
 
 
 def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
-    """Write a lock file; equal placements give equal bytes.
+    """Write *lock* to the file *path*; equal placements give equal bytes.
 
     Raises:
         ArgumentError: the file cannot be written.
@@ -202,7 +202,7 @@ def write_lock(lock: PlacementLock, path: str | os.PathLike[str]) -> None:
 
 
 def read_lock(path: str | os.PathLike[str]) -> PlacementLock:
-    """Return the lock that a file holds.
+    """Return the lock that the file *path* holds.
 
     Raises:
         ArgumentError: the file cannot be read, is no lock file, is damaged, or has another version.
@@ -345,7 +345,10 @@ def _node_changes(
 def _partition_changes(
     locked: PlacementLock, present: PlacementLock, touched: set[str | None]
 ) -> Iterator[str]:
-    """Yield a sentence for each delegate with the same nodes in another number of partitions."""
+    """Yield a sentence for each delegate with the same nodes in another number of partitions.
+
+    *touched* are the delegates whose nodes have changed.
+    """
     before, after = _partition_counts(locked), _partition_counts(present)
     for name in sorted(before.keys() | after.keys()):
         if name not in touched and before[name] != after[name]:

@@ -19,7 +19,7 @@ from delegraph.tools.plugin_check import Finding, check_loads
 
 
 def plugin_from_json(content: dict[str, Any]) -> Plugin:
-    """Return the plugin from the data of ``Plugin.to_json``; its offers cannot be loaded."""
+    """Return the plugin from *content*, made by ``Plugin.to_json``; its offers cannot be loaded."""
 
     def offered(kind: str) -> list[tuple[str, str]]:
         return [(each["name"], each["summary"]) for each in content[kind]]

@@ -11,7 +11,7 @@ from delegraph.tools.model_call import Details
 
 
 def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
-    """Return ``round(x / scale) + zero_point`` in the tensor's dtype, saturated.
+    """Return ``round(values / scale) + zero_point`` in the tensor's dtype, saturated.
 
     A tensor without a scale gets the rounded numbers.
     """
@@ -23,7 +23,7 @@ def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 
 def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
-    """Return the real numbers of stored values: ``scale * (q - zero_point)``, if scaled."""
+    """Return the real numbers of stored *values*: ``scale * (values - zero_point)``, if scaled."""
     scale, zero_point = details["quantization"]
     real = values.astype(np.float64)
     return real if scale == 0.0 else (real - zero_point) * scale

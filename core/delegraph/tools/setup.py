@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
 
 
 def file_and_options(text: str) -> tuple[str, str]:
-    """Split ``FILE[:KEY=VALUE,...]``; a colon separates only if an option follows it.
+    """Split *text*, ``FILE[:KEY=VALUE,...]``; a colon separates only if an option follows it.
 
     >>> file_and_options("my.py:threads=2"), file_and_options("C:/my.py")
     (('my.py', 'threads=2'), ('C:/my.py', ''))

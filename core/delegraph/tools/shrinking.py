@@ -102,7 +102,10 @@ def _shorter(case: AnyCase) -> Iterator[AnyCase]:
 
 
 def _with_length(case: AnyCase, where: frozenset[int], length: int, short: int) -> AnyCase | None:
-    """Return *case* with axes of *length* cut to *short*; None if there is no such axis."""
+    """Return *case* with axes of *length* cut to *short*; None if there is no such axis.
+
+    *where* are the indices of the tensors to cut.
+    """
     tensors, buffers, cuts = list(_tensors(case)), list(case.records.buffers or ()), {}
     for i in where:
         shape = tensors[i].shape or ()
@@ -203,7 +206,7 @@ def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
 
 
 def _constant(case: Case, record: tables.Tensor) -> Array | None:
-    """Return the elements of a constant; None for other tensors, strings and packed integers."""
+    """Return the array of the constant *record*; None for others, strings and packed integers."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:

@@ -80,7 +80,7 @@ def sound_as_input(
 
 
 def _shape(details: Details) -> list[int]:
-    """Return the dimensions of an input, with 1 for an open batch dimension.
+    """Return the dimensions of the input *details*, with 1 for an open batch dimension.
 
     >>> _shape({"shape_signature": np.array([-1, 16000]), "shape": np.array([1, 16000])})
     [1, 16000]
@@ -114,7 +114,7 @@ def _frames(
 
 
 def _read(path: str, seconds: float | None) -> Sound:
-    """Read the first *seconds* of a file and a little more, or the whole file for None.
+    """Read the first *seconds* of the file *path* and a little more, or the whole file for None.
 
     Raises:
         ArgumentError: the file does not exist, is no PCM sound, or has no samples.
@@ -148,7 +148,7 @@ def _require_rate(what: str, rate: int) -> None:
 
 
 def _samples(content: bytes, width: int) -> NDArray[np.float32]:
-    """Return PCM samples of *width* bytes as numbers in [-1, 1)."""
+    """Return the PCM samples in *content*, of *width* bytes each, as numbers in [-1, 1)."""
     if width == 1:  # the only width without a sign
         unsigned = np.frombuffer(content, np.uint8).astype(np.float32)
         return (unsigned - np.float32(128)) / np.float32(128)
@@ -167,7 +167,10 @@ def _mixed(
     details: Details,
     note: Callable[[str], object],
 ) -> NDArray[np.float32]:
-    """Return samples with the wanted number of channels; several are averaged to one."""
+    """Return *samples* with the wanted number of *channels*; several are averaged to one.
+
+    *note* is told what was done.
+    """
     have = samples.shape[1]
     if have == channels:
         return samples
@@ -201,7 +204,10 @@ def _of_length(
     rate: int,
     note: Callable[[str], object],
 ) -> NDArray[np.float32]:
-    """Return the first *frames* frames of a sound, padded with zeros."""
+    """Return the first *frames* frames of *samples*, padded with zeros; all if *frames* is None.
+
+    *note* is told what was done.
+    """
     if frames is None:
         return samples
     if seconds * rate >= frames + 1:  # smaller differences come from rounding

@@ -124,18 +124,18 @@ class NativeContext:
         return self._calls[-1]
 
     def lend(self, memory: Any) -> int:
-        """Return the address of a ctypes object, valid until the outermost call ends."""
+        """Return the address of the ctypes object *memory*, valid until the outermost call ends."""
         self._lent.append(memory)
         return addressof(memory)
 
     def lend_ints(self, values: Sequence[int]) -> int:
-        """Return the address of a ``TfLiteIntArray`` that lives until the outermost call ends."""
+        """Return the address of a ``TfLiteIntArray`` of *values*, as :meth:`lend` does."""
         return self.lend(int_array(values))
 
     # -- nodes ---------------------------------------------------------------------------------
 
     def node(self, index: int) -> NativeNode:
-        """Return the structs of a node.
+        """Return the C structs of the node with *index*.
 
         Raises:
             ArgumentError: the subgraph has no such node.
@@ -148,11 +148,11 @@ class NativeContext:
         return found
 
     def add_node(self, native: NativeNode) -> None:
-        """Use existing structs for a delegate node."""
+        """Use *native*, existing structs, for a delegate node."""
         self._nodes[native.node.index] = native
 
     def drop_node(self, native: NativeNode) -> None:
-        """Drop the structs of a delegate node."""
+        """Drop *native*, the structs of a delegate node."""
         if self._nodes.get(native.node.index) is native:
             del self._nodes[native.node.index]
 
@@ -165,7 +165,7 @@ class NativeContext:
                 del self._nodes[index]
 
     def _is_current(self, native: NativeNode) -> bool:
-        """Return whether the node is still in the graph; undoing a delegate removes its nodes."""
+        """Return whether the node of *native* is in the graph; undoing a delegate removes nodes."""
         try:
             return self.current.get_node_and_registration(native.node.index)[0] is native.node
         except ArgumentError:
@@ -174,7 +174,7 @@ class NativeContext:
     # -- other subgraphs -----------------------------------------------------------------------
 
     def acquire(self, index: int) -> NativeContext:
-        """Return another subgraph's context, valid until its release or the outermost call's end.
+        """Return the context of subgraph *index*, valid until released or the outermost call ends.
 
         Raises:
             ArgumentError: the model has no such subgraph.
@@ -189,7 +189,7 @@ class NativeContext:
         return other
 
     def release(self, index: int) -> None:
-        """Release another subgraph's context, which :meth:`acquire` returned."""
+        """Release the context of subgraph *index*, which :meth:`acquire` returned."""
         other = self._acquired.pop(index, None)
         if other is not None:
             other.end()
@@ -207,7 +207,7 @@ class NativeContext:
         logger.warning("delegate %r reports: %s", self.delegate.name(), message)
 
     def fail(self, error: BaseException) -> None:
-        """Store an exception that a function of the context raised."""
+        """Store *error*, which a function of the context raised."""
         self._failure = error
         self.report(in_words(error))
 

@@ -41,7 +41,7 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def _write_functions(native: NativeContext) -> None:
-    """Fill every function pointer of a context's struct, and register the context's address."""
+    """Fill every function pointer of the struct of *native*, and register the context's address."""
     for name, function in _callbacks().items():
         setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
     _contexts[native.address] = native
@@ -52,7 +52,10 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return the owner's native context of a subgraph, which is created at the first request."""
+    """Return the owner's native context of a subgraph, which is created at the first request.
+
+    *made* holds the contexts created before.
+    """
     found = made.get(context)
     if found is None:
         found = made[context] = NativeContext(owner, context)
@@ -72,12 +75,12 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return the value that a function returns when it fails."""
+    """Return what a C function of *signature* returns when it fails; None if no status."""
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function* for C: the wrapper looks up the context and stores any exception."""
+    """Wrap *function* for C: the wrapper returns *failed* and stores the exception if it raises."""
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)
@@ -110,7 +113,7 @@ def _function(function: Function) -> Function:
 
 @_function
 def get_execution_plan(native: NativeContext, plan: Any) -> None:
-    """Return node indices in execution order."""
+    """Store the address of an array of node indices, in execution order, in *plan*."""
     plan[0] = native.lend_ints(native.current.get_execution_plan())
 
 
@@ -118,7 +121,7 @@ def get_execution_plan(native: NativeContext, plan: Any) -> None:
 def get_node_and_registration(
     native: NativeContext, index: int, node: Any, registration: Any
 ) -> None:
-    """Return the structs of a node and its registration."""
+    """Store the addresses of the structs of node *index* in *node* and *registration*."""
     node[0], registration[0] = native.node(index).addresses
 
 
@@ -126,7 +129,7 @@ def get_node_and_registration(
 def replace_node_subsets_with_delegate_kernels(
     native: NativeContext, registration: TfLiteRegistration, nodes: int, delegate: int
 ) -> None:
-    """Replace nodes by delegate nodes that call the functions of *registration*."""
+    """Replace *nodes* by delegate nodes that call the functions of *registration*."""
     if delegate != native.delegate.address:
         raise ArgumentError(f"nodes are replaced for another delegate, at {delegate or 0:#x}")
     native.read_nodes()
@@ -144,7 +147,7 @@ def replace_node_subsets_with_delegate_kernels(
 def preview_delegate_partitioning(
     native: NativeContext, nodes: int, params: Any, count: Any
 ) -> None:
-    """Return the partitions that a replacement of the nodes would give."""
+    """Store the partitions that replacing *nodes* would give in *params*, and their *count*."""
     native.read_nodes()
     found = native.current.preview_delegate_partitioning(ints_at(nodes))
     params[0] = native.lend(_params_array(native, found))
@@ -163,19 +166,19 @@ def _params_array(native: NativeContext, found: list[DelegateParams]) -> Any:
 
 @_function
 def acquire_subgraph_context(native: NativeContext, index: int, context: Any) -> None:
-    """Return the context of another subgraph."""
+    """Store the address of the context of subgraph *index* in *context*."""
     context[0] = native.acquire(index).address
 
 
 @_function
 def release_subgraph_context(native: NativeContext, index: int) -> None:
-    """Release the context of another subgraph."""
+    """Release the context of subgraph *index*."""
     native.release(index)
 
 
 @_function
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
-    """Return a metadata entry of the model."""
+    """Store address and size in bytes of the model's metadata entry *name*."""
     found = native.current.get_model_metadata(name.decode())
     content[0], size[0] = found.ctypes.data, len(found)
 
@@ -185,7 +188,10 @@ def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: A
 
 @_function
 def add_tensors(native: NativeContext, count: int, first: Any) -> None:
-    """Append tensors; the delegate then sets their type, allocation and shape."""
+    """Append *count* tensors, and store the index of the first one in *first*, unless it is null.
+
+    The delegate then sets their type, allocation and shape.
+    """
     index = native.current.add_tensors(count)
     native.write()
     if first:
@@ -200,7 +206,7 @@ def resize_tensor(native: NativeContext, tensor: int, dims: int) -> None:
 
 @_function
 def resize_tensor_explicit(native: NativeContext, tensor: int, rank: int, dims: Any) -> None:
-    """Set a tensor's shape from plain numbers."""
+    """Set a tensor's shape from *rank* plain numbers at *dims*."""
     _resize(native, tensor, malloc_int_array(dims[:rank]))
 
 
@@ -223,7 +229,7 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
 
 @_function
 def get_tensor(native: NativeContext, index: int) -> int:
-    """Return the address of a tensor's struct."""
+    """Return the address of the struct of the tensor with *index*."""
     if not 0 <= index < len(native.tensors):
         raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
     return native.tensors.address_of(index)
@@ -234,7 +240,7 @@ def get_tensor(native: NativeContext, index: int) -> int:
 
 @_function
 def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
-    """Return memory that lives as long as the subgraph."""
+    """Return the address of *size* bytes that live as long as the subgraph."""
     memory = ctypes.create_string_buffer(max(size, 1))
     native.kept.append(memory)
     return ctypes.addressof(memory)

@@ -115,7 +115,7 @@ class NativeDelegate(Delegate):
         self._copy("CopyToBufferHandle", context, tensor)
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Call the C function ``FreeBufferHandle`` of the delegate, if there is one."""
+        """Call the delegate's C function ``FreeBufferHandle`` with *handle*, if there is one."""
         if not self._struct.FreeBufferHandle:
             return
         native = self.native_context(context)
@@ -138,7 +138,7 @@ class NativeDelegate(Delegate):
             native.check(status, function)
 
     def _function(self, name: str) -> Any:
-        """Return a function of the struct, which the delegate may change at any time."""
+        """Return the function *name* of the struct, which the delegate may change at any time."""
         return callback(DELEGATE_FUNCTIONS[name])(getattr(self._struct, name))
 
     # -- for its contexts and kernels ----------------------------------------------------------
@@ -314,7 +314,7 @@ def _is_right_platform() -> bool:
 
 
 def _advice(library: str, error: str) -> str:
-    """Return advice on an error of the system's loader."""
+    """Return advice on *error* of the system's loader about *library*; empty if there is none."""
     if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
         return (
             "; it needs functions of TFLite's own library, which Delegraph does not have: build it "

@@ -36,7 +36,7 @@ class LibcMemory:
         self.address = None
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return an array over the block; the array keeps the block alive."""
+        """Return an array of *dtype* and *shape* over the block, which it keeps alive."""
         block = np.asarray(self)
         count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return block[:count].view(dtype).reshape(shape)

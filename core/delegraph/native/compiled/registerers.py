@@ -118,7 +118,7 @@ class OfficialResolver:
         )
 
     def find(self, name: str) -> tuple[int, ...] | None:
-        """Return the addresses of a custom operator's functions, or None if it is unknown."""
+        """Return the addresses of the functions of custom operator *name*; None if unknown."""
         address = _FindCustom(self.slot(1))(self._address, name.encode(), _VERSION)
         if not address:
             return None

@@ -96,7 +96,7 @@ def report_error_callback(receive: Callable[[int, str], None]) -> Any:
 
 
 def in_text(message: bytes) -> str:
-    """Return a C string as text."""
+    """Return the C string *message* as text."""
     return message.decode("utf-8", errors="replace").strip()
 
 
@@ -107,7 +107,10 @@ def formatted(
     doubles: Sequence[float],
     stack: Sequence[int],
 ) -> bytes:
-    """Return *text* formatted as by ``printf``, with arguments from registers and stack."""
+    """Return *text* formatted as by ``printf``, with arguments from registers and stack.
+
+    *integers*, *doubles* and *stack* are the values there; *known* says how C passes arguments.
+    """
     overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros stand for arguments further away
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))

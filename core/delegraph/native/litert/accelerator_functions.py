@@ -92,7 +92,7 @@ def _library() -> ctypes.PyDLL:
 
 
 def exported_function(name: str) -> Any:
-    """Return a function of the library, which is called with the GIL held."""
+    """Return the function *name* of the library, which is called with the GIL held."""
     return getattr(_library(), name)
 
 
@@ -129,7 +129,7 @@ def register_address(environment: int, accelerator: CalledAccelerator) -> int:
 
 
 def _answering(answer: Callable[[CalledAccelerator, Any], None]) -> Callable[..., int]:
-    """Return a callback whose first argument is the accelerator and the last one the result."""
+    """Return a C callback that calls *answer* with the accelerator and the place for the result."""
 
     def call(accelerator: int, out: Any) -> int:
         try:
@@ -173,7 +173,7 @@ def _create_delegate(_context: int, _environment: int, own: int, _options: int, 
 
 
 def _release_accelerator(address: int, known: dict[int, Any] = _accelerators) -> None:
-    """Forget an accelerator, whose name has been asked for the last time."""
+    """Forget the accelerator at *address*, whose name has been asked for the last time."""
     known.pop(address, None)
 
 

@@ -191,7 +191,7 @@ class AppliedDelegates:
         return self._memory is not None
 
     def require_memory(self, observer: Observer) -> None:
-        """Check that the tensors for which the runtime has allocated memory are within the limit.
+        """Check that the tensors' memory, which *observer* tells, is within the limit.
 
         Raises:
             OperatorError: the tensors of a subgraph take more.

@@ -141,7 +141,7 @@ class _Kernel:
         self._options: Counter[bytes] = Counter()  # of the living nodes
 
     def init(self, context: OpContext, node: Node) -> _Buffers:
-        """Call ``Init`` for a node; return its buffers.
+        """Call ``Init`` for *node*; return its buffers.
 
         Raises:
             OperatorError: the kernel fails, or a living node has other options.
@@ -165,7 +165,7 @@ class _Kernel:
             self._check("Destroy", self._destroy(self._user_data))
 
     def prepare(self, context: OpContext, node: Node) -> Eval:
-        """Ask for the shapes of the outputs; return the evaluation.
+        """Ask for the shapes of the outputs of *node*; return the evaluation.
 
         Raises:
             OperatorError: the kernel fails, or a tensor has a type that C kernels do not take.

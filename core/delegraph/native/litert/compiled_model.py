@@ -157,7 +157,7 @@ def placement_of(compiled_model: Any) -> Placement:
 
 
 def _num_threads(options: Any, cpu: Any) -> int:
-    """Return the number of threads that official options allow, which LiteRT 2.2 does not pass on.
+    """Return the number of threads that official options allow; *cpu* are those for the CPU.
 
     The official default is one thread; in options, 0 leaves the number open.
     """
@@ -167,7 +167,10 @@ def _num_threads(options: Any, cpu: Any) -> int:
 
 
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
-    """Return the official constructor for a model, and its first argument."""
+    """Return the constructor of the class *official* for a model, and its first argument.
+
+    *found* is the model as Delegraph has loaded it.
+    """
     if isinstance(model, bytes):
         return official.from_buffer, model
     file = mapped_file(found.content)
@@ -242,7 +245,7 @@ class DelegatedModel:
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:
-        """Context of one call; other threads wait until it ends."""
+        """Context of the call *name*; other threads wait until it ends."""
         with self._lock:
             self._require_no_run(name)
             yield
@@ -253,7 +256,7 @@ class DelegatedModel:
 
 
 def _call(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call an official method as the only call; raise the exception of a delegate."""
+    """Call an official method of *model* as the only call; raise the exception of a delegate."""
     with model._lock:
         model._require_no_run(method.__name__)
         applied = model._applied
@@ -277,7 +280,9 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
 
 
 def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Make output buffers when kernels have decided the shapes of outputs, not before.
+    """Call *method*, which makes buffers of a signature, after the kernels have been prepared.
+
+    Kernels decide the shapes of outputs, on which the buffers depend.
 
     LiteRT prepares kernels at the first run or the first request for details of outputs.
     """
@@ -296,14 +301,14 @@ def _let_prepare(model: DelegatedModel, signature: Any) -> None:
 
 
 def _resize(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Resize an input, and check the new placement."""
+    """Resize an input of *model* by the official *method*, and check the new placement."""
     with model._lock:
         _call(model, method, *given, **named)
         _check(model)
 
 
 def _check(model: DelegatedModel) -> None:
-    """Check the placement, and the memory that tensors take."""
+    """Check the placement of *model*, and the memory that its tensors take."""
     applied = model._applied
     if applied is None:
         return

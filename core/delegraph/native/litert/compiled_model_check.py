@@ -29,7 +29,7 @@ from delegraph.native.litert.self_check import (
 
 
 def main(arguments: list[str]) -> int:
-    """Check the installed ``CompiledModel``; return 0, or raise an error."""
+    """Check the installed ``CompiledModel``; return 0 or raise an error. *arguments* is ignored."""
     check_compiled_model(compiled_model_module())
     return 0
 

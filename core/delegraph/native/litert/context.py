@@ -211,7 +211,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """Replace *nodes* by delegate nodes; see ``DelegateContext``."""
+        """Replace *nodes* by delegate nodes with *registration*; see ``DelegateContext``."""
         self._require_delegating("nodes can be replaced")
         wanted = self._claimable(nodes)
         if not wanted:
@@ -268,7 +268,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
     # -- other subgraphs -----------------------------------------------------------------------
 
     def acquire_subgraph_context(self, index: int) -> LiteRtContext:
-        """Return the context of another subgraph; see ``DelegateContext``."""
+        """Return the context of subgraph *index*; see ``DelegateContext``."""
         if index in self._acquired:
             return self._acquired[index]
         self._require_delegating("other subgraphs can be looked at")

@@ -255,7 +255,7 @@ class LiteRtDelegate:
         return replacing.new_kernel(self, params)
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy a tensor from or to the delegate's buffer; see ``CalledDelegate``."""
+        """Copy a tensor ``"from"`` or ``"to"`` the buffer *handle*; see ``CalledDelegate``."""
         seen = self._buffers.get((context, handle))
         if seen is None:
             raise ArgumentError(f"delegate {self.delegate_name!r} has no buffer {handle}")
@@ -270,7 +270,7 @@ class LiteRtDelegate:
             self.delegate.copy_to_buffer_handle(seen, found)
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """Free a buffer of the delegate; see ``CalledDelegate``."""
+        """Free the delegate's buffer *handle* in *context*; see ``CalledDelegate``."""
         seen = self._buffers.pop((context, handle), None)
         if seen is not None:
             self.delegate.free_buffer_handle(seen, handle)
@@ -282,7 +282,7 @@ class LiteRtDelegate:
         return {} if self.rules is None else self.rules.barred(subgraph_index, self.delegate_name)
 
     def resources(self, primary: int) -> dict[Any, Any]:
-        """Return the resources of one interpreter; see ``Host``."""
+        """Return the resources of the interpreter with first context *primary*; see ``Host``."""
         return self._resources.setdefault(primary, _Resources())
 
     def forget_resources(self) -> None:
@@ -301,7 +301,7 @@ class LiteRtDelegate:
         params: DelegateParams,
         error: DelegateError,
     ) -> Rejection:
-        """Return a rejection for a failed partition, or raise its error; see ``Host``."""
+        """Return a rejection for the failed partition *params*, or raise *error*; see ``Host``."""
         return self.failures.partition_failed(subgraph_index, operators, params, error)
 
     def delegate_at(self, address: int | None) -> object | None:
@@ -314,14 +314,17 @@ class LiteRtDelegate:
         self._buffers[context.address, handle] = context
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
-        """Return Delegraph's registration of an operator; see ``Host``."""
+        """Return Delegraph's registration of *operator*, else *other*; see ``Host``."""
         try:
             return self._resolver.resolve(operator)
         except UnsupportedModelError:
             return other
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Prepare the replacement of nodes, and return the C registration; see ``Host``."""
+        """Prepare replacing nodes, and return the C registration and the delegate's address.
+
+        *first* is the index of the first new node; see ``Host``.
+        """
         replacing = self._applying.now[-1]
         replacing.registration, replacing.next_index, replacing.kernels = registration, first, []
         return _native_registration(registration.name), self.address
@@ -346,7 +349,7 @@ class _Replacing:
     kernels: list[LiteRtKernel] = field(default_factory=list)
 
     def new_kernel(self, delegate: LiteRtDelegate, params: int) -> LiteRtKernel:
-        """Return the kernel of the next partition."""
+        """Return the kernel of the next partition; *params* is the address of its description."""
         assert self.registration is not None
         native = TfLiteDelegateParams.from_address(params)
         found: DelegateParams = self.context.params_of(native, delegate.delegate)

@@ -116,7 +116,10 @@ class _Registry:
     is_compiling: bool = False
 
     def add(self, handle: int, side: Side, accelerator: CalledAccelerator) -> None:
-        """Register an accelerator as the last one on its side."""
+        """Register *accelerator* in the environment *handle*, as the last one on its *side*.
+
+        *side* is ``"before"`` or ``"after"``, by the place among the runtime's own accelerators.
+        """
         own: list[int] = getattr(self, side)
         own.append(register_address(handle, accelerator))
         _put_in_order(handle, self.before, self.after)
@@ -167,6 +170,8 @@ def register_accelerator(
 def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
     """Context in which the model that this thread compiles in *environment* gets delegates.
 
+    *addresses* has, for each side, functions that return the addresses of delegates.
+
     Raises:
         StateError: the thread is compiling another model in the environment.
         UnsupportedRuntimeError: the environment has an unknown layout.
@@ -212,7 +217,7 @@ def capsule_address(environment: Any) -> int:
 
 
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:
-    """Move Python's accelerators before and after the runtime's own ones.
+    """Move Python's accelerators *before* and *after* the runtime's own in environment *handle*.
 
     No function of the library does this, so the pointers in the environment's vector change places.
 

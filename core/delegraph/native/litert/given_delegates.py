@@ -34,7 +34,9 @@ class AnnouncedDelegates(list[Any]):
 
 
 def experimental_delegates(delegates: Sequence[Any] | None, isolation: Isolation) -> list[Any]:
-    """Convert the official argument to Delegraph's objects, except official delegates.
+    """Convert the official argument *delegates* to Delegraph's objects, except official delegates.
+
+    *isolation* says which of them get processes of their own.
 
     Raises:
         ArgumentError: *delegates* is a single name instead of a list.

@@ -81,7 +81,7 @@ _refusals: dict[tuple[str, str], str | None] = {}
 
 
 def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
-    """Return why a runtime is refused; None if it is accepted."""
+    """Return why the runtime that *find* returns is refused; None if it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -108,7 +108,7 @@ def unsupported_platform() -> str | None:
 
 
 def is_known(runtime: OfficialRuntime) -> bool:
-    """Return whether this version has been tested on this platform."""
+    """Return whether the version of *runtime* has been tested on this platform."""
     here = (sys.platform, platform.machine())
     return here == TRIED_PLATFORM and runtime.version in _tried(runtime)
 
@@ -121,7 +121,7 @@ def _tried(runtime: OfficialRuntime) -> Collection[str]:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Why an untested runtime is refused, from the cache or a new check; None if accepted."""
+    """Return why an untested runtime is refused, from the cache or a new check, or None."""
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     kept = BlobCache("litert-verdicts", "1")
     return kept.read_or_make(key, lambda: (check(runtime) or "").encode()).decode() or None

@@ -100,7 +100,7 @@ class Host(ProfiledHost, Protocol):
         """Return the Python delegate whose C struct has this address; None if there is none."""
 
     def keep_buffer(self, context: BufferContext, handle: int) -> None:
-        """Record that a buffer belongs to a tensor of this context, until the buffer is freed."""
+        """Record that the buffer *handle* belongs to a tensor of *context*, until it is freed."""
 
     def registration(self, operator: OperatorSpec, other: Registration) -> Registration:
         """Return Delegraph's registration of an operator, or *other* if there is none."""

@@ -182,7 +182,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             return _Runner(self, self._interpreter.get_signature_runner(signature_key))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the official interpreter; its methods raise delegates' errors."""
+        """Return attribute *name* of the official interpreter; methods raise delegates' errors."""
         found = getattr(self._interpreter, name)
         return _raising_call(self, found) if callable(found) else found
 

@@ -28,6 +28,8 @@ class InterpreterNodes:
     ) -> Iterator[RuntimePartition]:
         """Yield the delegate nodes of the runtime, with the operators that they must compute.
 
+        *known* are the partitions of Delegraph's delegates, which are left out.
+
         The runtime reports inputs and outputs of a delegate node, which are those of its partition.
         """
         if spec.index != 0:

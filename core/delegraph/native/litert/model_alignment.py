@@ -70,7 +70,7 @@ def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, Op
 
 
 def require_same_types(found: Sequence[int], expected: Sequence[int], subgraph: int) -> None:
-    """Check that the runtime's tensor types, as C numbers, begin with the model's types.
+    """Check that *found*, the runtime's tensor types as C numbers, begins with *expected*.
 
     Raises:
         DelegateError: the interpreter runs another model.
@@ -93,7 +93,10 @@ def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> boo
 
 
 def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constants that DEQUANTIZE reads, which nodes may read directly instead."""
+    """Return the constants that DEQUANTIZE reads, by the index of its output.
+
+    Nodes may read these constants directly.
+    """
     return {
         operator.outputs[0]: operator.inputs[0]
         for operator in subgraph.operators

@@ -42,7 +42,7 @@ def check_subgraph(
 
 
 def original_step(step: Step, operator: OperatorSpec) -> Step:
-    """Return a node with the inputs that the model file declares."""
+    """Return the node of *step* with the inputs that *operator*, of the model file, declares."""
     node, registration = step
     return replace(node, inputs=operator.inputs), registration
 

@@ -86,7 +86,7 @@ class Observer(LiteRtDelegate):
         self._seen: dict[int, _Seen] = {}
 
     def apply(self, context: int) -> None:
-        """Look at a subgraph; see ``CalledDelegate``."""
+        """Record plan and delegate nodes of the subgraph at *context*; see ``CalledDelegate``."""
         native = LiteRtSubgraph(context)
         index, _ = native.position(len(self.model.subgraphs))
         plan, foreign, own = native.plan(), [], []
@@ -129,7 +129,7 @@ class Observer(LiteRtDelegate):
             yield RuntimePartition(name, node.index, nodes, node.inputs, node.outputs)
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of all tensors."""
+        """Return the present bytes of all tensors of the subgraph *spec*, by index."""
         seen = self._seen.get(spec.index)
         if seen is None:
             return {}
@@ -141,7 +141,7 @@ class Observer(LiteRtDelegate):
         }
 
     def memory(self, spec: SubgraphSpec) -> int:
-        """Return the bytes of memory that a subgraph's tensors take, constants excepted."""
+        """Return the bytes of memory of the tensors of subgraph *spec*, constants excepted."""
         seen = self._seen.get(spec.index)
         if seen is None:
             return 0
@@ -158,6 +158,6 @@ class Observer(LiteRtDelegate):
         return total
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
-        """Return the execution plan with all delegates applied."""
+        """Return the execution plan of the subgraph *spec* with all delegates applied, or None."""
         seen = self._seen.get(spec.index)
         return None if seen is None else Claims(seen.operators, [], seen.plan)

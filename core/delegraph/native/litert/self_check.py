@@ -116,7 +116,7 @@ def check_model() -> bytes:
 
 
 def expect(what: str, found: object, expected: object) -> None:
-    """Raise an error unless *found* is *expected*."""
+    """Raise an error that names *what* unless *found* is *expected*."""
     if found != expected:
         raise UnsupportedRuntimeError(f"{what} is {found!r}, expected {expected!r}")
 
@@ -141,7 +141,7 @@ class Checking(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """The flags given."""
+        """Flags of the delegate, as given to the constructor."""
         return self._flags
 
     def name(self) -> str:
@@ -194,10 +194,10 @@ class Runs(ABC):
 
     @abstractmethod
     def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Resize the input to the shape of *x*, run the model, and return its output."""
+        """Resize the input of *made* to the shape of *x*, run it, and return its output."""
 
     def outputs(self, made: Any) -> list[NDArray[np.float32]]:
-        """Return the outputs of the model for its first shape and two other shapes."""
+        """Return the outputs of the model *made* for its first shape and two other shapes."""
         shapes = [(rows, SHAPE[1]) for rows in (SHAPE[0], 5, 1)]
         return [self.output(made, np.resize(CONSTANT / 8, shape)) for shape in shapes]
 
@@ -292,7 +292,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, 
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return the registration of an addition; its output shape may stay open until it runs."""
+    """Return the registration *name* of an addition, whose output shape may stay open."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context

@@ -92,7 +92,7 @@ def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int
 
 
 def _computed(content: bytes) -> list[NDArray[Any]]:
-    """Return the outputs of a model without inputs, read-only."""
+    """Return the outputs of the model file *content*, which has no inputs, read-only."""
     with Interpreter(model_content=content, delegates=[]) as interpreter:
         interpreter.allocate_tensors()
         interpreter.invoke()

@@ -52,13 +52,13 @@ class LiteRtSubgraph:
     # -- subgraphs -----------------------------------------------------------------------------
 
     def acquire(self, index: int) -> int:
-        """Return the context of another subgraph, usable until :meth:`release`."""
+        """Return the address of the context of subgraph *index*, usable until :meth:`release`."""
         found = c_void_p()
         self._call("AcquireSubgraphContext", index, byref(found))
         return found.value or 0
 
     def release(self, index: int) -> None:
-        """Release the context that :meth:`acquire` returned."""
+        """Release the context of subgraph *index*, which :meth:`acquire` returned."""
         self._call("ReleaseSubgraphContext", index)
 
     def position(self, count: int) -> tuple[int, int]:
@@ -99,7 +99,7 @@ class LiteRtSubgraph:
         return TfLiteNode.from_address(node.value), kind
 
     def write_inputs(self, index: int, inputs: Sequence[int]) -> None:
-        """Change the tensors that a node reads; their number must stay the same.
+        """Change the tensors that node *index* reads to *inputs*; their number must stay the same.
 
         Raises:
             ArgumentError: the number of inputs differs.
@@ -139,7 +139,7 @@ class LiteRtSubgraph:
         self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it always frees
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors without a type; return the index of the first."""
+        """Append *count* tensors without a type; return the index of the first."""
         first = c_int()
         self._call("AddTensors", count, byref(first))
         return first.value

@@ -87,7 +87,7 @@ class _SupervisedNode:
         return self._partition.prepared()
 
     def _opened(self, context: LiteRtContext, node: Node) -> _Partition:
-        """Return the partition as a separate model.
+        """Return the partition of *node* as a separate model.
 
         Raises:
             ModelError: Delegraph's kernels do not support the partition.
@@ -102,7 +102,7 @@ class _SupervisedNode:
         return partition
 
     def free(self, user_data: Any) -> None:
-        """Free the delegate's kernel and the partition's interpreter."""
+        """Free the delegate's kernel, which has *user_data*, and the partition's interpreter."""
         if self._alone.free is not None:
             self._alone.free(user_data)
         if self._partition is not None and not self._is_finalizing():
@@ -184,21 +184,21 @@ class _Partition:
             self._deliver(inner, tensor)
 
     def _run_own(self, step: Eval) -> None:
-        """Run the delegate's node, and take over its results."""
+        """Run *step*, the delegate's node, and take over its results."""
         self._keeping(step)
         self._make_readable([tensor for _, tensor in self._results])
         for inner, tensor in self._results:
             inner.shape, inner.data = tensor.shape, tensor.data
 
     def _make_readable(self, tensors: list[Tensor]) -> None:
-        """Copy values of which only the delegate's own buffers are up to date."""
+        """Copy the values of *tensors* of which only the delegate's own buffers are up to date."""
         for tensor in tensors if self._context.has_buffer_handles else ():
             if tensor.data_is_stale:
                 self._delegate.copy_from_buffer_handle(self._context, tensor)
                 tensor.data_is_stale = False
 
     def _deliver(self, inner: Tensor, tensor: Tensor) -> None:
-        """Write a result of Delegraph's kernels to the runtime's tensor."""
+        """Write *inner*, a result of Delegraph's kernels, to *tensor* of the runtime."""
         if inner.data is tensor.data:
             return
         if tensor.is_dynamic or tensor.type in OBJECT_TYPES or tensor.shape != inner.shape:
@@ -210,7 +210,7 @@ class _Partition:
     # -- errors --------------------------------------------------------------------------------
 
     def _keeping(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of the delegate's code, and keep its exception."""
+        """Return the result of *compute*, the delegate's code, and keep its exception."""
         try:
             return compute()
         except Exception as error:
@@ -218,7 +218,7 @@ class _Partition:
             raise
 
     def _told(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of Delegraph's code, whose errors name the runtime's tensors."""
+        """Return the result of *compute*, Delegraph's code; errors name the runtime's tensors."""
         try:
             return compute()
         except OperatorError as error:

@@ -53,11 +53,11 @@ class LiteRtTensors:
         return int(self._context.tensors)
 
     def address(self, index: int) -> int:
-        """Return the address of a tensor's struct in the runtime."""
+        """Return the address of the runtime's struct of tensor *index*."""
         return self.base + index * _SIZE
 
     def native(self, index: int) -> Any:
-        """Return the runtime's struct of a tensor, valid until tensors are added."""
+        """Return the runtime's struct of tensor *index*, valid until tensors are added."""
         return TfLiteTensor.from_address(self.base + index * _SIZE)
 
     def require_types_of(self, subgraph: SubgraphSpec) -> None:
@@ -75,17 +75,17 @@ class LiteRtTensors:
         require_same_types(found, expected, subgraph.index)
 
     def shape(self, index: int) -> tuple[int, ...]:
-        """Return the present dimensions of a tensor."""
+        """Return the present dimensions of tensor *index*."""
         return ints_at(self.native(index).dims)
 
     def data_cell(self, index: int) -> ctypes.c_size_t:
-        """Return the memory cell in which the runtime stores the address of a tensor's values."""
+        """Return the cell in which the runtime stores the address of tensor *index*'s values."""
         return ctypes.c_size_t.from_address(self.base + index * _SIZE + _DATA)
 
     # -- before nodes are asked about or prepared ----------------------------------------------
 
     def refresh(self, indices: Iterable[int]) -> None:
-        """Read the present shapes of tensors; remove the data of all but constants."""
+        """Read the present shapes of tensors *indices*; remove the data of all but constants."""
         self.generation += 1
         for index in indices:
             tensor, native = self.list[index], self.native(index)
@@ -97,13 +97,13 @@ class LiteRtTensors:
                 tensor.data = _array(tensor, native) if known else None
 
     def _refresh_type(self, tensor: Tensor, native: Any) -> None:
-        """Read an element type that a kernel, such as that of ADD, has set."""
+        """Give *tensor* the element type in *native*, its C struct, which a kernel has set."""
         type = tensor_types.FROM_C.get(native.type, tensor.type)
         if type is not tensor.type:
             tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
 
     def write_types(self, indices: Iterable[int]) -> None:
-        """Tell the runtime the element types that kernels have decided."""
+        """Tell the runtime the element types of tensors *indices*, which kernels have decided."""
         for index in indices:
             type = tensor_types.C_TYPES.get(self.list[index].type)
             native = self.native(index)
@@ -125,7 +125,7 @@ class LiteRtTensors:
         tensor.data = _array(tensor, native)
 
     def write_strings(self, tensor: Tensor) -> None:
-        """Copy the strings that a kernel wrote to memory of the runtime, which frees it later."""
+        """Copy the strings of *tensor* to memory of the runtime, which frees it later."""
         encoded = encode_strings(tensor.data)
         address = malloc(encoded.nbytes)
         ctypes.memmove(address, encoded.ctypes.data, encoded.nbytes)
@@ -144,7 +144,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return a tensor's value in the form of ``Tensor.data``; None if it has no value."""
+    """Return the value of *tensor*, whose C struct is *native*, as ``Tensor.data``; or None."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address
@@ -169,7 +169,7 @@ def _strings(tensor: Tensor, address: int, size: int) -> NDArray[Any]:
 
 
 def _added(index: int, native: Any) -> Tensor:
-    """Return a tensor that is not in the model, usually working memory of a kernel."""
+    """Return tensor *index*, which is not in the model file, from its C struct *native*."""
     type = tensor_types.FROM_C.get(native.type, TensorType.FLOAT32)
     return Tensor(index, type, ints_at(native.dims))
 

@@ -57,7 +57,7 @@ class CalledDelegate(Protocol):
         """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` the delegate."""
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
-        """Free the buffer of a handle."""
+        """Free the delegate's buffer *handle*."""
 
 
 class CalledKernel(Protocol):
@@ -89,7 +89,7 @@ class _Raised(threading.local):
         self.waiting: list[BaseException | None] = []
 
     def keep(self, error: BaseException) -> None:
-        """Store an exception for the waiting call, unless one is stored already."""
+        """Store *error* for the waiting call, unless an error is stored already."""
         if self.waiting and self.waiting[-1] is None:
             self.waiting[-1] = error
 
@@ -123,7 +123,7 @@ _LONGEST_TEXT = 250  # characters; runtimes cut at 1024 bytes, in the middle of 
 
 
 def report(context: int, text: str) -> None:
-    """Append *text* to the runtime's error message, with format characters escaped."""
+    """Append *text*, escaped, to the error message of the runtime that has *context*."""
     pointer = TfLiteContext.from_address(context).ReportError
     if pointer:
         line = text[:_LONGEST_TEXT].replace("\0", " ").replace("%", "%%")
@@ -262,5 +262,5 @@ _names: dict[str, bytes] = {}
 
 
 def interned(name: str) -> bytes:
-    """Return a C string at a fixed address, because the runtime keeps the pointer."""
+    """Return *name* as a C string at a fixed address, because the runtime keeps the pointer."""
     return _names.setdefault(name, name.encode().replace(b"\0", b" "))

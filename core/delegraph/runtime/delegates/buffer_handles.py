@@ -67,7 +67,7 @@ class BufferHandles:
             tensor.data_is_stale = False
 
     def write_through(self, tensor: Tensor) -> None:
-        """Copy the value that the user has set to the delegate's buffer, if there is one.
+        """Copy the value that the user has set in *tensor* to the delegate's buffer, if any.
 
         Raises:
             DelegateNodeError: the delegate cannot copy the value.
@@ -78,7 +78,7 @@ class BufferHandles:
             self._copy(tensor, delegate.copy_to_buffer_handle, "to")
 
     def reading(self, step: Eval, node: Node) -> Eval:
-        """Return *step* preceded by copies of inputs that are newer in a delegate's buffer."""
+        """Return *step* of *node* after copies of inputs that are newer in a delegate's buffer."""
         tensors = self._tensors
         foreign = [
             tensors[i]

@@ -70,7 +70,7 @@ class _CheckedNodes(PrivateNodes):
         self._left_open_by_kernels: set[int] = set()
 
     def findings(self, unknown: Iterable[int]) -> Findings:
-        """Prepare all nodes and return the findings; see :func:`check_nodes`."""
+        """Prepare all nodes and return the findings; *unknown* are the tensors of unknown shape."""
         open_tensors = set(unknown)
         with self.as_computed():
             for state in self.states.values():
@@ -84,7 +84,10 @@ class _CheckedNodes(PrivateNodes):
         return Findings(self._errors, known, left_open, self._custom_errors)
 
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
-        """Prepare a node if possible; return its outputs whose shape is unknown."""
+        """Prepare a node if its input shapes are known; return its outputs of unknown shape.
+
+        *unknown* are the indices of tensors whose shape is unknown so far.
+        """
         outputs = {*node.outputs}
         can_tell = unknown.isdisjoint(node.inputs) and self._has_kernel(node, registration)
         if not can_tell or node.index in self._errors:

@@ -30,7 +30,7 @@ def is_library(name: str) -> bool:
 
 
 def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """Return the delegate of a compiled library.
+    """Return the delegate of the compiled library at *path*.
 
     Raises:
         DelegateLoadError: the library is not there, cannot be loaded, is no external delegate, or

@@ -91,7 +91,7 @@ class _LoadingDelegate(SimpleDelegate):
     def new_kernel(
         self, context: DelegateContext, params: DelegateParams
     ) -> SimpleDelegateKernelInterface:
-        """Return a kernel that the plugin has made of the blob."""
+        """Return the kernel that the plugin makes of the blob of the compiled node in *params*."""
         try:
             return _loaded(context, params)
         except (PartitionRejected, CallCancelledError):
@@ -138,7 +138,7 @@ class CompiledDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether the node was compiled by this delegate, and can be loaded."""
+        """Return True if *node* was compiled by this delegate and can be loaded, or a rejection."""
         if registration.name != CUSTOM_OP:
             return Rejection("op", "not compiled ahead of time")
         partition = read_custom_options(node.custom_options)
@@ -196,7 +196,10 @@ def offer_of(partition: CompiledPartition) -> Offer:
 def _compiled_node(
     context: DelegateContext, params: DelegateParams
 ) -> tuple[CompiledPartition, DelegateParams, Tensor]:
-    """Return record, inputs and outputs, and blob of a delegate node's compiled partition."""
+    """Return the record of the one compiled node in *params*, its inputs and outputs, and its blob.
+
+    The inputs and outputs are a copy of *params*, without the blob among the inputs.
+    """
     (index,) = params.nodes_to_replace
     compiled, _ = context.get_node_and_registration(index)
     *inputs, blob = compiled.inputs
@@ -205,7 +208,7 @@ def _compiled_node(
 
 
 def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateKernelInterface:
-    """Check the blob of a compiled partition and return the kernel loaded from it."""
+    """Check the blob of the compiled node in *params*, and return the kernel loaded from it."""
     partition, border, blob = _compiled_node(context, params)
     offer = offer_of(partition)
     assert offer.compiler is not None  # offer_of looked

@@ -48,6 +48,8 @@ def called_for(
 ) -> list[Delegate]:
     """Return the installed delegates made for *custom_ops*, without those in *asked_for*.
 
+    *isolation* says whether they run in processes of their own.
+
     Raises:
         PluginError: the code of a delegate's plugin failed.
     """

@@ -25,7 +25,7 @@ logger = Logger(__name__)
 
 
 def apply_to_the_rest(session: Session) -> None:
-    """Apply the default delegate if it is installed, ready and not requested by name.
+    """Apply the default delegate to *session* if it is installed, ready and not applied by name.
 
     If it fails, the model runs without it; see ``default_failures``.
     """

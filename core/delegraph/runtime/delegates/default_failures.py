@@ -45,7 +45,7 @@ class Stack(Protocol):
 
 
 def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bool:
-    """Handle a default delegate that could not be applied; the graph is unchanged.
+    """Continue without a default delegate that could not be applied; the graph is unchanged.
 
     Args:
         first: the model's first subgraph.
@@ -66,7 +66,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
 
 
 def _core_refuses(first: Subgraph) -> bool:
-    """Return whether the model cannot be prepared without the delegate either."""
+    """Return whether *first*, the main subgraph, cannot be prepared without the delegate either."""
     if first.is_allocated:
         return False
     before = first.snapshot()
@@ -114,7 +114,7 @@ def allocate(
 def _error_of_allocating(
     stack: Stack, subgraph: Subgraph, delegates: Sequence[AppliedDelegate]
 ) -> Exception | None:
-    """Allocate a subgraph with these delegates; return the error, or None."""
+    """Allocate *subgraph* after *stack* has applied *delegates*; return the error, or None."""
     try:
         if delegates != stack.wanted:
             stack.start_again(delegates)
@@ -133,7 +133,10 @@ def _allocate_without(
     wanted: Sequence[AppliedDelegate],
     error: Exception,
 ) -> None:
-    """Allocate without the failed default delegate; if that fails, without all of them.
+    """Allocate *subgraph* without the default delegate that failed with *error*.
+
+    If that fails too, leave out the next one that fails, until none is left. *wanted* are the
+    delegates before, in order.
 
     Raises:
         Exception: *error* or a later error, if the allocation fails without any default delegate.
@@ -161,7 +164,7 @@ def _allocate_without(
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return the delegates without those default delegates that failed in this interpreter."""
+    """Return the delegates in *applied* except default ones that failed in this interpreter."""
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 

@@ -50,7 +50,9 @@ class DefaultGuard(Guard):
         return self._run_originals
 
     def _prepared_instead(self, error: Exception, is_wrong: bool = False) -> Eval:
-        """Prepare the original nodes instead of the delegate's node.
+        """Prepare the original nodes instead of the delegate's node, which failed with *error*.
+
+        *is_wrong* means that the failure is a wrong result of the delegate.
 
         While the delegate is being applied, applying it fails instead.
         """

@@ -42,7 +42,7 @@ def leave_out(
 def tell(
     session: SharedState, delegate: object, incident: Incident, error: BaseException | None
 ) -> None:
-    """Record, remember and report a failure of a default delegate; see :func:`leave_out`.
+    """Record *incident* of a default delegate, keep it for later processes, and warn of the first.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -59,7 +59,9 @@ def tell(
 
 
 def recall_failures(session: SharedState, memory: FailureMemory) -> None:
-    """Stop using default delegates that failed slowly in an earlier process, for the same shapes.
+    """Stop using default delegates of *session* that failed slowly in an earlier process.
+
+    Failures count only for the same shapes; *memory* has them.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -105,7 +107,7 @@ def _outside() -> int:
 
 
 def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Incident:
-    """Return the incident of an error, in the words of the cause nearest to the delegate."""
+    """Return the incident for *error* in *subgraph*, told by the cause nearest the delegate."""
     found = next((e for e in reversed([*causes(error)]) if isinstance(e, DelegateError)), None)
     if found is None:
         return Incident(delegate_name(delegate), subgraph, -1, (), "claim", in_words(error))

@@ -104,7 +104,7 @@ class DelegateStack:
             )
 
     def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
-        """Return the nodes of the plan that a delegate may not have."""
+        """Return the nodes that a delegate may not have, *lost* ones included, with the reasons."""
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
         barred = {**lost, **rules, **subgraph.findings.rejections}
@@ -143,7 +143,10 @@ class DelegateStack:
             )
 
     def _check_nodes(self, delegate: Delegate) -> None:
-        """Find the nodes that are not well-formed, unless that was done for the present shapes."""
+        """Update the findings about malformed nodes if the input shapes have changed.
+
+        Whether *delegate* needs shapes decides if a prepared graph is used for this.
+        """
         subgraph = self._subgraph
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
         if shapes == self._checked_shapes:

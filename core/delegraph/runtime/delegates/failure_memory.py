@@ -85,11 +85,11 @@ class FailureMemory:
         self.begin()
 
     def begin(self) -> None:
-        """Note the start time of work that may fail."""
+        """Record the start time of work that may fail, to tell later whether it was slow."""
         self._start = time.monotonic()
 
     def recall(self, delegate: object, name: str, inputs: Sequence[Tensor]) -> Incident | None:
-        """Return an earlier failure of a configured delegate for the present shapes, or None."""
+        """Return an earlier failure of the delegate *name* for the shapes of *inputs*, or None."""
         address = self._addresses.get(id(delegate))
         if address is None or (address, _shapes(inputs)) in self._recalled:
             return None
@@ -109,7 +109,10 @@ class FailureMemory:
     def keep(
         self, delegate: object, incident: Incident, error: BaseException, inputs: Sequence[Tensor]
     ) -> None:
-        """Write a failure to the cache; if the cache cannot be used, do nothing."""
+        """Write the failure of a delegate to the cache; if the cache cannot be used, do nothing.
+
+        *incident* and *error* describe the failure; it is kept for the shapes of *inputs*.
+        """
         address = self._addresses.get(id(delegate))
         is_slow = time.monotonic() - self._start >= SLOW
         is_compiling = incident.phase in _COMPILING and not any(_is_passing(error))
@@ -173,7 +176,7 @@ def _is_passing(error: BaseException | None) -> Iterator[bool]:
 
 
 def origin_of(name: str) -> str:
-    """Return the distribution of a delegate with its version, as far as known."""
+    """Return distribution and version of the delegate *name*; ``"delegate NAME"`` if unknown."""
     for offer in installed().offers():
         if offer.spec.name == name:
             return f"{offer.plugin.distribution} {offer.plugin.version}"

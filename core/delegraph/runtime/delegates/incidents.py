@@ -35,7 +35,7 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = _WARNING,
     ) -> None:
-        """Add an incident with a count of 1; the log names who computes instead."""
+        """Add an incident with a count of 1, and log at *level* that *heir* computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
@@ -92,7 +92,9 @@ class Supervision:
         return any(delegate is known for known in self._quarantined)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of a node is among the *share* to recompute; the first is.
+        """Return whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
+
+        The first run of each node is. *subgraph* and *node_index* identify the node.
 
         >>> supervision = Supervision()
         >>> [supervision.is_due(0, 7, 0.5) for _ in range(5)]

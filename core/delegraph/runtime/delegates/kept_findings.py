@@ -97,7 +97,7 @@ class KeptFindings:
         )
 
     def _digest(self, text: str, nodes: Sequence[Step]) -> str:
-        """Digest of what findings depend on."""
+        """Digest of what findings depend on: *text*, *nodes*, the tensors and the memory limit."""
         from hashlib import sha256
 
         subgraph = self._subgraph
@@ -114,7 +114,7 @@ class KeptFindings:
 
 
 def _is_own(registration: Registration) -> bool:
-    """Return whether a node has the kernel of this package."""
+    """Return whether *registration* is one of this package's kernels, not a replaced one."""
     if OP_TABLE.is_declared(registration):  # not imported yet, so nothing else has its place
         return True
     is_of_table = has_own_kernel(registration)
@@ -130,7 +130,7 @@ def written(findings: Findings) -> bytes:
 
 
 def _read(content: bytes, tensors: Sequence[Tensor]) -> Findings | None:
-    """Return the findings in a file; None if it does not fit the tensors."""
+    """Return the findings in *content*, a file's bytes; None if they do not fit the tensors."""
     if len(content) % 8:
         return None
     numbers: list[int] = np.frombuffer(content, "<i8").tolist()

@@ -92,7 +92,7 @@ def magnified(
 
 
 def _quantizes_floats(step: Step, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a node quantizes a float input, to write integers or for integer weights."""
+    """Return whether the node of *step* quantizes a float input, for its outputs or weights."""
     node, _ = step
     read, written = ([tensors[i] for i in ids if i >= 0] for ids in (node.inputs, node.outputs))
     if not read or read[0].type is not TensorType.FLOAT32:
@@ -121,7 +121,10 @@ class _Comparison:
         self._tolerances = tolerances
 
     def run(self, steps: Sequence[Step], inputs: Sequence[int]) -> str | None:
-        """Run all nodes both ways and compare; see :func:`magnified`."""
+        """Run *steps* with both sides; return the node that magnifies roundings as text, or None.
+
+        See :func:`magnified`; *inputs* are the tensor indices of the partition's inputs.
+        """
         fed = [i for i in inputs if not self._tensors[i].is_constant]
         right: _Values = {i: self._tensors[i].data.copy() for i in fed}
         mine, found = dict(right), None
@@ -147,7 +150,9 @@ class _Comparison:
         return f"roundings were magnified by {found}; each node is right on equal inputs"
 
     def _outputs(self, alone: PartitionModel, values: _Values, *delegates: Delegate) -> _Values:
-        """Run one node and return its outputs, by tensor index of the whole model.
+        """Run the one-node model *alone*; return its outputs by tensor index of the whole model.
+
+        *values* has the inputs by the same index; *delegates* is empty for Delegraph's kernels.
 
         Raises:
             OperatorError: the delegate does not take the node.
@@ -175,7 +180,10 @@ class _Comparison:
 def _are_outside(
     tolerances: Mapping[int, Tolerance | None], found: _Values, expected: _Values
 ) -> bool:
-    """Return whether the error of any expected tensor exceeds its tolerance."""
+    """Return whether *found* differs from *expected* by more than the tolerance of any tensor.
+
+    All three arguments are by tensor index; a tensor without a tolerance is not compared.
+    """
     for index, values in expected.items():
         allowed = tolerances.get(index)
         if allowed is not None and (allowed.compare(found[index], values) > 0).any():

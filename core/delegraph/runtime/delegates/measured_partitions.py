@@ -95,7 +95,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Bring back *resources*, and the incidents and quarantines that the session has now."""
+    """Context after which *resources*, incidents and quarantines are as they were before it."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # made-up data is no evidence
     session.supervision = Supervision()
@@ -108,7 +108,7 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 
 
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
-    """Run the model, then run each subgraph alone that has partitions without measurement."""
+    """Run the model, then each subgraph alone whose *trials* still lack a measurement."""
     main = subgraphs[0]
     with suppress(DelegraphError):  # _run meets it again, and returns it
         _allocate(main)  # gives called subgraphs their shapes, which may make their nodes anew
@@ -155,7 +155,7 @@ def _run(subgraph: Subgraph) -> str:
 
 @contextmanager
 def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
-    """Fill the inputs; inputs and variables have their present values again afterwards."""
+    """Fill the inputs of *subgraph* with generated data during the block, then restore them."""
     inputs = [subgraph.tensors[i] for i in subgraph.inputs if i >= 0]
     kept = PreservedTensors(subgraph)
     lacking = [tensor for tensor in inputs if tensor.data is None]
@@ -171,7 +171,9 @@ def _made_up_inputs(subgraph: Subgraph) -> Iterator[None]:
 
 
 def _fill(tensor: Tensor, rng: np.random.Generator) -> None:
-    """Give an input values that most models take: floats in [0, 1), integers that may be indices.
+    """Give *tensor*, an input, random values from *rng* that most models take.
+
+    These are floats in [0, 1), or integers small enough to be indices.
 
     Raises:
         OperatorError: nothing can be made up for its type.
@@ -236,7 +238,7 @@ class _Trials:
                 self._read_by_others.update(node.inputs)
 
     def end(self) -> None:
-        """Let the nodes run as ever from their next preparation on."""
+        """End the measurement: from their next preparation on, the nodes run unmeasured."""
         nodes = self.subgraph.plan.nodes
         for node, registration in self._replaced:
             if node.index < len(nodes) and nodes[node.index][0] is node:
@@ -285,7 +287,10 @@ class _Trials:
     def _compare(
         self, node: Node, step: Eval, kernels: OriginalNodes, stop: float, variables: _Variables
     ) -> None:
-        """Run the delegate's node and the kernels in turn until the time is up."""
+        """Run the delegate's *step* and the original *kernels* in turn until the time *stop*.
+
+        *variables* restores the variables before each run.
+        """
         tensors = self.subgraph.tensors
         copied = [tensors[i] for i in node.outputs if i in self._read_by_others]
 

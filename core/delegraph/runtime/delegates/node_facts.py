@@ -65,7 +65,7 @@ class Findings:
     def of_prepared(
         cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
     ) -> Findings:
-        """Return the findings of a prepared graph in which every shape is known."""
+        """Return the findings of a prepared graph with known shapes: *tensors* and *errors*."""
         return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
 
     @property

@@ -60,7 +60,7 @@ class OriginalNodes(PrivateNodes):
         self.computed: list[ComputedNode] = []
 
     def result(self, index: int) -> PrivateState:
-        """State of an output after the last :meth:`run`, or after the preparation."""
+        """State of the output *index* after the last :meth:`run`, or after the preparation."""
         return self.states[index]
 
     @contextmanager
@@ -91,7 +91,7 @@ class OriginalNodes(PrivateNodes):
         return self._noting(node, registration.name, run) if self._notes_results else run
 
     def _noting(self, node: Node, operator: str, run: Eval) -> Eval:
-        """Return an evaluation that also records the node's outputs before they are overwritten."""
+        """Return *run* of a node, wrapped so that it also records the node's outputs."""
         from delegraph.delegation.partition_tolerance import ComputedNode
 
         notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle

@@ -99,6 +99,8 @@ class PlanPartitioner:
     ) -> list[ControlEdge] | None:
         """Return the model's control edges as positions in the present plan; None for none.
 
+        *current* gives the plan's node that computes a node of the model.
+
         Raises:
             ArgumentError: one names no node.
         """
@@ -117,7 +119,7 @@ class PlanPartitioner:
 
 
 def _has_side_effect(node: Node, registration: Registration, resources: Set[int]) -> bool:
-    """Return whether a node must keep its order among all nodes with side effects."""
+    """Return whether a node calls subgraphs, or reads or writes a tensor in *resources*."""
     if registration.builtin_code in _CALLS_SUBGRAPHS:
         return True
     return not resources.isdisjoint(node.inputs) or not resources.isdisjoint(node.outputs)

@@ -76,11 +76,11 @@ class PrivateContext:
         self._steps.set_dynamic(tensor)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve working memory of the private nodes' own."""
+        """Reserve an array of *shape* and *dtype* as working memory of the private nodes' own."""
         return self._memory.workspace.reserve(shape, dtype)
 
     def __getattr__(self, name: str) -> Any:
-        """Attribute of the host that delegates may use besides."""
+        """Return attribute *name* of the host's context, which delegates may use besides."""
         return getattr(self._host, name)
 
 
@@ -155,7 +155,10 @@ class PrivateNodes:
         self._open = frozenset(self.states) - self.steps.known_outputs()
 
     def is_open(self, index: int) -> bool:
-        """Whether a written tensor's shape is known only while running; valid after preparation."""
+        """Whether the shape of the written tensor *index* is known only while running.
+
+        The answer is valid after the preparation.
+        """
         return index in self._open
 
     def _prepared(self, node: Node, registration: Registration) -> Eval:

@@ -17,7 +17,10 @@ from delegraph.runtime.subgraph import Subgraph
 def original_nodes(
     subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Return the steps of :class:`OriginalNodes`, after those that compute constant inputs.
+    """Return the nodes that *delegate_node* replaced, after those that compute constant inputs.
+
+    These are the steps of :class:`OriginalNodes`. With *only_kernels*, a nested delegate node
+    counts as the nodes that it replaced.
 
     A delegate may read constants as they are stored, without the DEQUANTIZE node in front of its
     partition. The original nodes read the result of that node, which may not be in memory any more.
@@ -43,7 +46,7 @@ def _replaced(subgraph: Subgraph, delegate_node: Node, only_kernels: bool) -> li
 
 
 def original_node(subgraph: Subgraph, index: int) -> Step:
-    """Return a node with the inputs that the model file declares."""
+    """Return node *index* of the model with the inputs that the model file declares."""
     node, registration = subgraph.plan.node(index)
     operators = subgraph.spec.operators
     if index < len(operators) and node.inputs != operators[index].inputs:
@@ -52,7 +55,7 @@ def original_node(subgraph: Subgraph, index: int) -> Step:
 
 
 def _makers(subgraph: Subgraph, wanted: Sequence[int]) -> list[int]:
-    """Return the model's nodes that compute tensors from constants, in execution order."""
+    """Return the nodes that compute the *wanted* tensors from constants, in execution order."""
     maker = {i: op for op in subgraph.spec.operators for i in op.outputs} if wanted else {}
     found: set[int] = set()
     pending = list(wanted)

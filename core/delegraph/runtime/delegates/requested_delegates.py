@@ -91,7 +91,7 @@ def load_delegate(
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return an installed delegate.
+    """Return the installed delegate *name*, in its own process if *isolation* says so.
 
     :func:`load_delegate` accepts libraries, too.
     """
@@ -110,7 +110,7 @@ def delegate_from_file(
     isolate: Isolate | None = None,
     timeout: float | None = None,
 ) -> Delegate:
-    """Return the delegate of a Python file. Deprecated: use :func:`load_delegate`."""
+    """Return the delegate of the Python file *path*. Deprecated: use :func:`load_delegate`."""
     warn_deprecated("delegraph.delegate_from_file", "delegraph.load_delegate")
     return delegate_of_file(os.fsdecode(path), options, Isolation(isolate, timeout))
 
@@ -118,7 +118,7 @@ def delegate_from_file(
 def delegate_of_file(
     path: str, options: Given = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the delegate of a Python file of any name; see :func:`load_delegate`."""
+    """Return the delegate of the Python file *path*, of any name; see :func:`load_delegate`."""
     if isolation.is_wanted:
         return isolated(DelegateSource.of(path, options, is_python_file=True), isolation.timeout)
     isolation.require_no_timeout(f"delegate file {path!r}")
@@ -131,7 +131,10 @@ def is_installed_name(name: str) -> bool:
 
 
 def isolated(source: DelegateSource, timeout: float | None) -> Delegate:
-    """Return a delegate that runs in a process of its own."""
+    """Return a delegate, loaded from *source*, that runs in a process of its own.
+
+    *timeout* is the time limit of an invoke there in seconds; None means no limit.
+    """
     from delegraph.runtime.isolation.delegate import IsolatedDelegate
 
     return IsolatedDelegate(source, timeout)

@@ -53,7 +53,7 @@ def wrong_shape(tensor: Tensor, expected: Sequence[int]) -> str | None:
 
 
 def has_special_values(data: NDArray[Any]) -> bool:
-    """Return whether numbers are NaN or infinite; never for integers, strings and bools.
+    """Return whether any number in *data* is NaN or infinite; False for types that have neither.
 
     >>> has_special_values(np.array([1.0, np.inf])), has_special_values(np.array([3]))
     (True, False)
@@ -83,7 +83,7 @@ def wrong_bools(tensor: Tensor) -> str | None:
 
 
 def outside(tensor: Tensor, allowed: Range) -> str | None:
-    """Return a finding if integers are out of their range, else None."""
+    """Return a finding if *tensor* has integers outside *allowed* (lowest, highest), else None."""
     if tensor.is_packed or not tensor.data.size:
         return None
     low, high = int(tensor.data.min()), int(tensor.data.max())
@@ -147,7 +147,7 @@ class Difference:
 def difference(
     tensor: Tensor, found: NDArray[Any], expected: NDArray[Any], tolerance: Tolerance
 ) -> Difference | None:
-    """Return the largest difference between found and expected values, or None if tolerated.
+    """Return where *found* differs most from *expected*, or None if *tolerance* allows it all.
 
     Both arrays have the same shape; see :meth:`Tolerance.compare`.
     """

@@ -114,7 +114,10 @@ def _others(context: BlasThreads | None = None) -> list[BlasThreads]:
 
 
 def _restore(own: list[int], shared: list[int]) -> None:
-    """Restore the thread numbers of the libraries, per thread if the library has such a number."""
+    """Restore the libraries' thread numbers: of this thread (*own*) or of all threads (*shared*).
+
+    Both lists have an item for each library; OpenMP libraries have a number for each thread.
+    """
     for library, mine, common in zip(_libraries(), own, shared, strict=True):
         _set(library, mine if library.threading_layer == "openmp" else common)
 

@@ -28,7 +28,10 @@ class Runner(Protocol):
 def run_in_order(
     evals: Sequence[Eval], first: int, cancellation: Cancellation, failure: Failure
 ) -> None:
-    """Run nodes, the first at position *first*, until one fails or a stop is requested.
+    """Run *evals* in order until one fails or *cancellation* has a stop request.
+
+    *first* is the position in the plan of the first one. *failure* makes an error of the position
+    and the error of the node that failed.
 
     Raises:
         DelegraphError: what *failure* returned.
@@ -73,7 +76,7 @@ def bound_run(
     *,
     hides_context: bool,
 ) -> Eval:
-    """Step function of a plan in which all shapes are known before its first node runs.
+    """Return the step function of a plan whose shapes are all known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
     partition runs no NumPy code, either. Nodes that were computed once, as those that widen

@@ -82,7 +82,7 @@ class Calls:
             del self.turn["owner"]
 
     def check(self, name: str) -> None:
-        """Raise an error if another thread's call runs; the thread of the call itself may go on.
+        """Raise an error if a call runs in another thread; *name* is the method called now.
 
         Raises:
             StateError: a call runs in another thread.

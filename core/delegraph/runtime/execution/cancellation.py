@@ -115,7 +115,7 @@ class NestedCancellation(Cancellation):
 
     @property
     def reason(self) -> int:  # type: ignore[override]  # set by its own call only
-        """Nonzero if the outer call was asked to stop."""
+        """Number that is not 0 if the outer call was asked to stop."""
         return int(self.word[0])
 
     def request(self) -> None:

@@ -57,7 +57,9 @@ class Background:
         return self._pool
 
     def require_idle(self, name: str, *, even_here: bool = False) -> None:
-        """Raise an error if a background call runs, except for calls from its own thread.
+        """Raise an error if a background call runs; *name* is the method called now.
+
+        A call from the background thread itself is allowed, unless *even_here*.
 
         Raises:
             StateError: a background call runs.
@@ -113,13 +115,13 @@ class Stopping:
                 self._stop()
 
     def end(self) -> None:
-        """Take note that the call is over."""
+        """Record that the call is over, so that it cannot be asked to stop any more."""
         with self._lock:
             self._stop = None
 
 
 def _taken(work: list[Any]) -> Any:
-    """Remove and return the only item of a list; None if another thread has taken it."""
+    """Remove and return the only item of *work*; None if another thread has taken it."""
     try:
         return work.pop()
     except IndexError:
@@ -127,7 +129,7 @@ def _taken(work: list[Any]) -> Any:
 
 
 def _work(work: list[Any]) -> None:
-    """Run a call and set the result of its Future; do nothing if the call was withdrawn.
+    """Run the call in *work* and set its Future; do nothing if the call was withdrawn.
 
     Names are deleted: an error's traceback leads to this frame, and the Future to the error.
     """

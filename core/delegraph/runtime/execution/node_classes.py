@@ -41,7 +41,7 @@ class NodeClasses:
         registration: Registration,
         prepare: Callable[[Node, Registration], Eval],
     ) -> Eval:
-        """Return the evaluation of a node: of *prepare*, unless one of its class was prepared.
+        """Return the evaluation of *node*; *prepare* makes it for the first node of a class.
 
         A class is kept only where preparing its node changed no tensor: for the others, nothing is
         then to be changed, either.
@@ -62,7 +62,7 @@ class NodeClasses:
         return run.run
 
     def _class_of(self, node: Node) -> tuple[object, ...] | None:
-        """All that a preparation may depend on; None for a node that is prepared by itself."""
+        """Return all that preparing *node* depends on, as a key; None if it has no class."""
         if node.delegate is not None or node.custom_options:
             return None
         inputs, kinds = node.inputs, self._kinds

@@ -52,7 +52,7 @@ class RefusedByKernel(Exception):
 
 
 def node_error(node: Node, registration: Registration, verb: Verb, error: Exception) -> Exception:
-    """Return the error with the failed node, its action and the cause."""
+    """Return the error that says that *node* failed to *verb* (such as prepare), with the cause."""
     if isinstance(error, RefusedByKernel):
         return error.error
     if isinstance(error, _ALREADY_CLEAR):
@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or an error that names the input without a value that caused it."""
+    """Return *error*, or an error that names the input of *node* that has no value, its cause."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:
@@ -94,7 +94,7 @@ def _replaced(params: DelegateParams) -> str:
 
 
 def require_kernel(node: Node, registration: Registration) -> None:
-    """Check that a node has a kernel of its own, so that it can run without a delegate.
+    """Check that a node has a kernel, so that it can run without a delegate.
 
     Raises:
         UnresolvedOpError: the node is a custom operator without a kernel.

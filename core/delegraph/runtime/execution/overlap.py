@@ -101,7 +101,7 @@ class Overlap:
             del error
 
     def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
-        """Yield the actions of the schedule in order: wait, start or run."""
+        """Yield the actions of the schedule in order: wait for, start or run one of *evals*."""
         in_flight, waits = self._in_flight, self._waits
         for position, step in enumerate(evals):
             yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))
@@ -132,7 +132,10 @@ def _finishing(in_flight: dict[int, Started], position: int, step: Eval) -> Eval
 def _held(
     schedule: Schedule, nodes: Sequence[tuple[Node, Registration]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the inputs of each asynchronous node, by the last position that runs meanwhile."""
+    """Return the inputs of each asynchronous node, by the last position that runs meanwhile.
+
+    The positions are those of *schedule* in *nodes*.
+    """
     found: dict[int, tuple[int, ...]] = {}
     for start, meanwhile in schedule.overlaps().items():
         found[meanwhile[-1]] = (*found.get(meanwhile[-1], ()), *nodes[start][0].inputs)

@@ -94,7 +94,7 @@ class Profile:
     def timed(
         self, step: Eval, node: Node, registration: Registration, subgraph: int, *, is_forced: bool
     ) -> Eval:
-        """Return *step* wrapped so that each run adds an event.
+        """Return *step* of a node of *subgraph*, wrapped so that each run adds an event.
 
         A delegate with ``PER_OPERATOR_PROFILING`` adds its own events instead, unless *is_forced*
         or the profile is to have both.

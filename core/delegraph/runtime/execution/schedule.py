@@ -91,7 +91,10 @@ def scheduled(tasks: Sequence[Task], edges: Iterable[ControlEdge] = ()) -> Sched
 
 
 def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[set[int]]:
-    """Return, for each task, the earlier tasks that must be done before it."""
+    """Return, for each task, the positions of earlier tasks that must be done before it.
+
+    *edges* are pairs of positions whose order the model demands.
+    """
     found: list[set[int]] = [set() for _ in tasks]
     written = {tensor for task in tasks for tensor in task.writes}
     writer: dict[int, int] = {}
@@ -115,7 +118,10 @@ def _dependencies(tasks: Sequence[Task], edges: Iterable[ControlEdge]) -> list[s
 
 
 def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
-    """Add the dependencies between nodes with state, which must keep their order."""
+    """Add to *found* the dependencies between tasks with state, which must keep their order.
+
+    *found* has, for each task, the positions of tasks to do before it.
+    """
     last: int | None = None
     maybe: list[int] = []
     for position, task in enumerate(tasks):

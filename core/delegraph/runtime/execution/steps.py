@@ -240,7 +240,7 @@ class StepRunner:
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Check that an output may be written, and that no node uses its old shape.
+        """Check that output *tensor* may get the shape *dims*, and that no node uses its old shape.
 
         Raises:
             OperatorError: the output would lose its shape, and it is a variable with memory, or
@@ -259,7 +259,7 @@ class StepRunner:
         self._require_unused(tensor, f"become {list(dims)}")
 
     def _require_unused(self, tensor: Tensor, change: str) -> None:
-        """Check that the node being prepared is the first one that uses its output *tensor*."""
+        """Check that no earlier node uses the output *tensor*; the error names the *change*."""
         if self._first_use is None:
             from delegraph.graph.lifetimes import first_uses  # here: few outputs change
 
@@ -376,7 +376,7 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> Eval | None:
-        """Step function equal to :meth:`run`, valid until nodes are prepared again."""
+        """Return a function that equals :meth:`run` until nodes are prepared again; or None."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure
@@ -386,7 +386,7 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of a node, or of the whole call if it was asked to stop.
+        """Return the error of the node at *position*, or of the whole call if it was asked to stop.
 
         A third party's kernel may have wrapped the error in an error of its own.
         """

@@ -59,7 +59,7 @@ def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
 
 
 def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> PartitionModel:
-    """Return nodes of the plan as a model, whose inputs are the tensors of other nodes.
+    """Return the nodes *indices* of the plan as a model; its inputs are the tensors of other nodes.
 
     Raises:
         DelegateError: a node cannot stand alone.
@@ -81,7 +81,10 @@ def rejection_json(rejection: Rejection) -> Mapping[str, Any]:
 
 
 def rejection_from_json(content: Mapping[str, Any], model: PartitionModel) -> Rejection:
-    """Return the rejection that another process has sent, with the tensor index of the host."""
+    """Return the rejection *content* of another process, with the tensor index of the host.
+
+    *content* has the index of a tensor in *model*, which was sent to that process.
+    """
     tensor = content["tensor"]
     is_known = tensor is not None and 0 <= tensor < len(model.tensors)
     return Rejection(**{**content, "tensor": model.tensors[tensor] if is_known else None})

@@ -134,7 +134,7 @@ class _Outside(SimpleDelegateInterface):
             self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
 
     def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
-        """Return an error that tells which of the host's nodes the question was about."""
+        """Return *error* with a text that says that the question was about *node* of the host."""
         name = context.get_node_and_registration(node)[1].name
         text = f"asked about node {node} ({name}): {error}"
         return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)

@@ -49,7 +49,7 @@ class Isolation:
         return self.isolate == "process"
 
     def require_no_timeout(self, what: object) -> None:
-        """Reject a time limit for a delegate that runs in this process.
+        """Reject a time limit for the delegate *what*, which runs in this process.
 
         Raises:
             ArgumentError: *timeout* is set.

@@ -45,7 +45,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         self._open: list[Tensor] = []
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Give the partition to the other process."""
+        """Give the partition *params* to the other process."""
         model = params.partition_model()
         self._model = MemoryFile.with_content(model.content)
         self._inputs = [context.tensors[i] for i in model.inputs]
@@ -88,7 +88,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     # -- the other process ---------------------------------------------------------------------
 
     def _revived(self, context: DelegateContext) -> Child:
-        """Return the child process that has the partition; a new child gets it first."""
+        """Return the child process that has the partition; a new child process gets it first."""
         child = self._process.living(context.cancellation)
         if child is not self._child:
             self._has_shapes = False
@@ -96,7 +96,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return child
 
     def _given_to(self, child: Child, context: DelegateContext) -> Child:
-        """Give the partition to a child.
+        """Give the partition to the process *child*, and return *child*.
 
         Raises:
             PartitionRejected: the delegate rejects the partition.
@@ -116,7 +116,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return child
 
     def _prepared(self, child: Child, context: DelegateContext) -> list[tuple[int, ...] | None]:
-        """Prepare the partition in a child; return the output shapes, None for open ones."""
+        """Prepare the partition in *child*; return the shape of each output, None for open ones."""
         answer = self._process.call(
             child,
             "prepare",
@@ -129,7 +129,10 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return [None if shape is None else tuple(shape) for shape in answer["shapes"]]
 
     def _share(self, context: DelegateContext, shapes: Sequence[tuple[int, ...] | None]) -> None:
-        """Allocate shared memory for inputs and outputs, and let the child map it."""
+        """Allocate shared memory for the inputs and the outputs, and let the child process map it.
+
+        *shapes* are the shapes of the outputs; one whose shape is None gets no memory.
+        """
         assert self._child is not None  # the caller has just asked it
         pairs = list(zip(self._outputs, shapes, strict=True))
         outputs = [tensor for tensor, shape in pairs if shape is not None]
@@ -157,7 +160,10 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     def _take_open(
         self, context: DelegateContext, shapes: Sequence[Sequence[int]], files: Sequence[int]
     ) -> None:
-        """Read outputs of open shape from a file, unmapped, since the child may shorten it."""
+        """Give outputs of open shape the *shapes*; read their values from the first of *files*.
+
+        The file is read, not mapped, since the child process may shorten it.
+        """
         content = MemoryFile(files[0], 0)
         for tensor, shape in zip(self._open, shapes, strict=True):
             context.resize_tensor(tensor, shape)

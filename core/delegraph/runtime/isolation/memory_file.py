@@ -36,7 +36,7 @@ class MemoryFile:
 
     @classmethod
     def of_size(cls, size: int) -> MemoryFile:
-        """Return a new memory file that no process can shrink, which would crash readers."""
+        """Return a new memory file of *size* bytes, which no process can shrink."""
         file, size = _new_file(), max(size, 1)
         os.ftruncate(file, size)
         _keep_size(file)

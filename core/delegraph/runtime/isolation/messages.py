@@ -76,7 +76,7 @@ class Channel:
         self._while_waiting: Callable[[], object] = _nothing
 
     def send_run(self, number: int) -> None:
-        """Ask for a partition to be computed.
+        """Ask the delegate's process to compute the partition with *number*.
 
         Raises:
             OSError: the other process has ended.
@@ -88,7 +88,7 @@ class Channel:
         self._socket.sendall(_HEADER.pack(Kind.DONE, 0, 0))
 
     def send(self, kind: Kind, content: Mapping[str, Any], files: Sequence[int] = ()) -> None:
-        """Send *content* as JSON text, together with file descriptors.
+        """Send a message of *kind* with *content* as JSON text and *files*, file descriptors.
 
         Raises:
             OSError: the other process has ended.
@@ -128,7 +128,10 @@ class Channel:
         return found
 
     def _with_files(self, size: int, count: int, files: list[int]) -> bytes:
-        """Receive the first part of a text; add the descriptors that are sent along to *files*."""
+        """Receive the first part of a text of *size* bytes, sent with *count* file descriptors.
+
+        The descriptors are added to *files*.
+        """
         if count > _MOST_FILES:
             raise OSError(f"a message with {count} files")
         numbers = array.array("i")

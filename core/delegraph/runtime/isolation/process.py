@@ -138,6 +138,8 @@ class IsolatedProcess:
     def living(self, stop: StopRequest | None = None) -> Child:
         """Return the child process with the loaded delegate; start one if there is none.
 
+        Starting ends early if *stop* is requested.
+
         Raises:
             DelegateProcessError: the process ended while it imported the delegate, or ended too
                 often.
@@ -204,7 +206,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let the child process compute a partition; return the answer if output shapes were open.
+        """Let *child* compute partition *number*; return the message with open output shapes.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
@@ -243,7 +245,7 @@ class IsolatedProcess:
         say: Callable[[Channel], None],
         stop: StopRequest | None,
     ) -> Message:
-        """Send a message and return the reply; on any error the child process is ended.
+        """Send a message by *say* and return the reply; on any error the child process is ended.
 
         Otherwise a late reply would be taken for the reply to the next message.
         """
@@ -294,7 +296,10 @@ class IsolatedProcess:
         )
 
     def _failure(self, content: Mapping[str, Any], phase: DelegatePhase) -> Exception:
-        """Return the error that the delegate's process tells of."""
+        """Return the error that *content*, a message of the delegate's process, describes.
+
+        *phase* is what the process was asked to do.
+        """
         kind: Any = getattr(errors, str(content.get("kind")), None)
         text = str(content.get("text"))
         if isinstance(kind, type) and issubclass(kind, KEPT_ERRORS):
@@ -308,7 +313,7 @@ class IsolatedProcess:
     # -- letting go ----------------------------------------------------------------------------
 
     def drop(self, child: Child, number: int) -> None:
-        """Close the kernels of a partition, or delay this while another request is running.
+        """Close the kernels of partition *number* in *child*, later if another request runs.
 
         The garbage collector may call this method in the middle of another request.
         """

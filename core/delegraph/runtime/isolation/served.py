@@ -108,7 +108,7 @@ class _Served:
         self._count = 0
 
     def load(self, source: Mapping[str, Any]) -> Answer:
-        """Load the delegate; answer its name, flags and other facts."""
+        """Load the delegate that *source* describes; answer its name, flags and other facts."""
         self.delegate = delegate = _delegate_of(DelegateSource.from_json(source))
         options = DelegateOptions()
         if isinstance(delegate, SimpleDelegate):
@@ -125,7 +125,7 @@ class _Served:
         return facts, ()
 
     def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Ask the delegate about all nodes of a model; answer its rejections."""
+        """Ask the delegate about all nodes of the open file *model*; answer its rejections."""
         recorder = _Claims(self.delegate)
         is_simple = isinstance(self.delegate, SimpleDelegate)
         with _interpreter(model, recorder if is_simple else self.delegate, settings) as interpreter:
@@ -133,7 +133,7 @@ class _Served:
         return {"rejections": [(i, rejection_json(why)) for i, why in found.items()]}, ()
 
     def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Accept a partition; answer its number, or the delegate's rejection."""
+        """Accept the partition in the open file *model*; answer its number or the rejection."""
         interpreter = _interpreter(model, self.delegate, settings)
         left = _left(interpreter, self.delegate)
         if left:
@@ -145,17 +145,20 @@ class _Served:
         return {"rejection": None, "number": self._count}, ()
 
     def prepare(self, number: int, shapes: Sequence[Sequence[int]], memory_limit: int) -> Answer:
-        """Prepare a partition; answer the shapes of its outputs."""
+        """Prepare partition *number* for input *shapes*; answer the shapes of its outputs."""
         return {"shapes": self.partitions[number].prepare(shapes, memory_limit)}, ()
 
     def share(
         self, memory: int, number: int, size: int, inputs: Sequence[int], outputs: Sequence[int]
     ) -> None:
-        """Let a partition work on memory that the host has, too."""
+        """Let partition *number* work on the file *memory* of *size* bytes, the host's too.
+
+        *inputs* and *outputs* are the offsets of its tensors there, in bytes.
+        """
         self.partitions[number].share(mmap.mmap(memory, size), inputs, outputs)
 
     def drop(self, number: int) -> None:
-        """Close and remove a partition."""
+        """Close and remove partition *number*."""
         self.partitions.pop(number).interpreter.close()
 
     def close(self) -> None:
@@ -194,7 +197,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return the rejections of nodes that *delegate* did not take; empty when it took all."""
+    """Return the rejections of nodes that *delegate* did not take, by node index."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes
@@ -261,7 +264,7 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the outputs; answer the outputs whose shapes were open."""
+        """Compute the partition; return the outputs whose shapes were open, as file and JSON."""
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)

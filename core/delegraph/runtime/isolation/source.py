@@ -36,7 +36,7 @@ class DelegateSource(JsonRecord):
     def of(
         cls, name: str | os.PathLike[str], options: object, *, is_python_file: bool = False
     ) -> DelegateSource:
-        """Return the source with checked options.
+        """Return the source of the delegate *name*, or of that Python file, with checked options.
 
         Raises:
             PluginOptionError: the options cannot be written as JSON for another process.
@@ -60,7 +60,7 @@ class DelegateSource(JsonRecord):
 
 
 def _plain(delegate: str, key: object, value: object) -> object:
-    """Return the value of an option in JSON form."""
+    """Return *value* of option *key* in JSON form; an error names the delegate."""
     if isinstance(value, list | tuple) and all(isinstance(item, _PLAIN) for item in value):
         return list(value)
     if isinstance(value, _PLAIN):

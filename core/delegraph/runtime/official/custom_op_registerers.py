@@ -38,7 +38,7 @@ class PythonResolver:
         self.ops: dict[str, AnyCustomOp] = {}
 
     def add_custom(self, name: str, op: AnyCustomOp) -> None:
-        """Register a custom operator: a ``Registration``, or a result of ``custom_op``."""
+        """Register a ``Registration`` or a result of ``custom_op`` as operator *name*."""
         self.ops[name] = op
 
 

@@ -122,7 +122,9 @@ class ServedBatches:
 
 
 def batch_sizes(most: int) -> list[int]:
-    """Return the batch sizes to which batches are padded; each has an allocated interpreter.
+    """Return the batch sizes, up to *most*, to which batches are padded.
+
+    Each size has an allocated interpreter.
 
     >>> batch_sizes(24)
     [1, 2, 4, 8, 16, 24]
@@ -132,7 +134,7 @@ def batch_sizes(most: int) -> list[int]:
 
 
 def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
-    """Return rows padded with copies of the last row, up to the next of *sizes*."""
+    """Return *columns* padded with copies of the last row, up to the next of *sizes*."""
     rows = row_count(columns)
     missing = next(size for size in sizes if size >= rows) - rows
     if not missing:

@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def require_shape(name: str, shape: object) -> tuple[int, ...]:
-    """Return the shape that a request states for an input, after a check of its dimensions."""
+    """Return *shape*, which a request states for input *name*, after a check of its dimensions."""
     if not isinstance(shape, list | tuple):
         raise invalid(f"input {name!r}: its shape is {_short(shape)}, expected a list of integers")
     for size in shape:
@@ -34,7 +34,7 @@ def require_shape(name: str, shape: object) -> tuple[int, ...]:
 
 
 def require_datatype(name: str, datatype: object) -> str:
-    """Return the datatype that a request states for an input, after a check that it exists."""
+    """Return *datatype*, which a request states for input *name*, after a check that it exists."""
     known = sorted([*DTYPES, "BYTES"])
     if not isinstance(datatype, str) or datatype not in known:
         raise invalid(
@@ -101,7 +101,7 @@ def _objects(items: Sequence[object]) -> NDArray[Any]:
 
 
 def from_json(name: str, datatype: str, shape: tuple[int, ...], data: object) -> NDArray[Any]:
-    """Return a tensor from JSON values, nested like *shape* or flat.
+    """Return the tensor of input *name* from JSON values, nested like *shape* or flat.
 
     Raises:
         Refusal: the values do not fit datatype or shape.
@@ -136,7 +136,10 @@ _JSON_TYPES: Mapping[str, set[type]] = {
 
 
 def _converted(name: str, datatype: str, items: list[Any], has_floats: bool) -> NDArray[Any]:
-    """Return numbers in the datatype's dtype, after a check that no number changes."""
+    """Return the numbers *items* in the datatype's dtype, after a check that no number changes.
+
+    *name* is the input, for errors; *has_floats* says whether any item is a float.
+    """
     dtype = np.dtype(DTYPES[datatype].type)
     if dtype.kind in "iu" and items:
         if has_floats:

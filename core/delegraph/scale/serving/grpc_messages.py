@@ -62,7 +62,7 @@ map from texts, ``?`` one of several."""
 
 @cache
 def message(name: str) -> Any:
-    """Return the class of a message."""
+    """Return the protobuf class of the message *name*."""
     found = _pool().FindMessageTypeByName(f"{PACKAGE}.{name}")
     return message_factory.GetMessageClass(found)
 

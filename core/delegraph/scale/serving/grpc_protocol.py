@@ -79,7 +79,7 @@ def _counted(count: int) -> int:
 
 
 def _varint(view: memoryview, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and the place after it."""
+    """Return the variable-length number at *place* in *view*, and the place after it."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(view):
@@ -93,7 +93,7 @@ def _varint(view: memoryview, place: int) -> tuple[int, int]:
 
 
 def read_message(content: bytes) -> InferRequest:
-    """Return the request of a message; raw tensors are views of it.
+    """Return the request that the bytes *content* hold; raw tensors are views of them.
 
     Raises:
         Refusal: it is not a request of the protocol.
@@ -154,7 +154,7 @@ def _inputs(entries: Any, raw: list[memoryview]) -> dict[str, GivenTensor]:
 def _from_contents(
     name: str, datatype: str, shape: tuple[int, ...], given: list[Any]
 ) -> NDArray[Any]:
-    """Return a tensor from the numbers of its typed field."""
+    """Return the tensor of input *name* from *given*, pairs of typed field and numbers."""
     expected = _FIELDS.get(datatype, "raw_input_contents")
     fields = [field.name for field, _ in given]
     if fields != [expected] and (given or 0 not in shape):

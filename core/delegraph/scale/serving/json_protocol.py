@@ -98,7 +98,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def _require_limits(text: bytes, limits: Limits) -> None:
-    """Check the size of the JSON before anything is made of it."""
+    """Check that depth and number of values of the JSON *text* are within *limits*."""
     if len(text) <= limits.json_depth:
         return
     plain = _TEXT.sub(b"", text)
@@ -161,7 +161,7 @@ def _parameters(content: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def require_supported(parameters: Mapping[str, Any], what: str) -> None:
-    """Check that parameters ask for nothing that this server does not have.
+    """Check that *parameters* of *what* ask for nothing that this server does not have.
 
     Raises:
         Refusal: a parameter would change the answer.
@@ -236,7 +236,10 @@ def _outputs(entries: list[Any]) -> dict[str, bool | None]:
 
 
 def write_response(response: InferResponse, request: InferRequest) -> tuple[bytes, int | None]:
-    """Return the body of a response, and the length of its JSON if binary tensors follow."""
+    """Return the body of a response, and the length of its JSON if binary tensors follow, or None.
+
+    *request* says which outputs are binary.
+    """
     outputs, parts = [], []
     for output in response.outputs:
         entry: dict[str, Any] = {

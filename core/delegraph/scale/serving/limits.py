@@ -57,7 +57,7 @@ class ByteBudget:
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Hold a number of bytes while the block runs; wait for them before it.
+        """Hold *size* bytes of the limit while the block runs; wait until they are free before it.
 
         Raises:
             Refusal: others hold the bytes for too long.

@@ -61,7 +61,7 @@ class ModelMetrics:
         self._request_seconds.observe(seconds)
 
     def count_batch(self, facts: BatchFacts) -> None:
-        """Count a computed batch."""
+        """Count a computed batch: its rows, times and incidents in *facts*."""
         self._batch_rows.observe(facts.rows)
         self._batch_seconds.observe(facts.seconds)
         self._queue_seconds.observe(facts.queue_seconds)

@@ -50,7 +50,7 @@ Found = Mapping[str, Sequence[ModelFile]]
 
 
 def name_of(path: str) -> str:
-    """Return the name under which a file is served if its user gives no other.
+    """Return the name under which the file *path* is served if its user gives no other.
 
     >>> name_of("models/my net.tflite#decoder")
     'my_net_decoder'
@@ -61,7 +61,7 @@ def name_of(path: str) -> str:
 
 
 def given_models(paths: Sequence[str]) -> Found:
-    """Return the models in files that the user names.
+    """Return the models in the files *paths*, by name.
 
     Raises:
         ArgumentError: two files have the same name.

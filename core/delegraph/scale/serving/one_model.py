@@ -58,7 +58,7 @@ class OneModel:
         return await self._model.is_ready()
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
-        """Return name, version and state of the model."""
+        """Return name, version and state of the model, which is always ready."""
         return [{"name": self._model.name, "version": self._model.version, "state": "READY"}]
 
     async def load(self, name: str) -> None:

@@ -55,6 +55,8 @@ class RequestReader:
     async def rest(self, body: bytes | bytearray, header_length: int | None) -> InferRequest:
         """Return the request of a REST body; binary tensors are views of the body.
 
+        *header_length* is the length of the JSON in bytes; None if no binary tensors follow.
+
         Raises:
             Refusal: the body is not a request of the protocol.
         """
@@ -117,7 +119,10 @@ class ChildReader:
     def rest(
         self, body: bytes | bytearray, header_length: int | None
     ) -> tuple[str | None, InferRequest | str]:
-        """Return None and the request of a REST body, or kind and reason of a refusal."""
+        """Return None and the request of a REST body, or kind and reason of a refusal.
+
+        *header_length* is the length of the JSON in bytes; None if no binary tensors follow.
+        """
         return _caught(lambda: read_request(body, header_length, self._limits))
 
     def grpc(self, message: bytes) -> tuple[str | None, InferRequest | str]:

@@ -60,5 +60,5 @@ class Refusal(Exception):
 
 
 def invalid(reason: str) -> Refusal:
-    """Return the refusal of a request that the client must change."""
+    """Return the refusal, for *reason*, of a request that the client must change."""
     return Refusal(Kind.INVALID, reason)

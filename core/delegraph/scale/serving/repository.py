@@ -37,7 +37,7 @@ class _DrainedEngine:
         return not self._is_closing and await self._engine.is_ready()
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to a request.
+        """Return the answer to *columns*, the rows of a request.
 
         Raises:
             Refusal: the model is being unloaded, or the engine refuses.
@@ -77,7 +77,7 @@ class _Version:
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
     async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
-        """Load the file, or note why that fails."""
+        """Load the file into an engine, which *open_engine* makes, or note why that fails."""
         if self.file.error:
             self._fail(self.file.error)
             return
@@ -182,7 +182,7 @@ class Repository:
         )
 
     def metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """Return the protocol's metadata of a model.
+        """Return the protocol's metadata of the model *name*; an empty *version* is the newest.
 
         Raises:
             Refusal: as :meth:`find`.
@@ -200,7 +200,10 @@ class Repository:
         return all([await model.is_ready() for model in loaded])
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
-        """Return name, version, state and reason of each version of each model."""
+        """Return name, version, state and reason of each version of each model.
+
+        With *only_ready*, versions that are not ready are left out.
+        """
         return [
             {
                 "name": one.file.name,
@@ -225,7 +228,7 @@ class Repository:
         return (one for versions in self._models.values() for one in versions.values())
 
     def _known(self, name: str) -> dict[str, _Version]:
-        """Return the versions of a model, the newest last."""
+        """Return the versions of the model *name*, the newest last."""
         if name not in self._models:
             hint = did_you_mean(name, list(self._models))
             raise Refusal(Kind.NOT_FOUND, f"no model {name!r}{hint}")
@@ -234,7 +237,7 @@ class Repository:
     # -- changes -----------------------------------------------------------------------------------
 
     async def load(self, name: str) -> None:
-        """Load what has changed of a model: a new version, or a file that was written anew.
+        """Load the changes of the model *name*: a new version, or a file that was written anew.
 
         What cannot be loaded leaves the versions before it in place.
 
@@ -244,7 +247,7 @@ class Repository:
         await self._changed(self._load(name))
 
     async def unload(self, name: str) -> None:
-        """Unload all versions of a model after their running requests.
+        """Unload all versions of the model *name* after their running requests.
 
         Raises:
             Refusal: there is no such model, or clients may not change models.
@@ -288,7 +291,7 @@ class Repository:
         return found
 
     async def _replace(self, name: str, files: Sequence[ModelFile]) -> list[str]:
-        """Load the wanted versions that have changed, then unload those before them.
+        """Load the wanted versions in *files* that have changed, then unload those before them.
 
         Returns:
             Why versions cannot be loaded. A version that was loaded before stays then.
@@ -310,7 +313,10 @@ class Repository:
         return errors
 
     async def _replaced(self, versions: dict[str, _Version], file: ModelFile) -> _Version | None:
-        """Load a file unless it is loaded already; return what was loaded, or failed to be."""
+        """Load *file* unless it is loaded already; return the version, loaded or failed, or None.
+
+        *versions* are those of the model; a loaded version takes its place there.
+        """
         old = versions.get(file.version)
         if old is not None and old.holds(file):
             return None

@@ -19,7 +19,7 @@ class Engine(Protocol):
     """What computes the requests of a model: this process, or replicas of Ray Serve."""
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to a request's rows.
+        """Return the answer to *columns*, the rows of a request.
 
         Raises:
             Refusal: too many requests wait, or the engine cannot compute now.
@@ -152,7 +152,7 @@ class Models(Protocol):
         """
 
     def metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """Return the protocol's metadata of a model.
+        """Return the protocol's metadata of the model *name*; an empty *version* is the newest.
 
         Raises:
             Refusal: as :meth:`find`.
@@ -162,17 +162,17 @@ class Models(Protocol):
         """Return whether all models that could be loaded are ready."""
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
-        """Return name, version, state and reason of each model."""
+        """Return name, version, state and reason of each model, or only of those that are ready."""
 
     async def load(self, name: str) -> None:
-        """Load a model of the repository, or load it again.
+        """Load the model *name* of the repository, or load it again.
 
         Raises:
             Refusal: there is no such model, it is damaged, or the models are fixed.
         """
 
     async def unload(self, name: str) -> None:
-        """Unload a model.
+        """Unload the model *name*.
 
         Raises:
             Refusal: there is no such model, or the models are fixed.

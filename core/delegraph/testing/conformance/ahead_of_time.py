@@ -145,7 +145,7 @@ def _offer(subject: Subject) -> Offer:
 
 @cache
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
-    """Return a few models, each with the delegate's compiled file.
+    """Return a few models, each with the file that the delegate under test compiled from it.
 
     Raises:
         SkipTest: there is no such model.
@@ -170,7 +170,7 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return a compiled model; None if no partition of it is compiled."""
+    """Return the compiled model of *trial*; None if no partition of it is compiled."""
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -203,7 +203,10 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Return the difference of a compiled file's results as text; empty for none."""
+    """Return the difference of the compiled file *made* from the right results as text, or "".
+
+    *offer* is the installed delegate, which says how its compiled partitions are loaded.
+    """
     assert offer.compiler is not None  # _offer has checked it
     trial, whose = made.trial, "Delegraph's kernels"
     if offer.compiler.load_claims is None:
@@ -227,7 +230,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Return the error from opening, preparing or running a file; empty if there is none."""
+    """Return the error from opening, preparing or running the file of *case*; empty if none."""
     try:
         _answers(subject, case)
     except DelegraphError as error:
@@ -247,7 +250,7 @@ def _with_blob(change: Callable[[bytes], bytes]) -> Edit:
 
 
 def _edited(case: OperatorCase, edit: Edit) -> OperatorCase:
-    """Return a compiled file with all its partitions changed by *edit*."""
+    """Return the compiled file *case* with all its partitions changed by *edit*."""
     records, subgraphs = case.records, []
     buffers = list(records.buffers or ())
     codes = [code.custom_code for code in records.operator_codes or ()]
@@ -269,7 +272,10 @@ def _edited_operator(
     buffers: list[tables.Buffer],
     edit: Edit,
 ) -> tables.Operator:
-    """Return the changed operator of a partition; its changed blob is stored in the lists."""
+    """Return the operator of a partition, changed by *edit*.
+
+    Its changed blob is stored in the lists *tensors* and *buffers*.
+    """
     index = (operator.inputs or ())[-1]
     buffer = tensors[index].buffer
     content = np.asarray(buffers[buffer].data, np.uint8).tobytes()

@@ -95,14 +95,14 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Return a text about the fault in an attempt's result; empty if there is none."""
+    """Return a text about the fault in the result of the attempt *found*; empty for none."""
     if found.error or found.outputs is None:
         return found.error
     return difference(found.outputs, found.trial, subject.capabilities)
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Return whether a case that the delegate claims and takes has a wrong result."""
+    """Return whether *case* has a wrong result, and is claimed and taken by the delegate."""
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False
@@ -195,7 +195,7 @@ class _Attempts:
         return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Add attempts of cases; *only_missing* skips cases that show nothing new."""
+        """Add attempts at the cases *given*; *only_missing* skips cases that show nothing new."""
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
                 return

@@ -23,7 +23,7 @@ _FEW = 4
 
 @cache
 def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the attempts of the cases of an operator; see :func:`drawn`."""
+    """Return the subject's attempts at the cases of the operator *op*; see :func:`drawn`."""
     make = partial(careful_attempt, subject)
     if subject.effort.bundle == 1:
         return drawn(subject, op, make)
@@ -34,7 +34,7 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
-    """Return the attempts under the assumption that the delegate takes all claimed trials."""
+    """Return the attempts at cases of *op*, assuming that the delegate takes all claimed trials."""
 
     def assumed(trial: Trial) -> Attempt:
         is_claimed = subject.claims(trial.forms, trial.features)
@@ -45,7 +45,7 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
 
 @cache
 def _bundled(subject: Subject) -> dict[Trial, Attempt]:
-    """Return the attempts with right results in bundles, for all operators, by trial."""
+    """Return, by trial, the attempts of all operators whose results are right in bundles."""
     first = (made for op in subject.operators for made in _assumed_attempts(subject, op))
     parts = [made.trial for made in first if made.is_claimed and may_be_part(made.trial)]
     size = max(subject.effort.bundle, -(-len(parts) // subject.effort.bundles))

@@ -39,7 +39,10 @@ def nodes_of(trial: Trial) -> int:
 
 
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
-    """Yield chains of brick numbers, one per operator; each brick reads the one before."""
+    """Yield chains, one per operator, as indices of the bricks *found*.
+
+    Each brick of a chain reads the output of the one before.
+    """
     done: set[str] = set()
     for last, trial in enumerate(found):
         if trial.case.op not in done and fits(trial, trial):

@@ -54,7 +54,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return the demands of a claim that a model shows; empty if the claim does not cover it."""
+    """Return the demands of a claim that *trial* shows; empty if the claim does not cover it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -97,6 +97,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether a claim covers the types of a model, ignoring version and activation."""
+    """Return whether a claim covers the types of a node, whatever version and activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

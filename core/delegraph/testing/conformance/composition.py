@@ -85,7 +85,10 @@ class _Records:
         self._operators: list[tables.Operator] = []
 
     def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
-        """Append the operators of a model; return the new indices of its tensors."""
+        """Append the operators of the model *records*; return the new indices of its tensors.
+
+        *wires* maps positions of its inputs to tensors that are there already.
+        """
         graph, codes = _main(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
         for operator in graph.operators or ():
@@ -127,7 +130,11 @@ class _Records:
         return [i for i in written if i not in read]
 
     def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
-        """Append a model's tensors except the wired ones; return a mapping of their indices."""
+        """Append the tensors of the model *records*, except the *wired* ones.
+
+        Return a mapping from all its tensor indices to the new ones; *wired* is the part known
+        before.
+        """
         buffers = records.buffers or ()
         index = {-1: -1, **wired}
         for i, record in enumerate(_main(records).tensors or ()):

@@ -18,7 +18,10 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Return a text about the difference from the right results; empty if within the tolerance."""
+    """Return a text about how *got* differs from the right results of *trial*; empty if tolerated.
+
+    The tolerance is that of *capabilities*.
+    """
     allowed = (
         [None] * len(trial.outputs)
         if trial.case.is_random

@@ -62,7 +62,7 @@ def features_of(
 
 
 def is_extreme(array: Any) -> bool:
-    """Return whether floats have NaN, infinities, denormals or numbers whose square overflows."""
+    """Return whether a float array has NaN, infinity, denormals or numbers too large to square."""
     if array is None or array.dtype not in _LIMITS:
         return False
     tiny, huge = _LIMITS[array.dtype]
@@ -72,7 +72,7 @@ def is_extreme(array: Any) -> bool:
 
 
 def _limits(kind: Any) -> tuple[float, float]:
-    """Return the smallest normal number of a float type, and the square root of the largest."""
+    """Return the smallest normal number of the float type *kind*, and the root of the largest."""
     info = np.finfo(kind)
     return float(info.tiny), float(info.max) ** 0.5
 

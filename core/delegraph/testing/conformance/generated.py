@@ -48,7 +48,7 @@ LONGEST = 8
 
 
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
-    """Generate models and compare results; return the number of models with claimed nodes.
+    """Generate up to *examples* models and compare results; return how many had claimed nodes.
 
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
@@ -108,7 +108,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Return a text about the fault in a delegate's result on a model; empty if there is none.
+    """Return a text about the fault in a delegate's result of *case*; empty if there is none.
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
@@ -152,7 +152,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Return a text about a difference beyond the errors of all nodes; empty for none."""
+        """Return a text about how *got* differs beyond the errors of all nodes; empty for none."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])
@@ -162,7 +162,10 @@ class _Right:
 
 
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
-    """Return whether claims cover every node whose operator the delegate claims."""
+    """Return whether claims cover every node of *case* whose operator the delegate claims.
+
+    *right* is the subgraph of the model as Delegraph has run it.
+    """
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:
         return all(

@@ -58,7 +58,7 @@ def partitions_share_nothing(subject: Subject) -> None:
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check a chain whose middle node is excluded; return False if it has one partition only."""
+    """Check *trial* without its middle node; return False if that gives one partition only."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle
@@ -93,7 +93,7 @@ def _take_turns(subject: Subject, first: Delegate, second: Delegate, what: str) 
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Trial, Trial]]:
-    """Yield pairs: each specimen with a variant in other shapes or values, or another specimen."""
+    """Yield pairs of trials: each specimen with a variant of it, or with the next specimen."""
     found = specimens(subject)
     for trial, next_one in zip(found, (*found[1:], found[0]), strict=True):
         changed = (with_other_shapes(trial), with_other_values(trial))

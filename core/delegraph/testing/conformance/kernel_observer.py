@@ -126,7 +126,7 @@ class WatchedDelegate(Delegate):
         self._delegate.copy_to_buffer_handle(context, tensor)
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:
-        """Forward the call to the watched delegate."""
+        """Forward the call for *handle* to the watched delegate."""
         self._delegate.free_buffer_handle(context, handle)
 
 
@@ -143,20 +143,20 @@ class _WatchedContext:
     def replace_node_subsets_with_delegate_kernels(
         self, registration: Registration, nodes: Sequence[int], delegate: object
     ) -> None:
-        """Replace the subsets by a watched registration; see ``DelegateContext``."""
+        """Replace *nodes* by nodes of a watched registration; see ``DelegateContext``."""
         self._context.replace_node_subsets_with_delegate_kernels(
             self._watch.over(registration), nodes, delegate
         )
 
 
 def fill(data: Any, pattern: int) -> None:
-    """Set every byte of an array to *pattern*; skip objects, read-only memory and None."""
+    """Set every byte of *data* to *pattern*, unless it is no array or it is read-only."""
     if _is_plain(data) and data.flags.writeable:
         data.reshape(-1).view(np.uint8)[:] = pattern
 
 
 def move_border_tensors(tensors: Sequence[Tensor], nodes: Sequence[Node]) -> None:
-    """Move the inputs and outputs of delegate nodes to new memory, with the same values.
+    """Move the inputs and outputs of the delegate nodes *nodes* to new memory with the same values.
 
     The old memory is filled with a pattern, so that a kept view of it reads garbage.
     """

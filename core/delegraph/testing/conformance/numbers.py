@@ -44,7 +44,7 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return a mapping from each type in models of *op* to ``right/compared`` counts."""
+    """Return, for each type in models of *op*, the count of results as ``right/compared``."""
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

@@ -46,7 +46,7 @@ class PaletteOperands(RandomOperands):
     def shape(
         self, low: int = 0, high: int = 5, *, largest: int = 7, empty: float = 0.03
     ) -> tuple[int, ...]:
-        """Return a palette shape with a rank from *low* to *high*, preferably an even rank."""
+        """Return a palette shape of rank *low* to *high*; other parameters have no effect."""
         ranks = [rank for rank in PALETTE if low <= rank <= high]
         return PALETTE[self.pick([rank for rank in ranks if rank in (2, 4)] or ranks)]
 
@@ -90,7 +90,7 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
 
 
 def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
-    """Yield the attempts at possible bricks: palette cases, or the author's own cases."""
+    """Yield the attempts at possible bricks of *op*: palette cases, or the author's own cases."""
     made = attempts(subject, op)
     if op not in MAKERS:
         yield from (each for each in made if _may_be_brick(subject, each.trial))
@@ -101,7 +101,7 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
 
 
 def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
-    """Yield cases of a builtin operator with palette shapes, where possible."""
+    """Yield up to *count* cases from each maker of the operator *op*, with palette shapes."""
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
 
@@ -164,7 +164,7 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def fits(source: Trial, reader: Trial) -> bool:
-    """Return whether an output of one brick can be an input of another brick."""
+    """Return whether an output of the brick *source* can be an input of the brick *reader*."""
     made = _output_kinds(source)
     read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
     return any(_kind_of(each) in made for each in read)
@@ -203,7 +203,7 @@ def barrier_of(subject: Subject) -> str | None:
 
 
 def barrier_case(op: str, source: Fed) -> OperatorCase:
-    """Return a case of *op* whose output equals its input."""
+    """Return a case of the operator *op* with the input *source*, whose output equals its input."""
     shape, target = source.array.shape, replace(source.definition)
     if op == "RESHAPE":
         return operator_case(op, [source], [target], ReshapeOptions(new_shape=shape))

@@ -14,13 +14,19 @@ from delegraph.testing.operator_case import OperatorCase
 
 
 def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model; return message lines with the command that shows its placement."""
+    """Save the model of *case*; return message lines with the command that shows its placement.
+
+    *label* is a part of the file's name.
+    """
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model and its inputs; return message lines with the command that runs it."""
+    """Save the model of *case* and its inputs; return message lines with the command that runs it.
+
+    *label* is a part of the file's name.
+    """
     path = _saved(subject, case, label)
     fed: list[str] = []
     for position, array in enumerate(case.steps[0]):
@@ -37,7 +43,10 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
 
 
 def recompiled(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save a model; return message lines with the commands that compile and compare it."""
+    """Save the model of *case*; return message lines with commands that compile and compare it.
+
+    *label* is a part of the file's name.
+    """
     path = _saved(subject, case, label)
     compiled = path.replace(".tflite", ".compiled.tflite")
     command = ["delegraph", "compile", path, "--output", compiled]

@@ -115,7 +115,7 @@ WITNESS = Witness()
 
 
 def check_begins(note: Mapping[str, Any]) -> None:
-    """Report to the receiver that a check begins."""
+    """Report to the receiver that a check begins; *note* has its name and the delegate's."""
     WITNESS.case = None
     WITNESS.tell(CheckBegins(note))
 
@@ -126,13 +126,13 @@ def phase_begins(delegate: str, phase: str, *, imports: bool = False) -> None:
 
 
 def model_begins(case: OperatorCase) -> None:
-    """Report to the receiver that a delegate is about to get a model."""
+    """Report to the receiver that a delegate is about to get the model of *case*."""
     WITNESS.case = case
     WITNESS.tell(ModelBegins(case, WITNESS.key))
 
 
 def suspect(delegate: str, judge: Judge, case: OperatorCase, original: OperatorCase) -> None:
-    """Report to the receiver a smaller failing model, with the function that judges it.
+    """Report to the receiver *case*, a smaller failing model, and *judge*, which judges it.
 
     The other arguments are those of :class:`Suspect`.
     """

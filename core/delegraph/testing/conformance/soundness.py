@@ -43,7 +43,7 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 
 
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
-    """Check, for each demand of a claim, that a model which shows it is taken.
+    """Check, for each demand of a claim, that a model in *made* which shows it is taken.
 
     For every type such a model must exist. Versions, activations and features need none, because
     not every operator can show each of them.
@@ -57,7 +57,7 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
 
 def _shown_by_another(subject: Subject, demand: Demand) -> bool:
-    """Return whether models of another operator of the claim show the type."""
+    """Return whether models of another operator of the claim show *demand*, which is a type."""
     return any(
         each.is_taken and demand in shown(demand.claim, each.trial)
         for op in demand.claim.operators

@@ -42,7 +42,10 @@ def transposed(trial: Trial) -> Iterator[OperatorCase]:
 def _surrounded(
     case: OperatorCase, given: list[Fed], made: list[Fed], keeps_batch: bool
 ) -> OperatorCase:
-    """Return a case with its first inputs and outputs transposed."""
+    """Return a case whose inputs *given* and outputs *made* pass through transpositions.
+
+    With *keeps_batch*, transpositions leave the first axis in place.
+    """
     model = Composition()
     wires: dict[int, int] = {}
     for position, each in enumerate(given):
@@ -59,13 +62,16 @@ def _surrounded(
 
 
 def _order(data: Fed, keeps_batch: bool) -> list[int]:
-    """Return the order of axes with the second axis moved to the end, or with the first one."""
+    """Return the axes of *data* in an order that moves the first axis to the end.
+
+    With *keeps_batch*, the second axis is moved instead, unless there is none.
+    """
     rank = data.array.ndim
     return [0, *range(2, rank), 1] if keeps_batch and rank > 2 else [*range(1, rank), 0]
 
 
 def _transposition(to: Fed, order: Sequence[int]) -> OperatorCase:
-    """Return a case of TRANSPOSE whose output is *to*."""
+    """Return a case of TRANSPOSE with the axes in *order*, whose output is *to*."""
     source = to.array.transpose(np.argsort(order))
     return operator_case(
         "TRANSPOSE",

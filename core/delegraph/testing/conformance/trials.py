@@ -107,7 +107,7 @@ def _opened(
 
 
 def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the outputs for *arrays*; inputs with other shapes are resized."""
+    """Run *interpreter* on *arrays* and return its outputs; inputs of other shapes are resized."""
     details = interpreter.get_input_details()
     for detail, array in zip(details, arrays, strict=True):
         if tuple(detail["shape"]) != array.shape:
@@ -121,7 +121,7 @@ def answers(interpreter: Interpreter, arrays: Sequence[Array]) -> tuple[Array, .
 
 
 def all_answers(interpreter: Interpreter, case: OperatorCase) -> Outputs:
-    """Return the outputs of a case at each step."""
+    """Return the outputs of *interpreter* for each step of *case*."""
     return tuple(answers(interpreter, arrays) for arrays in case.steps)
 
 
@@ -183,7 +183,9 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
 
 
 def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
-    """Return a case that declares shapes and types of its computed tensors.
+    """Return *case* with the shapes and types of its computed tensors declared, as in *right*.
+
+    *right* is the subgraph of the model as Delegraph has run it.
 
     Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. The
     shapes of outputs stay open if they are known only during invoke and the case has a reference.
@@ -233,7 +235,7 @@ def _with_tensors(
 
 
 def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
-    """Return the trials of the cases that Delegraph can run."""
+    """Return the trials of the cases in *given* that Delegraph can run."""
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 

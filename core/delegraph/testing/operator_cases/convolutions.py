@@ -47,12 +47,12 @@ TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHO
 
 
 def bias(random: RandomOperands, found: Operands) -> Any:
-    """Return the bias, or sometimes none."""
+    """Return the bias of the operands *found*, or at random none."""
     return None if random.chance(0.2) else found.bias
 
 
 def sides(random: RandomOperands, low: int = 1, high: int = 9) -> tuple[int, int]:
-    """Return a height and a width."""
+    """Return a random height and width, each from *low* to *high*."""
     return random.number(low, high), random.number(low, high)
 
 
@@ -80,7 +80,7 @@ def dilation(random: RandomOperands) -> dict[str, Any]:
 
 @cases_of("CONV_2D")
 def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every kind of weights, with strides, dilation and groups."""
+    """Yield random cases of *op*: every kind of weights, with strides, dilation and groups."""
     for kind in KINDS:
         for _ in range(random.count):
             groups = random.pick([1, 1, 1, 2, 3]) if kind.weight != "INT4" else 1
@@ -103,7 +103,7 @@ def conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DEPTHWISE_CONV_2D")
 def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every kind of weights, with strides, dilation and depth multipliers."""
+    """Yield cases of *op*: every kind of weights, with strides, dilation and depth multipliers."""
     for kind in KINDS:
         for _ in range(random.count):
             c, multiplier = random.pick([1, 2, 3, 8, 16, 19]), random.pick([1, 1, 1, 2, 3, 8])
@@ -135,14 +135,14 @@ def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
 
 @cases_of("TRANSPOSE_CONV")
 def transpose_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every kind of weights; the output's shape is a constant or an input."""
+    """Yield cases of *op*: every kind of weights; the output's shape is a constant or an input."""
     for kind in TRANSPOSED_KINDS:
         for _ in range(random.count):
             yield transposed(op, kind, random)
 
 
 def transposed(op: str, kind: Kind, random: RandomOperands) -> OperatorCase:
-    """Return a case of a transposed convolution."""
+    """Return a random case of the transposed convolution *op* with weights of *kind*."""
     given = steps(random)
     c, o = random.pick([1, 2, 3, 8, 17]), random.pick([1, 2, 4, 9])
     n, (h, w), (kh, kw) = random.number(1, 2), sides(random, 1, 6), sides(random, 1, 4)
@@ -162,7 +162,7 @@ def transposed(op: str, kind: Kind, random: RandomOperands) -> OperatorCase:
 
 @cases_of("CONV_3D", "CONV_3D_TRANSPOSE")
 def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of strides and dilation along three axes."""
+    """Yield random cases of *op*: strides and dilation along three axes."""
     for _ in range(random.count):
         given: dict[str, Any] = {"stride_d": random.number(1, 3), **steps(random)}
         if random.chance(0.3):
@@ -204,7 +204,7 @@ def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")
 def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that are rejected: unsupported types, and windows that fit nowhere."""
+    """Yield cases of *op* that are rejected: unsupported types, and windows that fit nowhere."""
     table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
     multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]

@@ -26,7 +26,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("FULLY_CONNECTED")
 def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every kind of weights, with inputs of any rank."""
+    """Yield random cases of *op*: every kind of weights, with inputs of any rank."""
     for kind in KINDS:
         for _ in range(random.count):
             depth, units = random.pick([1, 3, 8, 16, 33, 100]), random.pick([1, 3, 4, 8, 17])
@@ -51,7 +51,7 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FULLY_CONNECTED")
 def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of weights in blocks of 4 rows and 16 columns."""
+    """Yield random cases of *op*: weights in blocks of 4 rows and 16 columns."""
     for _ in range(random.count // 2 + 1):
         rows, depth, units = random.pick([1, 4]), 16 * random.number(1, 6), 4 * random.number(1, 6)
         x, weight = (random.values("UINT8", shape) for shape in ((rows, depth), (units, depth)))
@@ -72,7 +72,7 @@ def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FULLY_CONNECTED")
 def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of 4-bit weights with a scale for each 32 or 64 elements of a row.
+    """Yield random cases of *op*: 4-bit weights with a scale for each 32 or 64 elements of a row.
 
     LiteRT needs four rows.
     """
@@ -90,7 +90,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return weights: float weights are sometimes an input, all others a constant."""
+    """Return the weights of *found*: float weights are sometimes an input, others a constant."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight
@@ -99,7 +99,7 @@ def random_weights(random: RandomOperands, found: Operands) -> Any:
 
 @cases_of("BATCH_MATMUL")
 def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of broadcast batches and adjoints, of plain and quantized types."""
+    """Yield random cases of *op*: broadcast batches and adjoints, of plain and quantized types."""
     kinds = ("FLOAT32", "INT8", "INT16", "HYBRID", "INT32", random.pick(PLAIN))
     picked = (random.pick(kinds) for _ in range(random.count * 4))
     for kind in (*PLAIN, *picked, *["INT16_BY_INT8"] * random.count):
@@ -167,7 +167,7 @@ def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("EMBEDDING_LOOKUP_SPARSE")
 def sparse_embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of sums, means and norms of rows."""
+    """Yield random cases of *op*: sums, means and norms of rows."""
     for _ in range(random.count):
         rows, count, outer = random.number(1, 6), random.number(1, 6), random.number(1, 4)
         ids = random.rng.integers(0, rows, count).astype(np.int32)

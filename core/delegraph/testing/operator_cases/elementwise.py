@@ -40,7 +40,7 @@ FIXED_OUTPUTS: dict[tuple[str, str], dict[str, Any]] = {
 
 @cases_of(*FUNCTIONS)
 def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type and version, then random ones with unusual values."""
+    """Yield random cases of *op*: every type and version, then random ones with unusual values."""
     for type in PLAIN:
         for version in range(1, BUILTIN_VERSIONS[op][1] + 1):
             yield function(op, random, type, random.shape(), version)
@@ -54,7 +54,7 @@ def functions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def function(
     op: str, random: RandomOperands, type: str, shape: Sequence[int], version: int
 ) -> OperatorCase:
-    """Return a case with usual and unusual values."""
+    """Return a case of *op* on *type* and *shape*, with usual and unusual values."""
     x = random.fed(type, shape, special=random.pick([0, 0.3]), spread=random.pick([0.3, 3, 30]))
     output = fixed_output(op, random, type)
     if op in ("COMPLEX_ABS", "REAL", "IMAG"):
@@ -63,7 +63,7 @@ def function(
 
 
 def fixed_output(op: str, random: RandomOperands, type: str) -> TensorDef:
-    """Return an output with the quantization that the kernel requires, rarely with another."""
+    """Return an output of *type* with the quantization that *op* requires, rarely with another."""
     fixed = FIXED_OUTPUTS.get((op, type))
     return random.output(type) if fixed is None else tensor((), type, **fixed)
 
@@ -90,7 +90,7 @@ def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FAKE_QUANT")
 def fake_quantization(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of ranges that include zero, with several numbers of bits."""
+    """Yield random cases of *op*: ranges that include zero, with several numbers of bits."""
     for _ in range(random.count):
         low = float(random.rng.uniform(-6, 1))
         fake = FakeQuantOptions(
@@ -105,7 +105,7 @@ def fake_quantization(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 @cases_of("PRELU")
 def prelu(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with slopes of every shape that broadcasts, and some that do not."""
+    """Yield cases of *op* with slopes of every shape that broadcasts, and some that do not."""
     for _ in range(random.count * 2):
         type = random.pick(("FLOAT32", "UINT8", "INT8", random.pick(PLAIN)))
         shape, slopes = random.broadcast_shapes(2, 4)

@@ -51,7 +51,7 @@ def concatenation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("PACK")
 def pack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of tensors of one shape, packed along a new axis."""
+    """Yield random cases of *op*: tensors of one shape, packed along a new axis."""
     for type in types_of(random):
         shape, count = random.shape(0, 4), random.number(1, 4)
         same = random.quantization(type)
@@ -64,7 +64,7 @@ def pack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("UNPACK")
 def unpack(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with an output for each index of an axis."""
+    """Yield random cases of *op* with an output for each index of an axis."""
     for type in types_of(random):
         shape = random.shape(1, 5, largest=4)
         axis = random.number(-len(shape), len(shape) - 1)
@@ -82,7 +82,7 @@ def _quantization(x: Any) -> dict[str, Any]:
 
 @cases_of("SPLIT", "SPLIT_V")
 def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of equal and unequal parts, some with one size of -1."""
+    """Yield random cases of *op*: equal and unequal parts, some with one size of -1."""
     for type in types_of(random):
         shape = list(random.shape(1, 5))
         axis, parts = random.number(-len(shape), len(shape) - 1), random.number(1, 4)
@@ -128,7 +128,7 @@ def slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STRIDED_SLICE")
 def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every mask, negative strides and indices, and indices out of range."""
+    """Yield cases of *op*: every mask, negative strides and indices, and indices out of range."""
     for type in types_of(random, 4):
         shape = random.shape(1, 5)
         entries = random.number(1, len(shape))
@@ -162,7 +162,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DYNAMIC_UPDATE_SLICE")
 def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of windows, some of which the operator must move back inside."""
+    """Yield random cases of *op*: windows, some of which the operator must move back inside."""
     for type in types_of(random):
         shape = random.shape(1, 4)
         window = [random.number(0, size) for size in shape]
@@ -176,7 +176,7 @@ def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_V2")
 def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that reverse one axis or several axes."""
+    """Yield random cases of *op* that reverse one axis or several axes."""
     for type in types_of(random):
         shape = random.shape(1, 5)
         count = random.pick([1, 1, 2])

@@ -54,7 +54,7 @@ def _numbers(random: RandomOperands, bits: int, shape: Sequence[int]) -> NDArray
 
 @cases_of("SignalRfft")
 def forward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every length and type, with and without trailing zeros."""
+    """Yield random cases of *op*: every length and type, with and without trailing zeros."""
     types = ("INT16", "INT32", "FLOAT32")
     fixed = [(length, type) for length in LENGTHS for type in types]
     for length, type in fixed[: 4 * random.count]:
@@ -67,7 +67,7 @@ def forward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 @cases_of("SignalIrfft")
 def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every length and type."""
+    """Yield random cases of *op*: every length and type."""
     types = ("INT16", "INT32", "FLOAT32")
     fixed = [(length, type) for length in LENGTHS for type in types]
     for length, type in fixed[: 4 * random.count]:
@@ -79,7 +79,7 @@ def backward_transforms(op: str, random: RandomOperands) -> Iterator[OperatorCas
 
 @cases_of("SignalWindow")
 def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with one or several windows and any shift."""
+    """Yield random cases of *op* with one or several windows and any shift."""
     for _ in range(random.count):
         shape = (*random.shape(0, 2, empty=0), random.number(1, 40))
         weights = constant(_samples(random, "INT16", shape[-1:]))
@@ -90,7 +90,7 @@ def windows(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFftAutoScale")
 def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of loud and quiet sound, of silence, and of the lowest integer."""
+    """Yield random cases of *op*: loud and quiet sound, silence, and the lowest integer."""
     for i in range(random.count):
         x = _samples(random, "INT16", (random.number(1, 9),)) >> random.number(0, 16)
         if i % 4 == 3:
@@ -101,7 +101,7 @@ def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalEnergy")
 def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of whole spectra, because TFLM does not write outputs of other indices."""
+    """Yield cases of *op*: whole spectra, because TFLM does not write outputs of other indices."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_samples(random, "INT16", (2 * n,)))
@@ -110,7 +110,7 @@ def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBank")
 def filter_banks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of channels that overlap or are empty, with any weights."""
+    """Yield random cases of *op*: channels that overlap or are empty, with any weights."""
     for _ in range(random.count):
         channels, n, count = random.number(1, 9), random.number(10, 60), random.number(10, 60)
         widths = random.rng.integers(0, 10, channels + 1, np.int16)
@@ -138,7 +138,7 @@ def square_roots(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankSpectralSubtraction")
 def subtractions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of several invokes, in which the average follows the signal."""
+    """Yield random cases of *op*: several invokes, in which the average follows the signal."""
     for _ in range(random.count):
         channels, point = random.number(1, 9), random.pick([14, 14, 8, 0])
         low, other = (random.number(0, 1 << point) for _ in range(2))
@@ -157,7 +157,7 @@ def subtractions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalPCAN")
 def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with tables of a decreasing gain, and with random tables."""
+    """Yield random cases of *op* with tables of a decreasing gain, and with random tables."""
     for _ in range(random.count):
         n = random.number(1, 40)
         table = _samples(random, "INT16", (125,))
@@ -171,7 +171,7 @@ def gains(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankLog")
 def logarithms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of numbers with any number of bits, shifts, and scales that overflow."""
+    """Yield cases of *op*: numbers with any number of bits, shifts, and scales that overflow."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_numbers(random, 32, (n,)))
@@ -186,7 +186,7 @@ def _stream(random: RandomOperands, type: str, shape: Sequence[int]) -> list[NDA
 
 @cases_of("SignalFramer")
 def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of frames longer than a step, with prefilled zeros, in several invokes."""
+    """Yield cases of *op*: frames longer than a step, with prefilled zeros, in several invokes."""
     for _ in range(random.count):
         step, count = random.number(1, 12), random.number(1, 3)
         size = step + random.number(0, 20)
@@ -199,7 +199,7 @@ def frames(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalStacker")
 def stacks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of stacks with left context."""
+    """Yield random cases of *op*: stacks with left context."""
     for _ in range(random.count):
         channels, left = random.number(1, 9), random.number(0, 4)
         x, *later = _stream(random, "INT16", (channels,))
@@ -213,7 +213,7 @@ def stacks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalOverlapAdd")
 def overlaps(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of frames that overlap by any amount, or not at all."""
+    """Yield random cases of *op*: frames that overlap by any amount, or not at all."""
     for _ in range(random.count):
         type, count = random.pick(["INT16", "FLOAT32"]), random.number(1, 3)
         size = random.number(1, 20)
@@ -227,7 +227,7 @@ def overlaps(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalDelay")
 def delays(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of delays shorter and longer than a frame."""
+    """Yield random cases of *op*: delays shorter and longer than a frame."""
     for _ in range(random.count):
         shape = (*random.pick([(), (), (1,), (2, 2)]), random.number(1, 12))
         x, *later = _stream(random, "INT16", shape)

@@ -27,7 +27,7 @@ OTHERS = (
 
 @cases_of(*FUSED, *COMPARISONS, *OTHERS, *STABLEHLO)
 def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type and version, then of random shapes and activations."""
+    """Yield cases of *op*: every type and version, then random shapes and activations."""
     last = BUILTIN_VERSIONS[op][1]
     for type in PLAIN:
         for version in range(1, last + 1):
@@ -40,7 +40,7 @@ def pairs(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCase:
-    """Return a case of random shapes; floats may have unusual values."""
+    """Return a case of *op* on *type* with random shapes; floats may have unusual values."""
     shapes = random.broadcast_shapes(2, 6)
     if op in STABLEHLO:
         shapes = [shapes[0]] * 2  # shapes of equal rank are read as if they were equal
@@ -62,12 +62,12 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the quantization of an operand; the output's if the kernel requires it."""
+    """Return an operand's quantization: *same*, the output's, if *op* requires it, or any."""
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 
 def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
-    """Return the output of a pair."""
+    """Return the output of *op* on *type*; it has the quantization *same* if *op* requires it."""
     if op in COMPARISONS:
         return tensor((), "BOOL")
     return tensor((), type, **same) if op in ("MAXIMUM", "MINIMUM") else random.output(type)

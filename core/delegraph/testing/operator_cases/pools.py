@@ -23,7 +23,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of windows smaller and larger than the image, with any stride."""
+    """Yield random cases of *op*: windows smaller and larger than the image, with any stride."""
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:
         same = random.quantization(type)
@@ -69,7 +69,7 @@ def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of blocks that divide the shape, rarely of blocks that do not."""
+    """Yield random cases of *op*: blocks that divide the shape, rarely blocks that do not."""
     table = SpaceToDepthOptions if op == "SPACE_TO_DEPTH" else DepthToSpaceOptions
     types = [*PLAIN, *(random.pick(PLAIN) for _ in range(random.count))]
     for type in types:

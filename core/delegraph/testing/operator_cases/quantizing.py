@@ -22,7 +22,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @cases_of("QUANTIZE")
 def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases from every type to every integer, per tensor and per channel."""
+    """Yield random cases of *op* from every type to every integer, per tensor and per channel."""
     sources = ("FLOAT32", *QUANTIZED)
     pairs = [
         (source, target) for source in PLAIN for target in (*QUANTIZED, "INT32", "INT4", "FLOAT32")
@@ -38,7 +38,7 @@ def quantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_output(
     random: RandomOperands, type: str, shape: tuple[int, ...], source: str
 ) -> TensorDef:
-    """Return an output with one scale, or with one per channel for quantized floats."""
+    """Return an output of *type* with one scale, or one per channel if *source* is FLOAT32."""
     if source == "FLOAT32" and random.chance(0.3) and all(shape):
         axis = random.number(0, len(shape) - 1)
         scales = random.rng.uniform(0.01, 0.2, shape[axis]).tolist()
@@ -50,7 +50,7 @@ def quantized_output(
 
 @cases_of("DEQUANTIZE")
 def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every stored type, per tensor and per channel."""
+    """Yield random cases of *op*: every stored type, per tensor and per channel."""
     sources = ("INT8", "UINT8", "INT16", "INT4", "FLOAT16")
     types = [*PLAIN, *["INT2", "UINT4"], *(random.pick(sources) for _ in range(random.count * 3))]
     for type in types:
@@ -109,7 +109,7 @@ def with_blocks(records: tables.Model, index: int, scales: NDArray[Any], size: i
 
 @cases_of("NumericVerify")
 def numeric_verify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of stored integers with the floats that they stand for."""
+    """Yield random cases of *op*: stored integers with the floats that they stand for."""
     for type in [
         "INT8",
         "UINT8",
@@ -131,7 +131,7 @@ def numeric_verify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DENSIFY")
 def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of sparse matrices by rows, of each type."""
+    """Yield random cases of *op*: sparse matrices by rows, of each type."""
     for type in [*PLAIN[:8], *["FLOAT32", "FLOAT16", "INT8"] * (random.count // 3)]:
         rows, columns = random.number(1, 6), random.number(1, 6)
         kept = random.rng.random((rows, columns)) < 0.4
@@ -140,7 +140,7 @@ def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def sparse_rows(type: str, kept: Any, values: Any) -> TensorDef:
-    """Return a sparse constant whose rows store only the *kept* elements."""
+    """Return a sparse matrix that stores *values* where the bool matrix *kept* is True."""
     starts = np.concatenate([[0], kept.sum(1).cumsum()]).astype(np.int32)
     columns = np.nonzero(kept)[1].astype(np.int32)
     sparsity = tables.SparsityParameters(

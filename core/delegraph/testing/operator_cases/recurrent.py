@@ -48,7 +48,10 @@ def stepped(
     options: Any,
     version: int,
 ) -> OperatorCase:
-    """Return a case of several invokes whose first inputs are floats of *shapes*."""
+    """Return a case of several invokes whose first inputs are random floats of *shapes*.
+
+    The node's other inputs are *rest*; *weights* draws the random numbers.
+    """
     steps = [
         [weights.rng.normal(0, 1, shape).astype(np.float32) for shape in shapes]
         for _ in range(STEPS)
@@ -71,7 +74,7 @@ def layer(random: RandomOperands) -> dict[str, Any]:
 
 @cases_of("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of peepholes, projection, normalisation, coupled gates and clipping."""
+    """Yield cases of *op*: peepholes, projection, normalisation, coupled gates and clipping."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         n_input, n_cell, batch = random.number(1, 9), random.number(1, 9), random.number(1, 3)
@@ -105,7 +108,7 @@ def float_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of layers in int8 with an int16 cell."""
+    """Yield random cases of *op*: layers in int8 with an int16 cell."""
     for _ in range(random.count):
         given = {key: value for key, value in layer(random).items() if key != "projection_bias"}
         n_cell, batch = random.number(1, 9), random.number(1, 3)
@@ -139,7 +142,7 @@ def integer_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSTM")
 def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of the five-input kernel, in floats and in uint8."""
+    """Yield random cases of *op*: the five-input kernel, in floats and in uint8."""
     options = LSTMOptions(fused_activation_function=Act.TANH, kernel_type=LSTMKernelType.BASIC)
     for _ in range(random.count):
         batch, n_input, n_cell = random.number(1, 3), random.number(1, 9), random.number(1, 9)
@@ -156,7 +159,7 @@ def basic_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 def quantized_basic(
     op: str, random: RandomOperands, options: Any, batch: int, n_input: int, n_cell: int
 ) -> OperatorCase:
-    """Return a case of the basic kernel in uint8; sizes are multiples of eight."""
+    """Return a case of the basic LSTM kernel in uint8; both sizes are multiplied by eight."""
     n_input, n_cell = 8 * n_input, 8 * n_cell
     unit: dict[str, Any] = {"scale": 1 / 128, "zero_point": 128}
     cell: dict[str, Any] = {"scale": 2.0**-11}
@@ -183,7 +186,7 @@ def quantized_basic(
 
 @cases_of("BIDIRECTIONAL_SEQUENCE_LSTM")
 def bidirectional_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of merged and separate directions, with and without auxiliary input."""
+    """Yield cases of *op*: merged and separate directions, with and without auxiliary input."""
     for _, (hybrid, asymmetric) in product(range(random.count // 2), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         n_input, n_cell, batch = random.number(1, 6), random.number(1, 6), random.number(1, 3)
@@ -213,7 +216,7 @@ def bidirectional_lstm(op: str, random: RandomOperands) -> Iterator[OperatorCase
 
 
 def simple_layer(weights: Weights, batch: int, n_input: int, units: int) -> list[Maybe]:
-    """Return the weights and the state of a simple recurrent layer."""
+    """Return random tensors of a simple recurrent layer: weights, bias and state."""
     return [
         weights.matrix(units, n_input),
         weights.matrix(units, units),
@@ -224,7 +227,7 @@ def simple_layer(weights: Weights, batch: int, n_input: int, units: int) -> list
 
 @cases_of("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
 def simple(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of simple layers with any activation, batch or time first."""
+    """Yield random cases of *op*: simple layers with any activation, batch or time first."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         batch, n_input, units = random.number(1, 3), random.number(1, 8), random.number(1, 8)
@@ -258,7 +261,7 @@ def simple(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SVDF")
 def svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of ranks, memories and activations, in floats and hybrid."""
+    """Yield random cases of *op*: ranks, memories and activations, in floats and hybrid."""
     for _, (hybrid, asymmetric) in product(range(random.count), KINDS):
         weights = Weights(random.number(0, 9999), hybrid=hybrid)
         batch, n_input, rank = random.number(1, 3), random.number(1, 9), random.number(1, 4)
@@ -279,7 +282,7 @@ def svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SVDF")
 def integer_svdf(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of layers in int8 with int16 weights over time."""
+    """Yield random cases of *op*: layers in int8 with int16 weights over time."""
     for _ in range(random.count):
         batch, n_input, rank = random.number(1, 3), random.number(1, 20), random.number(1, 4)
         units, memory = random.number(1, 5), random.number(1, 6)

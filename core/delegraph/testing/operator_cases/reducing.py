@@ -43,7 +43,7 @@ def some_axes(random: RandomOperands, rank: int) -> Any:
 
 @cases_of(*REDUCTIONS)
 def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type and version; axes negative, repeated, none or all."""
+    """Yield random cases of *op*: every type and version; axes negative, repeated, none or all."""
     last = BUILTIN_VERSIONS[op][1]
     types = [
         *PLAIN,
@@ -67,7 +67,7 @@ def reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MEAN", "SUM")
 def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of 8-bit images with a scale of 0 before or after."""
+    """Yield random cases of *op*: 8-bit images with a scale of 0 before or after."""
     for type in ("INT8", "UINT8"):
         for scales in ((0.0, 0.3), (0.3, 0.0), (0.0, 0.0)):
             zero_points = [random.number(0, 9) for _ in scales]
@@ -80,7 +80,7 @@ def reductions_without_scale(op: str, random: RandomOperands) -> Iterator[Operat
 
 @cases_of("ARG_MAX", "ARG_MIN")
 def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type, with many ties."""
+    """Yield random cases of *op*: every type, with many ties."""
     table = ArgMaxOptions if op == "ARG_MAX" else ArgMinOptions
     types = [
         *PLAIN,
@@ -104,7 +104,7 @@ def arg_reductions(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CUMSUM")
 def running_sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases along any axis, with exclusive and reverse sums."""
+    """Yield random cases of *op* along any axis, with exclusive and reverse sums."""
     for type in [*PLAIN, *["FLOAT32", "INT32", "INT64"] * (random.count // 2)]:
         shape = random.shape(1, 5)
         axis = np.array(random.number(-len(shape), len(shape) - 1 + random.chance(0.05)), np.int32)
@@ -118,7 +118,7 @@ def running_sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("ADD_N")
 def sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of two to five tensors of one shape."""
+    """Yield random cases of *op*: two to five tensors of one shape."""
     for type in [*PLAIN, *["FLOAT32", "INT32"] * (random.count // 2)]:
         shape = random.shape()
         inputs = [random.operand(type, shape) for _ in range(random.number(2, 5))]
@@ -127,7 +127,7 @@ def sums(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 def normalised(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of rows of any length, with required and other quantization."""
+    """Yield random cases of *op*: rows of any length, with required and other quantization."""
     for type in [*PLAIN, *["FLOAT32", *QUANTIZED] * random.count]:
         x = random.fed(type, random.shape(1, 3, largest=random.pick([5, 9, 40])))
         options: Any = LogSoftmaxOptions()
@@ -158,7 +158,7 @@ PROBABILITIES: dict[tuple[str, str], dict[str, Any]] = {
 
 @cases_of("LOCAL_RESPONSE_NORMALIZATION")
 def local_normalisation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of windows narrower and wider than the depth."""
+    """Yield random cases of *op*: windows narrower and wider than the depth."""
     for type in [*PLAIN, *["FLOAT32"] * random.count]:
         options = LocalResponseNormalizationOptions(
             radius=random.number(0, 6),

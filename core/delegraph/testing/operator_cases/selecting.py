@@ -34,7 +34,7 @@ INDICES = ("INT32", "INT32", "INT64", "INT16")
 
 @cases_of("GATHER")
 def gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of any axis and number of batch axes; indices are rarely out of range."""
+    """Yield cases of *op*: any axis and number of batch axes; indices are rarely out of range."""
     for type in types_of(random, 2):
         shape = random.shape(1, 4)
         rank = len(shape)
@@ -53,7 +53,7 @@ def gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("GATHER_ND")
 def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of index tuples that cover one axis, several axes or all axes."""
+    """Yield random cases of *op*: index tuples that cover one axis, several axes or all axes."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))
@@ -83,7 +83,7 @@ def scatter_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SELECT", "SELECT_V2")
 def select(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of conditions by element, by row and as a scalar."""
+    """Yield random cases of *op*: conditions by element, by row and as a scalar."""
     for type in types_of(random, 2):
         shapes = random.broadcast_shapes(3, 5)
         if op == "SELECT" or random.chance(0.3):
@@ -99,7 +99,7 @@ def select(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("WHERE")
 def where(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type, mostly BOOL, with some elements zero."""
+    """Yield random cases of *op*: every type, mostly BOOL, with some elements zero."""
     for type in [*types_of(random, 0.5), *["BOOL"] * random.count]:
         x = random.operand(type, random.shape(0, 5), spread=0.5)
         version = any_version(op, random)
@@ -108,7 +108,7 @@ def where(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("ONE_HOT")
 def one_hot(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of any axis; some indices are out of range, which gives the off value."""
+    """Yield cases of *op*: any axis; some indices are out of range, which gives the off value."""
     for type in types_of(random):
         shape = random.shape(0, 3)
         depth = random.number(0, 6)
@@ -124,7 +124,7 @@ def one_hot(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TOPK_V2")
 def topk(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of rows with many ties; k up to the row's length and beyond."""
+    """Yield random cases of *op*: rows with many ties; k up to the row's length and beyond."""
     for type in [*types_of(random, 0.5), *["FLOAT32", "INT8", "INT32"] * (random.count // 2)]:
         x, y = same_quantization(random, type, random.shape(1, 4, largest=12))
         k = random.number(0, x.array.shape[-1] + random.chance(0.05))
@@ -137,7 +137,7 @@ def topk(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("UNIQUE")
 def unique(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of vectors with repeated elements."""
+    """Yield random cases of *op*: vectors with repeated elements."""
     for type in types_of(random):
         shape = random.shape(1, 1, largest=20) if random.chance(0.9) else random.shape(0, 2)
         result = random.pick(["INT32", "INT64"])
@@ -148,7 +148,7 @@ def unique(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SEGMENT_SUM")
 def segment_sum(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of ascending segment ids, rarely with gaps."""
+    """Yield random cases of *op*: ascending segment ids, rarely with gaps."""
     for type in types_of(random):
         shape = random.shape(1, 3)
         numbers = np.cumsum(random.rng.integers(0, 2, shape[0]))
@@ -164,7 +164,7 @@ def segment_sum(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
     "UNSORTED_SEGMENT_SUM", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"
 )
 def unsorted_segments(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of segment ids in any order; negative ids are skipped by the operator."""
+    """Yield cases of *op*: segment ids in any order; negative ids are skipped by the operator."""
     for type in types_of(random):
         shape = random.shape(1, 3)
         inner = shape[: random.number(1, len(shape))]
@@ -178,7 +178,7 @@ def unsorted_segments(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 @cases_of("SPARSE_TO_DENSE")
 def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of scalar, vector and tuple indices, with one value or one per index."""
+    """Yield cases of *op*: scalar, vector and tuple indices, with one value or one per index."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         count = random.number(1, 5)
@@ -206,7 +206,7 @@ def sparse_to_dense(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MATRIX_DIAG", "MATRIX_SET_DIAG")
 def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of matrices of any proportions; LiteRT reads other types as FLOAT32."""
+    """Yield cases of *op*: matrices of any proportions; LiteRT reads other types as FLOAT32."""
     taken = ["FLOAT32", "INT32", "INT64", "INT16", "INT8", "UINT8"]
     others = ["BOOL", "FLOAT16", "BFLOAT16", "UINT16", "UINT64", "COMPLEX64"]
     for type in [*taken * (random.count // 4 + 1), *others]:
@@ -226,7 +226,7 @@ def diagonals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BUCKETIZE")
 def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of values on, between and beyond the boundaries."""
+    """Yield random cases of *op*: values on, between and beyond the boundaries."""
     for type in [*types_of(random, 0.3), *["FLOAT32", "INT32"] * (random.count // 3)]:
         edges = np.sort(np.round(random.rng.normal(0, 4, random.number(0, 6)))).astype(np.float32)
         if len(edges) > 1 and random.chance(0.05):
@@ -237,7 +237,7 @@ def bucketize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE_LOOKUP")
 def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of existing and missing keys, without packed integers."""
+    """Yield random cases of *op*: existing and missing keys, without packed integers."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -250,7 +250,7 @@ def table_lookup(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("LSH_PROJECTION")
 def projections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of dense and sparse signatures, for every type of row."""
+    """Yield random cases of *op*: dense and sparse signatures, for every type of row."""
     for type in ["INT64", "BOOL", "INT8", *["INT32", "FLOAT32", "UINT8"] * (random.count // 3)]:
         x = random.fed(type, random.shape(1, 3, empty=0), quantization={})
         seeds = random.constant("FLOAT32", (random.number(1, 5), random.number(1, 32)))
@@ -261,7 +261,7 @@ def projections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SKIP_GRAM")
 def skip_grams(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of sentences with all n-gram and skip sizes."""
+    """Yield random cases of *op*: sentences with all n-gram and skip sizes."""
     sentences = (b"", b"one", b"The quick\t brown fox\n jumps over the lazy dog!", b"a b c d e")
     for sentence in sentences:
         for size in range(4):
@@ -274,7 +274,7 @@ def skip_grams(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
 def suppression(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of overlapping boxes with ties, with hard and soft suppression."""
+    """Yield random cases of *op*: overlapping boxes with ties, with hard and soft suppression."""
     for _ in range(random.count * 2):
         count = random.number(0, 20)
         corners = random.rng.integers(0, 8, (count, 4)).astype(np.float32)

@@ -73,7 +73,7 @@ def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SQUEEZE")
 def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that squeeze some or all axes of length 1, rarely another axis."""
+    """Yield random cases of *op* that squeeze some or all axes of length 1, rarely another axis."""
     for type in types_of(random):
         shape = tuple(1 if random.chance(0.4) else size for size in random.shape())
         rank = len(shape)
@@ -88,7 +88,7 @@ def squeeze(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("EXPAND_DIMS")
 def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of a new axis at any position."""
+    """Yield random cases of *op*: a new axis at any position."""
     for type in types_of(random):
         shape = random.shape(0, 4)
         axis = random.number(-len(shape) - 1, len(shape) + random.chance(0.1))
@@ -100,7 +100,7 @@ def expand_dims(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TRANSPOSE")
 def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of permutations up to rank 6, negative axes, and invalid permutations."""
+    """Yield cases of *op*: permutations up to rank 6, negative axes, and invalid permutations."""
     for type in types_of(random, 2):
         shape = random.shape(1, 6)  # LiteRT leaves a scalar unwritten
         order = random.rng.permutation(len(shape))
@@ -115,7 +115,7 @@ def transpose(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("PAD", "PADV2", "MIRROR_PAD")
 def pads(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of pads on every axis, as INT32 or INT64."""
+    """Yield random cases of *op*: pads on every axis, as INT32 or INT64."""
     for type in types_of(random, 2):
         shape = random.shape(1, 5)
         x, y = same_quantization(random, type, shape)
@@ -154,7 +154,7 @@ def quantization_of(x: Fed) -> dict[str, Any]:
 
 @cases_of("TILE")
 def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of multiples of zero and more; INT4 is left out."""
+    """Yield random cases of *op*: multiples of zero and more; INT4 is left out."""
     for type in types_of(random):
         if type == "INT4":
             continue
@@ -182,7 +182,7 @@ def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_ARGS")
 def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of pairs of shapes."""
+    """Yield random cases of *op*: pairs of shapes."""
     for _ in range(random.count):
         type = random.pick(["INT32", "INT64"])
         shapes = random.broadcast_shapes()
@@ -191,7 +191,7 @@ def broadcast_args(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SHAPE", "RANK")
 def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of tensors of every type."""
+    """Yield random cases of *op*: tensors of every type."""
     for type in types_of(random, 0.5):
         result = random.pick(["INT32", "INT64"]) if op == "SHAPE" else "INT32"
         options = ShapeOptions(out_type=TensorType[result]) if op == "SHAPE" else plain_options(op)
@@ -200,7 +200,7 @@ def shapes(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BITCAST")
 def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of wider, narrower and equally wide types."""
+    """Yield random cases of *op*: wider, narrower and equally wide types."""
     types = ("FLOAT32", "FLOAT16", *INTEGERS)
     for source in types:
         for target in types:
@@ -212,7 +212,7 @@ def bitcast(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FILL")
 def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every type of value, with negative and empty shapes."""
+    """Yield random cases of *op*: every type of value, with negative and empty shapes."""
     for type in types_of(random, 0.5):
         shape = list(random.shape(0, 4))
         if shape and random.chance(0.05):
@@ -227,7 +227,7 @@ def fill(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RANGE")
 def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of ascending, descending, empty and endless ranges."""
+    """Yield random cases of *op*: ascending, descending, empty and endless ranges."""
     for _ in range(2 * random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64", random.pick(PLAIN[:-1])])
         dtype = random.values(type, ()).dtype
@@ -249,7 +249,7 @@ def ranges(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_PAD", "DILATE")
 def interior(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of padding between elements and around them, also negative padding."""
+    """Yield cases of *op*: padding between elements and around them, also negative padding."""
     for type in types_of(random):
         if type == "INT4":
             continue  # the official kernels write beyond the end of packed tensors

@@ -31,7 +31,7 @@ def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("AudioSpectrogram")
 def spectrograms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of windows and strides of any length, with one or more channels."""
+    """Yield random cases of *op*: windows and strides of any length, with one or more channels."""
     for _ in range(random.count):
         options = {
             "window_size": random.pick([1, 2, 8, 16, 30, 100]),
@@ -44,7 +44,7 @@ def spectrograms(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("Mfcc")
 def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of random rates, limits and numbers of bands."""
+    """Yield random cases of *op*: random rates, limits and numbers of bands."""
     for _ in range(random.count):
         options = {
             "upper_frequency_limit": random.pick([4000, 1000, 8000]),
@@ -62,7 +62,7 @@ def coefficients(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("TFLite_Detection_PostProcess")
 def detections(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of boxes with many ties, enough to fill the outputs."""
+    """Yield random cases of *op*: boxes with many ties, enough to fill the outputs."""
     for _ in range(random.count):
         boxes, classes = random.number(1, 40), random.number(1, 5)
         regular = random.chance(0.5)
@@ -100,7 +100,7 @@ def _flexbuffer(options: dict[str, Any]) -> bytes:
 
 @cases_of("aeq.hadamard_rotation")
 def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that rotate a part of the last axis."""
+    """Yield random cases of *op* that rotate a part of the last axis."""
     for _ in range(random.count):
         size = random.pick([1, 2, 4, 8, 16])
         shape = (*random.shape(1, 3, empty=0), size * random.pick([1, 1, 2, 3]))
@@ -111,7 +111,7 @@ def rotations(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL")
 def random_numbers(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of any shape, with and without seeds."""
+    """Yield random cases of *op*: any shape, with and without seeds."""
     for _ in range(random.count):
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))
         shape = given_or_fed(random, random.shape(0, 4), random.pick(["INT32", "INT32", "INT64"]))
@@ -121,7 +121,7 @@ def random_numbers(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("MULTINOMIAL")
 def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that draw samples from rows of log-probabilities."""
+    """Yield random cases of *op* that draw samples from rows of log-probabilities."""
     for _ in range(random.count):
         logits = random.fed("FLOAT32", random.pick([(2, 3), (1, 5), random.shape(1, 3)]))
         options = RandomOptions(seed=random.number(0, 3), seed2=random.number(0, 3))
@@ -132,7 +132,7 @@ def multinomial(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_RNG_BIT_GENERATOR")
 def random_bits(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of each algorithm, whose bits are equal on all platforms."""
+    """Yield random cases of *op*: each algorithm, whose bits are equal on all platforms."""
     for _ in range(random.count):
         algorithm = random.pick(tuple(RngAlgorithm))
         length = random.pick([2, 2, 3]) if algorithm != RngAlgorithm.THREEFRY else 2

@@ -49,7 +49,7 @@ def padded(shape: tuple[int, ...], more: int) -> Graph:
 
 @cases_of("IF")
 def branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of branches with equal and different shapes, taken and not taken."""
+    """Yield random cases of *op*: branches with equal and different shapes, taken and not taken."""
     for _ in range(random.count):
         shape = random.shape(1, 3, empty=0)
         condition = tensor(random.pick([(), (1,)]), "BOOL")
@@ -99,7 +99,7 @@ def body(random: RandomOperands, shape: tuple[int, ...]) -> Graph:
 
 @cases_of("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 def variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of a variable that is set once and multiplied at every invoke."""
+    """Yield random cases of *op*: a variable that is set once and multiplied at every invoke."""
     for _ in range(random.count // 2):
         shape = random.shape(0, 3, empty=0)
         handle, inner = tensor((), "RESOURCE"), tensor((), "RESOURCE")
@@ -177,7 +177,7 @@ def table_graph(keys: Any, values: Any, default: Any, wanted: Any) -> Graph:
 
 @cases_of("STABLEHLO_COMPOSITE")
 def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of composites with decompositions of any shape."""
+    """Yield random cases of *op*: composites with decompositions of any shape."""
     for _ in range(random.count // 2):
         shape = random.shape(1, 3)
         a, b, y = tensor(shape), tensor(shape), tensor(shape)
@@ -193,7 +193,7 @@ def composites(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_CASE")
 def numbered_branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of branches chosen by number, also of numbers out of range."""
+    """Yield random cases of *op*: branches chosen by number, also numbers out of range."""
     for _ in range(random.count // 2):
         shape = random.shape(1, 3, empty=0)
         number = tensor((), "INT32")

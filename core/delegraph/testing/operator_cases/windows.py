@@ -49,7 +49,7 @@ def windows(random: RandomOperands, rank: int) -> list[list[int]]:
 
 @cases_of("REDUCE_WINDOW")
 def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of every function and type, with strides and dilation."""
+    """Yield random cases of *op*: every function and type, with strides and dilation."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT8", "UINT8", "INT16", "INT64", "BOOL"])
         shape = random.shape(1, 4, empty=0)
@@ -65,7 +65,7 @@ def reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_REDUCE_WINDOW")
 def stablehlo_reduce_window(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with the function of the reduction as a subgraph."""
+    """Yield random cases of *op* with the function of the reduction as a subgraph."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32"])
         shape = random.shape(1, 4, empty=0)
@@ -89,7 +89,7 @@ def stablehlo_reduce_window(op: str, random: RandomOperands) -> Iterator[Operato
 
 @cases_of("STABLEHLO_GATHER")
 def stablehlo_gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of slices with and without collapsed axes, some out of range."""
+    """Yield random cases of *op*: slices with and without collapsed axes, some out of range."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT8", "INT64", "BOOL", "UINT8"])
         shape = random.shape(1, 3, empty=0)
@@ -113,7 +113,7 @@ def stablehlo_gather(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("STABLEHLO_SCATTER")
 def stablehlo_scatter(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of rows that are replaced, added or multiplied, some out of range."""
+    """Yield cases of *op*: rows that are replaced, added or multiplied, some out of range."""
     for _ in range(random.count):
         type = random.pick(["FLOAT32", "INT32", "INT64"])
         shape = random.shape(1, 3, empty=0)

@@ -48,7 +48,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Return two or more operators for a chain: a typical sequence or a random one."""
+    """Return two or more of *operators* for a chain: a typical sequence or a random one."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)
@@ -63,7 +63,7 @@ def can_read(first: Draft, second: Draft) -> bool:
 
 
 def _reads(draft: Draft, index: int) -> bool:
-    """Return whether an input may be computed by another operator.
+    """Return whether the input *index* of a draft's model may be computed by another operator.
 
     Floats on which steps depend must be exact graph inputs. Steps are results that jump, and the
     integers that hybrid operators make from floats.
@@ -112,7 +112,7 @@ def _with_shape(draft: Draft, old: tuple[int, ...], new: tuple[int, ...]) -> Dra
 
 
 def chained(chance: Random, first: Draft, second: Draft) -> Draft:
-    """Return both models as one: inputs of the second are tensors of the first where they fit.
+    """Return both models as one: inputs of *second* are tensors of *first* where they fit.
 
     Outputs of both models are graph outputs, so some lie in the middle of the chain. Sometimes
     outputs that the second model reads are not graph outputs.
@@ -154,7 +154,10 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 def _fitting(
     chance: Random, first: Draft, wanted: tables.Tensor, shape: tuple[int, ...]
 ) -> int | None:
-    """Return the index of a tensor with another's type, shape and quantization, or None."""
+    """Return the index of a tensor of *first* with the type and quantization of *wanted*, or None.
+
+    It must have the *shape*, too.
+    """
     kind = _kind(wanted, shape)
     same = [
         i for i in _computed(first) if _kind(first.tensors[i], first.tensors[i].shape or ()) == kind

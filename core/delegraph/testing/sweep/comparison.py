@@ -166,7 +166,10 @@ class Comparison:
         return _difference(right, mine, promised, case.is_random, others)
 
     def _error_fault(self, error: BaseException, other: BaseException | None) -> Fault | None:
-        """Return the fault in the tested side's error; None if there is none."""
+        """Return the fault in the tested side's *error*; *other* is the right side's error or None.
+
+        The result is None if *error* is no fault.
+        """
         if self.runtime == "litert" and not isinstance(error, DelegraphError):
             return None if isinstance(error, RuntimeError | ValueError) else error_fault(error)
         if not self.is_core and type(error) is type(other) and str(error) == str(other):
@@ -236,7 +239,7 @@ def _difference(
 
 
 def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
-    """Return whether ``docs/differences.md`` explains the difference of core and LiteRT."""
+    """Return whether ``docs/differences.md`` explains *fault*, found in *mine*, the core's run."""
     if fault.kind == "refuses alone":
         return documented_refusal(mine.error) is not None
     return fault.kind == "differs" and documented_values(case) is not None

@@ -112,7 +112,7 @@ def _has_least_over_minus_1(call: _Call) -> bool:
 
 
 def _is_beyond_32_bits(call: _Call) -> bool:
-    """Return whether an integer product is scaled so much that hardly any sum fits in 32 bits."""
+    """Return whether a node scales a product so far that hardly any sum fits in 32 bits."""
     if call.op not in _CONVOLUTIONS:
         return False
     scales = call.scales()[1:] if call.op == "TRANSPOSE_CONV" else call.scales()
@@ -125,7 +125,10 @@ def _is_beyond_32_bits(call: _Call) -> bool:
 
 
 def _has_much_larger_scales(call: _Call) -> bool:
-    """Whether the inputs of a sum have more steps of the output than the kernel has room for."""
+    """Return whether the inputs of a sum have far larger scales than its output.
+
+    The kernel then has too few bits for the steps of the output.
+    """
     if call.op not in ("ADD", "SUB") or call.types()[0].name not in ("INT8", "UINT8", "INT16"):
         return False
     room = 2.0**15 if call.types()[0] is TensorType.INT16 else 2.0**20
@@ -161,7 +164,10 @@ def _has_offset_weights(call: _Call) -> bool:
 
 
 def _leaves_its_dimensions(call: _Call) -> bool:
-    """Whether a slice by offsets has masks, or leaves the dimensions, or lacks some."""
+    """Return whether the node called is a slice by offsets that leaves or lacks dimensions.
+
+    A slice by offsets with masks counts as well.
+    """
     options = call.node.builtin_options
     if not isinstance(options, StridedSliceOptions) or not options.offset:
         return False
@@ -245,7 +251,7 @@ def documented_values(case: SweepCase) -> str | None:
 
 
 def _calls(case: SweepCase) -> list[_Call]:
-    """Return the calls of the main subgraph's nodes at each invoke, as the core computes them."""
+    """Return the calls of the nodes of *case* at each invoke, as the core computes them."""
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()

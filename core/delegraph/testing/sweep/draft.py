@@ -44,7 +44,7 @@ class Draft:
         return replace(self, records=self.records.replace(subgraphs=subgraphs))
 
     def with_tensor(self, index: int, **changes: Any) -> Draft:
-        """Return the draft with changed fields of a tensor."""
+        """Return the draft with changed fields of the tensor *index*."""
         tensors = list(self.tensors)
         tensors[index] = tensors[index].replace(**changes)
         return self.with_main(tensors=tuple(tensors))
@@ -56,13 +56,13 @@ class Draft:
         return self.with_main(operators=tuple(nodes))
 
     def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Return the draft with a new buffer for a tensor: bytes of a constant, or None."""
+        """Return the draft with a new buffer for the tensor *index*: *data*, as bytes, or None."""
         buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
         changed = self.with_tensor(index, buffer=len(buffers) - 1)
         return replace(changed, records=changed.records.replace(buffers=buffers))
 
     def constant(self, index: int) -> NDArray[Any] | None:
-        """Return the bytes of a constant; None for other tensors."""
+        """Return the bytes of the constant with tensor *index*; None for other tensors."""
         data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
         return data
 
@@ -76,7 +76,7 @@ Oddity = Callable[[Random, Draft], Draft | None]
 
 
 def constant_array(draft: Draft, index: int) -> NDArray[Any] | None:
-    """Return the values of a dense constant; None for packed, sparse and text constants."""
+    """Return the dense constant *index* as an array; None for packed, sparse and text constants."""
     tensor, data = draft.tensors[index], draft.constant(index)
     dtype = NUMPY_DTYPES.get(tensor.type)
     shape = tuple(tensor.shape or ())

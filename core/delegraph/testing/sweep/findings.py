@@ -80,7 +80,7 @@ class Findings:
         self._found: dict[tuple[str, ...], Finding] = {}
 
     def add(self, number: int, case: SweepCase, fault: Fault) -> Finding | None:
-        """Count a case; return its finding if the signature is new, otherwise None."""
+        """Count *fault* of case *number*; return its finding if the signature is new, else None."""
         new = Finding(case, fault)
         known = self._found.setdefault(new.signature, new)
         known.count += 1
@@ -120,7 +120,10 @@ def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = (
 
 
 def save(finding: Finding, folder: Path, command: str) -> Path:
-    """Write the model, its inputs and a text line to a folder; return the model's path."""
+    """Write the model, its inputs and a text line to *folder*; return the model's path.
+
+    *command* repeats the sweep; the text line has it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"
     path.write_bytes(finding.case.content)
@@ -137,13 +140,13 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
 
 
 def remove(finding: Finding, folder: Path) -> None:
-    """Remove the files of a finding."""
+    """Remove the files of *finding* from *folder*."""
     for suffix in (".tflite", ".txt", ".npz"):
         (folder / f"{finding.name}{suffix}").unlink(missing_ok=True)
 
 
 def nodes_of(content: bytes) -> tuple[str, ...]:
-    """Return each operator of the main subgraph with its input types, in order."""
+    """Return, for each node of the model file *content*, its operator with its input types."""
     try:
         model = read_model(np.frombuffer(content, np.uint8))
     except DelegraphError:

@@ -80,7 +80,7 @@ def _is_stateful(op: str) -> bool:
 
 
 def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
-    """Return the first case of a chain, and the draft of the chain."""
+    """Return the first case of a chain of the operators *names*, and the draft of the chain."""
     first, draft = None, None
     for name in names:
         fitting = _palette(name)

@@ -34,7 +34,7 @@ WALL_LIMIT = 60.0
 
 
 def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter, with limits and without default delegates."""
+    """Return Delegraph's interpreter for a model, with limits and without default delegates."""
     return Interpreter(
         model_content=content,
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
@@ -45,7 +45,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter with default delegates, with limits."""
+    """Return Delegraph's interpreter for a model, with default delegates and limits."""
     return Interpreter(
         model_content=content,
         num_threads=threads,
@@ -54,7 +54,7 @@ def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
 
 
 def open_official(content: bytes) -> Any:
-    """Return the official interpreter, without a delegate."""
+    """Return the official interpreter for a model file *content*, without a delegate."""
     official = interpreter_module(None)
     return official.Interpreter(
         model_content=content,
@@ -66,7 +66,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter with one of Delegraph's delegates."""
+    """Return the official interpreter for a model, with one of Delegraph's delegates."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -117,7 +117,7 @@ def run(
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
-    """Return an output; an empty array if the official interpreter has no value for it."""
+    """Return the output that *detail* describes; empty if the official interpreter has no value."""
     try:
         return interpreter.get_tensor(detail["index"])
     except ValueError as error:
@@ -143,7 +143,7 @@ def _is_delegated(interpreter: Any) -> bool:
 
 
 def operator_names(content: bytes) -> Sequence[str]:
-    """Return the names of the operators in a file; empty if the file cannot be read."""
+    """Return the operator names in the model file *content*; empty if it cannot be read."""
     try:
         codes = read_model(np.frombuffer(content, np.uint8)).operator_codes or ()
     except DelegraphError:
@@ -162,7 +162,7 @@ _PERTURB = -6
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
-    """Return whether the official interpreter alone gives different results in two runs.
+    """Return whether *run_official* gives other results than *right* in one of two more runs.
 
     The interpreter's kernels may leave parts of outputs unwritten. To show this, glibc fills new
     memory with another pattern in each run.

@@ -89,7 +89,7 @@ def _channels(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
-    """Return quantization changes that remove the scale, the zero point, or both."""
+    """Return changes of quantization that remove the scale, the zero point, or both, at random."""
     gone = chance.choice((("scale",), ("zero_point",), ("scale", "zero_point")))
     return dict.fromkeys(gone)
 
@@ -240,7 +240,7 @@ def extreme_values(chance: Random, draft: Draft) -> Draft | None:
 
 
 def _extreme(rng: np.random.Generator, array: NDArray[Any], alike: bool) -> NDArray[Any]:
-    """Return the array with extreme values: one value everywhere, or several at random."""
+    """Return *array* with extreme values: one everywhere if *alike*, else several at random."""
     if array.dtype.kind == "f":
         ends: Sequence[Any] = FLOATS
     elif array.dtype.kind in "iu":

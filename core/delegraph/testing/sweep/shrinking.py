@@ -101,7 +101,10 @@ def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
 def _part(
     case: SweepCase, model: tables.Model, nodes: range, values: list[dict[int, np.ndarray]]
 ) -> SweepCase | None:
-    """Return the case of some consecutive nodes; None if their inputs are unknown."""
+    """Return the case of some consecutive nodes of *model*; None if their inputs are unknown.
+
+    *nodes* are their positions; *values* are the values of all tensors at each step.
+    """
     graph, *others = model.subgraphs or ()
     kept = (graph.operators or ())[nodes.start : nodes.stop]
     tensors, buffers = graph.tensors or (), model.buffers or ()

@@ -173,7 +173,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
 
 
 def _make_base_cases(plan: Plan, progress: Progress) -> None:
-    """Make the base cases once for all workers, before processes are forked."""
+    """Make the base cases of the plan's operators once for all workers, before they are forked."""
     operators = plan.operators or sweep_operators()
     for done, op in enumerate(operators):
         progress(f"cases of {op}", done, len(operators))
@@ -196,7 +196,10 @@ def require_runnable(operators: Sequence[str]) -> None:
 
 
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
-    """Shrink the cases of findings, and mark findings that a new process does not repeat."""
+    """Shrink the cases of findings, and mark findings that a new process does not repeat.
+
+    *limits* are those of a case; *progress* is told the operator, the count so far and the total.
+    """
     from delegraph.testing.sweep.workers import Judge
 
     for done, finding in enumerate(findings):
@@ -221,7 +224,7 @@ def _tell(progress: Progress, plan: Plan, tried: int, seconds: float, findings: 
 
 
 def _row(found: Counter[str], is_core: bool) -> Counter[str]:
-    """Return the counts of an operator in the columns :data:`COLUMNS`."""
+    """Return the counts by outcome, *found*, as the columns :data:`COLUMNS` of a table row."""
     left = 0 if is_core else max(0, found["equal"] - found["delegated"])
     return Counter({
         "cases": sum(found[outcome] for outcome in OUTCOMES),

@@ -36,7 +36,7 @@ class SweepCase:
 
 
 def feed(interpreter: Any, steps: tuple[Arrays, ...], step: int) -> None:
-    """Resize inputs whose shapes changed, allocate if necessary, and set every input."""
+    """Set the inputs for invoke number *step*; resize and allocate if necessary."""
     details = interpreter.get_input_details()
     is_resized = False
     for detail, array in zip(details, steps[step], strict=True):

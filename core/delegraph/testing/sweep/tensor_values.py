@@ -14,7 +14,7 @@ from delegraph.testing.sweep.sweep_case import SweepCase, feed
 
 
 def tensor_values(case: SweepCase) -> list[dict[int, np.ndarray]]:
-    """Return the values of the main subgraph's tensors at each step, as the core computes them.
+    """Return the core's values of the tensors of *case* at each step, by tensor index.
 
     Steps after an error of the core are left out.
     """

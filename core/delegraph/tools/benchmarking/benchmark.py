@@ -72,7 +72,7 @@ def measured(
     progress: Progress,
     on_estimate: Callable[[float], object] = bool,
 ) -> BenchmarkResult:
-    """Return the run times of an allocated model; see :func:`benchmark`."""
+    """Return the run times of an allocated model; see :func:`benchmark` for the arguments."""
     where = machine()  # with the load before the runs
     others = OtherWork()
     run = _estimating(model, control, on_estimate)
@@ -115,7 +115,10 @@ def _runs(
 def _estimating(
     model: TimedModel, control: RunControl, on_estimate: Callable[[float], object]
 ) -> Callable[[], float]:
-    """Return the function that runs the model, and tells after its first run how long all take."""
+    """Return a function that runs the model and returns the seconds.
+
+    After the first run, it tells *on_estimate* how many seconds all runs of *control* will take.
+    """
     is_first = True
 
     def run() -> float:

@@ -127,7 +127,7 @@ def _marked(run: TimedRun, name: str, mark: Callable[[str], object]) -> TimedRun
 
 
 def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> BlockTimes:
-    """Measure a block in a separate process and return its times.
+    """Measure the block *request* in a separate process and return its times.
 
     If the process dies, the set-up that was running counts as failed. The block then starts again
     without this set-up.
@@ -148,7 +148,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 
 
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
-    """Return the answer of a new process, and the name of the set-up that ran last."""
+    """Return a new process's answer to *request*, and the name of the set-up that ran last."""
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")
         mark.touch()

@@ -157,7 +157,10 @@ class Comparison(JsonRecord):
 
 
 def _words(timed: Timed) -> tuple[str, str]:
-    """Return a set-up's ratio and verdict as texts, or its error; empty texts if it has neither."""
+    """Return ratio and verdict of *timed*, a set-up's times, as texts, or "" and its error.
+
+    The texts are empty if it has neither.
+    """
     verdict = timed.verdict
     return ("", timed.error) if verdict is None else (str(verdict.ratio), str(verdict))
 

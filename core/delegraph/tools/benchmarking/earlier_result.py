@@ -67,7 +67,7 @@ class SinceThen(JsonRecord):
 
 
 def read_result(path: str) -> Then:
-    """Return the figures in a file that ``benchmark --save`` has written.
+    """Return the figures in the file *path*, which ``benchmark --save`` has written.
 
     Raises:
         ArgumentError: the file cannot be read, or is no such result.
@@ -127,7 +127,10 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 
 
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
-    """Return the ratio of times, where the quickest of some runs in a row stands for them."""
+    """Return the ratio of the times *now* to the times *then*, with its interval.
+
+    Runs are taken in groups, in order; the quickest of each group stands for it.
+    """
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):
         quickest = np.log([group.min() for group in np.array_split(runs, _groups(now, then))])
@@ -157,7 +160,10 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
 
 
 def _conditions(setup: Mapping[str, Any], machine: Mapping[str, Any]) -> dict[str, str]:
-    """Return what times depend on, in words, by what it is."""
+    """Return the conditions that times depend on, as a mapping from their names to texts.
+
+    *setup* and *machine* are parts of a benchmark's result, as JSON has them.
+    """
     found = {name: str(value) for name, value in setup.items()}
     processor = machine["processor"]
     found |= {"processor": str(processor["name"]), "cores": str(processor["usable_cores"])}

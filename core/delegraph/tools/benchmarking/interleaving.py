@@ -144,7 +144,7 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return one figure per turn for both functions of a block, ``[rounds, 2]`` each."""
+    """Return *statistic* of each turn of two blocks, ``[rounds, 2]`` for either."""
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -154,12 +154,12 @@ def _turn_times(
 
 
 def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
-    """Return the seconds of all counted runs, ``[runs]``."""
+    """Return the seconds of all counted runs in *blocks*, ``[runs]``."""
     return np.concatenate([np.asarray(turn) for block in blocks for pair in block for turn in pair])
 
 
 def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Return the order of turns in a round: a random order, followed by its reverse."""
+    """Return the order of turns in a round: *names* in random order, then in its reverse."""
     order = [names[i] for i in rng.permutation(len(names))]
     return order + order[::-1]
 
@@ -212,7 +212,7 @@ class Turns:
         return [name for name in self._runs if name not in self.failures]
 
     def _round(self, order: Sequence[str]) -> dict[str, Round]:
-        """Return both turns of each function that does not fail."""
+        """Return both turns of each function that does not fail, measured in the given *order*."""
         turns = [(name, self._attempt(self._turn, name)) for name in order]
         found: dict[str, Round] = {}
         for name in self._left():
@@ -221,7 +221,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Call *work* for a function; return None if the function failed before or fails now."""
+        """Call *work* for the function *name*; return None if that failed before or fails now."""
         if name in self.failures:
             return None
         try:

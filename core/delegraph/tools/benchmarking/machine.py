@@ -56,7 +56,7 @@ def machine(cpus: Path = Path("/sys/devices/system/cpu")) -> Machine:
 
 
 def _governors(cpus: Path) -> tuple[str, ...]:
-    """Return the clock-rate policies (governors) of all cores, sorted, without duplicates."""
+    """Return the clock-rate policies (governors) of the cores in the folder *cpus*, sorted."""
     found = set()
     for path in sorted(cpus.glob(_GOVERNORS)):
         try:

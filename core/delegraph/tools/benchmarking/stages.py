@@ -65,7 +65,7 @@ class Stages:
         self._next()
 
     def skip(self) -> None:
-        """Restart the present stage, so that the time so far is not counted."""
+        """Restart the present stage now; the time before is not counted."""
         self._next()
 
     def _next(self) -> None:

@@ -72,7 +72,7 @@ class TimedModel:
 
     @property
     def handed_on(self) -> HandedOn | None:
-        """What the runs so far have handed on; None without a state."""
+        """States that the runs so far have handed on; None without a state."""
         kept = self.kept
         if kept is None:
             return None
@@ -132,7 +132,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import the runtime's modules now, so that the time of imports belongs to no stage."""
+    """Import the runtime of *setup* now, so that the time of imports belongs to no stage."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

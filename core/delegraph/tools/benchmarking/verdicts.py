@@ -185,6 +185,9 @@ def verdict(
 ) -> Verdict:
     """Return the verdict from two intervals of logarithms: median, low and high, ``[3]`` each.
 
+    *variation* is the spread of the ratio between *blocks* blocks. Ratios within *same_within* of 1
+    count as equal.
+
     The noise floor is the distance from 1 that the control's interval reaches, not half its width.
     So a control that is off 1 raises the floor.
     """
@@ -227,7 +230,7 @@ def _root_of_growth(width: float, room: float) -> float:
 
 
 def _short(value: float) -> str:
-    """Format a ratio with three digits, or three decimals when it is near 1.
+    """Format *value*, a ratio, with three digits, or three decimals when it is near 1.
 
     >>> _short(1.0004), _short(26.68), _short(0.00123)
     ('1.000', '26.7', '0.00123')

@@ -192,7 +192,7 @@ class _Sums:
 
 
 def _is_exact(energy: float, values: NDArray[Any]) -> bool:
-    """Return whether the sum of the squares of *values* is exact enough."""
+    """Return whether *energy*, the sum of the squares of *values*, is exact enough."""
     return 1e-200 < energy < 1e200 or (energy == 0 and not values.any())
 
 
@@ -250,12 +250,12 @@ def _integer_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def wide(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers as float64, or as complex128 if they are complex."""
+    """Return *values* as float64, or as complex128 if they are complex."""
     return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
 
 
 def _quantile(size: NDArray[np.float64], share: float) -> float:
-    """Return the element at the quantile *share*, by NumPy's method ``higher``.
+    """Return the element of *size* at the quantile *share*, by NumPy's method ``higher``.
 
     Only elements above a bound, which a sample tells, are put in order.
     """
@@ -282,7 +282,10 @@ def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
-    """Return ``10 log10(sum of reference squared / sum of differences squared)``."""
+    """Return ``10 log10(sum of reference squared / sum of size squared)``.
+
+    *size* holds the absolute differences.
+    """
     if not (np.isfinite(size).all() and np.isfinite(reference).all()):
         return float("nan")
     (x, signal), (y, noise) = _scaled(reference), _scaled(size.reshape(-1))
@@ -332,7 +335,7 @@ def _ulps(pair: _Pair, wide_pair: _Pair) -> NDArray[np.float64]:
 
 
 def _ordinals(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the ordinal number of each float: neighbours differ by 1, both zeros are 0."""
+    """Return the ordinal numbers of floats: neighbours differ by 1, both zeros are 0."""
     kind = np.dtype(f"i{values.dtype.itemsize}")
     bits = np.ascontiguousarray(values).view(kind)
     sign = bits >> (8 * kind.itemsize - 1)  # 0 or -1

@@ -140,7 +140,7 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
 
 
 def _smallest_fault(nodes: Nodes, outcome: Outcome, prober: Prober) -> Fault:
-    """Return a smallest failing subset of *nodes*, which fail together."""
+    """Return a smallest failing subset of *nodes*, which fail together with *outcome*."""
     best = nodes, outcome
 
     def fails(some: Iterable[Node]) -> bool:

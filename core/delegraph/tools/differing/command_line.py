@@ -63,7 +63,7 @@ def diff_command(
 
 
 def setup_words(setup: Setup) -> list[str]:
-    """Return the command line options of a set-up, without its model and rules."""
+    """Return the command line options of *setup*, without its model and rules."""
     words: list[str] = []
     for delegate in setup.delegates or ():
         words += ["-d", delegate if isinstance(delegate, str) else f"<{type(delegate).__name__}>"]
@@ -97,5 +97,5 @@ def _tolerance_words(tolerance: Tolerances) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as text with all its digits, because a rounded tolerance may hide a fault."""
+    """Return *value* as text with all its digits, because a rounded tolerance may hide a fault."""
     return repr(float(value)).removesuffix(".0")

@@ -287,7 +287,7 @@ class _Found:
     def take(
         self, run: FedRun, test: Outputs, reference: Outputs, tolerance: Tolerances | None
     ) -> None:
-        """Compare the outputs of one run and add the result."""
+        """Compare the outputs *test* and *reference* of one run and add the result."""
         ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
         pairs, left, right = matched(ours, theirs)
         if not self._runs:
@@ -315,7 +315,10 @@ class _Found:
         right: Side,
         tolerance: Tolerances | None,
     ) -> Difference:
-        """Return the difference of the two set-ups, with latency and placement."""
+        """Return the difference of two set-ups, with latency and placement.
+
+        *test* is the running side of *setup*, and *right* that of *reference*.
+        """
         outputs = [
             OutputDifference(
                 a["name"],
@@ -347,7 +350,7 @@ class _Found:
 
 
 def type_name(details: Details) -> str:
-    """Return the name of a tensor's element type for tables."""
+    """Return the name of the element type of the tensor *details*, for tables."""
     dtype = np.dtype(details["dtype"])
     return "string" if dtype.kind == "S" else dtype.name
 

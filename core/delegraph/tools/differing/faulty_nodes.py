@@ -196,7 +196,7 @@ def bisect(
 
 
 def _without_delegates(setup: Setup) -> Setup:
-    """Return the set-up for the nodes that a probe excludes from delegates."""
+    """Return *setup* for the nodes that a probe excludes from delegates."""
     own = own_kernels(setup)
     return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 
@@ -234,7 +234,7 @@ def _candidates(process: Worker) -> Candidates:
 
 
 def _fed(process: Worker, probes: Probes) -> str:
-    """Return a description of the inputs on which the last probe failed."""
+    """Return a description of the inputs on which the last probe failed, by asking *process*."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words
 
@@ -245,7 +245,7 @@ def _culprit(fault: Fault, nodes: dict[Node, NodePlacement]) -> Culprit:
 
 
 def _remarks(result: Search, probes: Probes, nodes: dict[Node, NodePlacement]) -> Iterator[str]:
-    """Yield remarks for the user about unusual facts of the search."""
+    """Yield remarks for the user about unusual facts of the search *result*."""
     if result.baseline is not None:
         yield (
             "the result is as wrong when no node is with a delegate that follows rules, so none is "

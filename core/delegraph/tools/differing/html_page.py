@@ -89,7 +89,7 @@ def _output(output: OutputDifference) -> str:
 
 
 def histogram_of(output: OutputDifference) -> dict[int, int]:
-    """Return the number of differences by exponent, over all runs; see ``TensorDifference``."""
+    """Return the number of an output's differences by exponent, over all runs."""
     total: dict[int, int] = {}
     for difference in output.runs:
         for exponent, count in difference.histogram.items():
@@ -98,7 +98,7 @@ def histogram_of(output: OutputDifference) -> dict[int, int]:
 
 
 def _histogram(counts: Mapping[int, int]) -> str:
-    """Return a drawing: a bar for each factor of two, as high as its number of elements."""
+    """Return a drawing of *counts*: a bar for each factor of two, as high as its count."""
     ends = low, high = _ends([counts])
     bottom = _HEIGHT - 20
     labels = _labels(low, high, _WIDTH / (high - low + 1))
@@ -114,7 +114,7 @@ def _histogram(counts: Mapping[int, int]) -> str:
 
 
 def _strip(counts: Mapping[int, int], ends: tuple[int, int]) -> str:
-    """Return a small histogram without labels, on the scale of all layers."""
+    """Return a small histogram of *counts* without labels, from exponent *ends[0]* to *ends[1]*."""
     bars = _bars(counts, ends, 220, (0, 18))
     return f'<svg viewBox="0 0 220 18">{bars}</svg>' if bars else ""
 
@@ -163,7 +163,7 @@ def _edge(exponent: int) -> str:
 
 
 def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
-    """Return the least and the greatest exponent to draw; infinities follow the greatest."""
+    """Return least and greatest exponent to draw in *histograms*; infinities come last."""
     found = {exponent for counts in histograms for exponent in counts}
     finite = found - {_INFINITE} or {0}
     high = max(finite)

@@ -102,7 +102,7 @@ class InputRuns:
             raise
 
     def run(self, number: int) -> FedRun:
-        """Return the values of a run, counted from 0.
+        """Return the input values of run *number*, counted from 0.
 
         Raises:
             ArgumentError: an input cannot take a value, or no input has a given name.
@@ -116,7 +116,7 @@ class InputRuns:
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the user's texts for each run, with a folder replaced by its files in turn."""
+    """Return the user's texts for each run; folders in *words* become their files in turn."""
     files = [_files(word) for word in words]
     counts = sorted({len(found) for found in files if found is not None})
     if len(counts) > 1:

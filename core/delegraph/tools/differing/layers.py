@@ -113,7 +113,7 @@ class LayersDifference(JsonRecord):
 
 
 def _figures(found: OutputDifference | None) -> tuple[float | None, float | None]:
-    """Return the largest difference and the noise; None for each unknown figure."""
+    """Return the largest difference and the noise of *found*; None for each unknown figure."""
     metrics = {} if found is None else found.compared()
     return (metrics["max"].max if metrics else None, None if found is None else noise(found))
 
@@ -250,7 +250,7 @@ class _Comparison:
         )
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
-        """Compare the tensors of one run, with each side's own values and per layer."""
+        """Compare the tensors of one run, *test* with *reference*: as they are, then per layer."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         self._compare(test, known, self._drift)
         for number, unit in enumerate(self._units):
@@ -329,7 +329,10 @@ def _inside_of(partition: PartitionPlacement) -> str:
 def _twins(
     test: Watched, right: Watched, order: Sequence[int], is_same_file: bool
 ) -> dict[int, int]:
-    """Return a mapping from the test's tensors to the matching tensors of the reference."""
+    """Return a mapping from tensors of *test* to the matching tensors of *right*, the reference.
+
+    *order* has, for each input of the reference, the position of the test's input.
+    """
     if is_same_file and test.spec.index == right.spec.index:
         return {tensor.index: tensor.index for tensor in test.spec.tensors}
     named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]

@@ -21,7 +21,7 @@ _WAYS: dict[str, tuple[str, Callable[[LayerDifference], OutputDifference | None]
 
 
 def write_layers_node_data(found: LayersDifference, folder: str | os.PathLike[str]) -> None:
-    """Write ``max_abs_error.json`` (drift) and ``max_abs_error_same_inputs.json`` into a folder.
+    """Write ``max_abs_error.json`` (drift) and ``max_abs_error_same_inputs.json`` into *folder*.
 
     Each operator has the greatest difference of its outputs in any run. An operator inside a
     partition, whose difference is unknown, has no value. The folder is created if it is missing.

@@ -19,7 +19,7 @@ _BANDS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab
 
 
 def require_drawable(path: str | os.PathLike[str]) -> None:
-    """Check that a plot file of this name can be drawn.
+    """Check that a plot file *path* of this name can be drawn.
 
     Raises:
         ArgumentError: the suffix is unknown, or matplotlib is missing.
@@ -33,7 +33,7 @@ def require_drawable(path: str | os.PathLike[str]) -> None:
 
 
 def draw_layers(found: LayersDifference, path: str | os.PathLike[str]) -> None:
-    """Draw *drift* and *same inputs* of each tensor, over bands that show the delegates.
+    """Draw *drift* and *same inputs* of each tensor in *found*, over bands that show delegates.
 
     Equal tensors are at the bottom, those that cannot be compared at the top.
 
@@ -106,7 +106,7 @@ def _draw_line(axes: Any, height: float, label: str) -> None:
 
 
 def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Colour the background by delegate; Delegraph's and LiteRT's kernels have none."""
+    """Colour the background of *layers* by delegate; Delegraph's and LiteRT's kernels have none."""
     names = list(dict.fromkeys(layer.delegate for layer in layers if layer.delegate))
     colours = {name: _BANDS[i % len(_BANDS)] for i, name in enumerate(names)}
     labelled: set[str] = set()
@@ -121,7 +121,7 @@ def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
 
 
 def _label_nodes(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Label as many nodes as fit, with operator and number."""
+    """Label as many nodes of *layers* on the x axis as fit, with operator and number."""
     step = max(1, math.ceil(len(layers) / 60))
     places = range(0, len(layers), step)
     axes.set_xticks(list(places))

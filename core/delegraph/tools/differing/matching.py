@@ -99,14 +99,14 @@ def _is_convertible(source: Details, target: Details) -> bool:
 
 
 def _stands_for_numbers(details: Details) -> bool:
-    """Return whether values represent real numbers: floats, or integers with one scale."""
+    """Return whether a tensor's values represent reals: floats, or integers with one scale."""
     dtype = np.dtype(details["dtype"])
     scales = (details.get("quantization_parameters") or {}).get("scales", ())
     return (has_nan(dtype) and dtype.kind != "c") or (dtype.kind in "iu" and len(scales) == 1)
 
 
 def converted(values: NDArray[Any], source: Details, target: Details) -> NDArray[Any]:
-    """Convert values of one tensor to the type and quantization of another tensor.
+    """Convert *values* of the tensor *source* to type and quantization of the tensor *target*.
 
     Raises:
         ArgumentError: one of the tensors does not hold numbers, or a NaN would have to become an

@@ -113,7 +113,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Return the reason why stored values cannot be compared; empty if they can."""
+    """Return why *test* and *reference* cannot be compared as stored values; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:

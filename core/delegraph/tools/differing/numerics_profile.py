@@ -16,7 +16,7 @@ _TYPES = {np.dtype(dtype): type_ for type_, dtype in reversed(tuple(NUMPY_DTYPES
 
 
 def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
-    """Return the tolerance for the rounding errors of the node that computes a tensor.
+    """Return the tolerance for rounding errors of the node that computes the tensor *details*.
 
     The tolerance is one step for a quantized tensor, and for floats the usual share of the largest
     value.

@@ -133,11 +133,11 @@ class ProbeWork:
         return len(self._fed())
 
     def expect(self, number: int) -> None:
-        """Let the reference compute a run, unless it did before."""
+        """Let the reference compute run *number*, unless it did before."""
         self._right(number)
 
     def run_of(self, number: int) -> ComparedRun:
-        """Return the inputs of a run, and the reference's outputs."""
+        """Return the inputs of run *number*, and the reference's outputs."""
         fed, reference = self._fed(), self._side()
         run = fed.run(number)
         expected = tuple((d["name"], v) for d, v in self._right(number))
@@ -149,7 +149,7 @@ class ProbeWork:
         return self._found
 
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:
-        """Return the reference's outputs of another model, by name.
+        """Return the reference's outputs of another *model* on the inputs *values*, with names.
 
         Raises:
             DelegraphError: the reference cannot compute the run.
@@ -170,7 +170,7 @@ class ProbeWork:
         return RIGHT
 
     def run(self, number: int) -> Outcome:
-        """Compute one run and compare it with the reference."""
+        """Compute run *number* and compare it with the reference."""
         assert self._test is not None
         right, values = self._right(number), self._fed().run(number).values
         try:
@@ -181,7 +181,7 @@ class ProbeWork:
         return outcome_of(outputs, right, self._job.tolerance)
 
     def cut(self, nodes: Nodes, number: int) -> tuple[bytes, tuple[Array, ...]]:
-        """Return nodes as a separate model, and the values of its inputs in a run.
+        """Return *nodes* as a separate model, and the values of its inputs in run *number*.
 
         Raises:
             DelegraphError: the nodes cannot be a separate model.
@@ -189,7 +189,10 @@ class ProbeWork:
         return cut_model(self._job.setup, nodes, self._fed().run(number).values)
 
     def judge(self, model: str, values: Sequence[Array], rules: PlacementRules) -> Outcome:
-        """Compare both sides on another model; a run in which the reference fails is right."""
+        """Compare both sides on another *model* with inputs *values*, under *rules*.
+
+        A run in which the reference fails counts as right.
+        """
         setup = replace(self._job.setup, model=model, rules=rules, require=None)
         try:
             right = self._reference_outputs(model, values)
@@ -258,7 +261,7 @@ def inner_tolerance(tolerance: Tolerances) -> Tolerance:
 
 
 def outcome_of(test: Outputs, reference: Outputs, tolerance: Tolerances) -> Outcome:
-    """Return whether the outputs are within the tolerance of the reference outputs."""
+    """Return the outcome: whether the outputs *test* are within the tolerance of *reference*."""
     ours, theirs = [entry for entry, _ in test], [entry for entry, _ in reference]
     require_known_outputs(tolerance, ours)
     pairs, left, right = matched(ours, theirs)

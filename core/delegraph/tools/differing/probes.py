@@ -67,7 +67,7 @@ class Probes:
         return self._try(nodes, [self.run])
 
     def rules_for(self, nodes: Nodes) -> PlacementRules:
-        """Return the user's rules, plus rules that exclude all other candidates."""
+        """Return the user's rules, plus rules that exclude all candidates but *nodes*."""
         others = sorted(self._nodes - {*nodes})
         return PlacementRules((*self.own_rules, *excluding(others, self.delegates)))
 
@@ -93,7 +93,10 @@ class Probes:
         return outcome
 
     def _made(self, nodes: Nodes, runs: Sequence[int]) -> tuple[Outcome, list[int]]:
-        """Return the outcome and the computed runs; the first failing run is the last."""
+        """Return the outcome of probing *nodes* on *runs*, and the numbers of the computed runs.
+
+        The first failing run is the last one.
+        """
         outcome = self._outcome("open", self.rules_for(nodes))
         if outcome.fails:
             return outcome, list(runs[:1])

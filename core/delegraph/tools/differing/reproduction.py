@@ -117,7 +117,10 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of the faulty nodes, or with all nodes between; None if neither fails."""
+        """Write a model of the faulty nodes, or with all nodes between; None if neither fails.
+
+        *stem* begins the names of the files; *run* is the number of the failing run.
+        """
         job = self._job
         if job.signature is not None or job.reference.model != job.setup.model:
             return None
@@ -130,7 +133,7 @@ class Reproducer:
         return None
 
     def _case(self, fault: Fault, nodes: Nodes, stem: str, run: int) -> FailingCase | None:
-        """Return a small model of *nodes* in which the fault's nodes fail in the same way."""
+        """Return a small model of *nodes* in which the fault's nodes fail alike, or None."""
         try:
             cut = self._process.ask("cut", nodes, run, patiently=True)
         except DelegraphError:
@@ -180,7 +183,7 @@ class Reproducer:
     # -- the whole model ---------------------------------------------------------------------------
 
     def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
-        """Write the inputs of the whole model, and rules that exclude all other nodes."""
+        """Write the whole model's inputs in run *number*, and rules excluding all other nodes."""
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)

@@ -71,7 +71,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors of the reference get a prefix that says so."""
+        """Context in which errors get a prefix that says that the reference raised them."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -87,5 +87,5 @@ class Side:
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array that no later run changes; what has its own memory is not copied again."""
+    """Return *values* as an array that no later run changes, copied only if necessary."""
     return values if values.flags.owndata else np.array(values)

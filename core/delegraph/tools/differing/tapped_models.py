@@ -20,7 +20,7 @@ UNIT = "unit"
 
 
 def copy_setup(setup: Setup, path: Path) -> Setup:
-    """Return the set-up that runs a changed copy of its model.
+    """Return *setup* for a changed copy of its model, in the file *path*.
 
     Outputs keep their memory, so a copy with many outputs needs more of it than the model. A limit
     that the user has chosen stays; official runtimes have none by default.
@@ -136,7 +136,7 @@ def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return a tensor with new indices for the tensors that hold its scales."""
+    """Return *tensor* with new indices, by *numbers*, for the tensors that hold its scales."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor

@@ -82,7 +82,7 @@ class Watched:
         return Side(stack, setup, self.signature, is_reference=is_reference, **arguments)
 
     def partitions(self, placement: Placement) -> list[PartitionPlacement]:
-        """Return the partitions of the called subgraph."""
+        """Return the partitions in *placement* of the called subgraph."""
         return [p for p in placement.partitions if p.subgraph == self.spec.index]
 
     def computed(self) -> Values:
@@ -121,7 +121,7 @@ class Watched:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return a mapping from each tensor that only its own partition reads to this partition."""
+    """Return, for each tensor that only its own partition reads, this partition, by index."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:

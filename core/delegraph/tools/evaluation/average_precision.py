@@ -53,7 +53,7 @@ class Definition(Protocol):
         """Whether a detected class without any true object counts as 0; otherwise it is ignored."""
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return which detections of one picture match its objects."""
+        """Return which detections *found* in one picture match its objects *truth*."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
         """Return the number of the recalls 0, 0.01, ..., 1 that are reached.
@@ -135,7 +135,7 @@ class Tally:
     def __init__(
         self, definition: Definition, truth: Sequence[TruePicture], found: Sequence[Detections]
     ) -> None:
-        """Match detections with objects, picture by picture."""
+        """Match the detections *found* with the objects *truth*, picture by picture."""
         self._definition = definition
         matches = [definition.match(*pair) for pair in zip(truth, found, strict=True)]
         objects, kinds = [m.objects for m in matches], [f.classes for f in found]
@@ -210,5 +210,5 @@ class Tally:
 
 
 def _joined(arrays: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    """Concatenate *arrays*, which may be an empty list."""
+    """Concatenate *arrays*, which may be an empty list; the result has at least *dtype*."""
     return np.concatenate([np.empty(0, dtype), *arrays])

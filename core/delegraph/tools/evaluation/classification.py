@@ -74,7 +74,7 @@ class ClassificationTask:
             )
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture, converted to the model's input.
+        """Return the picture *sample*, converted to the model's only input.
 
         Raises:
             ArgumentError: the picture cannot be read.
@@ -82,7 +82,7 @@ class ClassificationTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the best classes with their scores, and the rank of the true class."""
+        """Return the best classes in *outputs* with scores, and the rank of the true class."""
         scores = outputs[0][1].reshape(-1)
         best = best_classes(scores, RANKS)
         words = [self.labels[index] for index in best]
@@ -94,7 +94,7 @@ class ClassificationTask:
 
 
 def best_classes(scores: NDArray[Any], count: int) -> list[int]:
-    """Return the positions of the highest scores, highest first.
+    """Return the positions of the *count* highest scores, highest first.
 
     Equal scores keep their order. A NaN score is never among the best.
 

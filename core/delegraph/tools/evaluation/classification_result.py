@@ -102,7 +102,7 @@ class Classification:
         return float(self._hits(setup, top).mean())
 
     def drop(self, setup: int, top: int = 1) -> Drop:
-        """Return the accuracy that a set-up loses against the first one."""
+        """Return the top-*top* accuracy that set-up number *setup* loses against the first one."""
         first, other = self._hits(0, top), self._hits(setup, top)
         lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
         count = len(first)
@@ -115,7 +115,7 @@ class Classification:
         return np.array([row["rank"] is not None and row["rank"] <= top for row in rows])
 
     def changed(self, setup: int) -> list[ChangedAnswer]:
-        """Return the pictures whose class differs between a set-up and the first one."""
+        """Return the pictures whose class differs between set-up number *setup* and the first."""
         rows = zip(self.answers.keys, self.answers.rows[0], self.answers.rows[setup], strict=True)
         return [
             ChangedAnswer(key, self.truths[key], self._answer(first), self._answer(other))
@@ -154,7 +154,7 @@ class Classification:
         return {"task": "classification", "preprocessing": preprocessing, **shown}
 
     def save_csv(self, path: str) -> None:
-        """Write a CSV line per picture: the truth and the answer of every set-up.
+        """Write a CSV line per picture to *path*: the truth and the answer of every set-up.
 
         Raises:
             ArgumentError: the file cannot be written.

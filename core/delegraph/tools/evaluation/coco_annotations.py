@@ -33,7 +33,7 @@ class _Picture:
 
 
 def read_coco_annotations(path: str) -> GroundTruth:
-    """Return the objects of a file.
+    """Return the objects that the file *path* describes.
 
     An annotation without ``area`` gets the area of its box; one without ``iscrowd`` is no crowd.
     Outlines (``segmentation``) are ignored.
@@ -83,7 +83,7 @@ def _json(path: str) -> Any:
 def _entries(
     content: Entry, key: str, path: str, *, optional: bool = False
 ) -> list[tuple[str, Entry]]:
-    """Return the objects of a list, each with its position for messages."""
+    """Return the entries of the list *key* in *content*, each with its position for messages."""
     entries = content.get(key, [] if optional else None)
     if not isinstance(entries, list):
         raise ArgumentError(f"{path!r}: expected a list {key!r}, as COCO's annotations have it")

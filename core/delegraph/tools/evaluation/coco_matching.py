@@ -32,7 +32,7 @@ class CocoDefinition:
     counts_stray_classes = False
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return which detections are right, and which are ignored, at each threshold.
+        """Return which detections *found* are right, and which are ignored, at each threshold.
 
         Detections are matched in order of score, the best first. Each takes the object of its class
         that it overlaps most and that no other has taken. A detection without such an object is
@@ -63,7 +63,7 @@ class CocoDefinition:
 
 
 def in_pixels(found: Detections, pixels: InPixels) -> Floats:
-    """Convert boxes to COCO's form: left, top, width, height in pixels; sizes at least 0."""
+    """Return the boxes *found* in COCO's form: left, top, width, height in pixels, sizes >= 0."""
     size = np.array([pixels.height, pixels.width], np.float64)
     low, high = found.boxes[:, :2] * size, found.boxes[:, 2:] * size
     lengths = np.maximum(high - low, 0)
@@ -92,7 +92,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
 
 
 def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the detections of each class beyond the :data:`MOST` best, best first."""
+    """Return the detections of each class beyond the :data:`MOST` best, in *order*, best first."""
     if len(order) <= MOST:
         return order[:0]
     rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]

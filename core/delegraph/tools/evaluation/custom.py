@@ -51,7 +51,7 @@ class MetricTask:
         """Accept any model, because each row is checked against the inputs."""
 
     def inputs(self, sample: NpzRow, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the row's arrays for the inputs, quantized for quantized inputs.
+        """Return the arrays of the row *sample* for the inputs, quantized for quantized inputs.
 
         Raises:
             ArgumentError: an input has no array in the row, or one of another shape.
@@ -82,7 +82,7 @@ class MetricTask:
         return fitted(values, entry, f"{sample.key}: {name}")
 
     def judge(self, sample: NpzRow, outputs: Outputs) -> Row:
-        """Return the metric's record of the row.
+        """Return the metric's record of *outputs* for the row *sample*.
 
         Raises:
             ArgumentError: the metric failed.
@@ -201,7 +201,7 @@ def evaluate_metric(
 def _drops(
     metric: NamedMetric, first: Sequence[Any], other: Sequence[Any], progress: Progress
 ) -> dict[str, FigureDrop]:
-    """Return the drop in each figure that both set-ups have."""
+    """Return the drop from *first* to *other*, the rows of two set-ups, in each shared figure."""
     whole = metric.total(first), metric.total(other)
     names = [name for name in whole[0] if name in whole[1]]
 

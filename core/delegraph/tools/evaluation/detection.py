@@ -158,7 +158,7 @@ def evaluate_detection(
 
 
 def _uncut(how: Preprocessing) -> Preprocessing:
-    """Return the preprocessing without cropping, because boxes refer to the whole picture."""
+    """Return the preprocessing *how* without cropping, because boxes refer to the whole picture."""
     if how.crop == "none":
         return how
     return replace(how, crop="none", reason=f"{how.reason}; but here nothing is cut out")
@@ -186,6 +186,9 @@ def _require_labels(truth: GroundTruth, labels: Sequence[str]) -> None:
 def _with(
     keys: Sequence[str], samples: Sequence[PictureFile], pictures: Sequence[TruePicture]
 ) -> tuple[TruePicture, ...]:
-    """Return the pictures with the given keys, in the order of the keys."""
+    """Return the pictures with the given *keys*, in the order of the keys.
+
+    *samples* and *pictures* are in one order; a sample has the key of its picture.
+    """
     by_key = {sample.key: picture for sample, picture in zip(samples, pictures, strict=True)}
     return tuple(by_key[key] for key in keys)

@@ -160,7 +160,10 @@ def judged(
 def _official(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], prepared: bool, draw: Draw
 ) -> tuple[list[AveragePrecisions], NDArray[np.float64]]:
-    """Return the official figures of every set-up, and their means on resampled pictures."""
+    """Return the official figures of every set-up, and their means on resampled pictures.
+
+    *prepared* means the pictures as the official tool's script prepares them; *draw* resamples.
+    """
     pictures = truth.pictures
     used = [i for i, p in enumerate(pictures) if not (prepared and p.is_dropped)]
     truths = [pictures[i].as_prepared() if prepared else pictures[i] for i in used]

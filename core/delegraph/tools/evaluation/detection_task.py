@@ -66,7 +66,7 @@ class DetectionTask:
         self._order(outputs)
 
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
-        """Return the picture converted to the model's input.
+        """Return the picture *sample* converted to the model's only input.
 
         Raises:
             ArgumentError: the picture cannot be read.
@@ -74,7 +74,7 @@ class DetectionTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the detections in the model's outputs.
+        """Return the detections in *outputs*, the model's answer for *sample*.
 
         Raises:
             ArgumentError: the class of a detection has no label.
@@ -101,7 +101,7 @@ class DetectionTask:
 
 
 def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return a mapping from each model's outputs to those of its postprocessing operator.
+    """Return a mapping from the outputs of each set-up's model to those of its postprocessing node.
 
     Raises:
         ArgumentError: two models have the same outputs in different order.

@@ -67,7 +67,7 @@ def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Det
 
 
 def made_by_postprocess(graph: SubgraphSpec) -> tuple[int, ...]:
-    """Return the outputs of the detection postprocessing operator, in the order of :data:`PARTS`.
+    """Return the outputs of the detection postprocessing node, in the order of :data:`PARTS`.
 
     The result is empty unless there is exactly one such operator.
     """
@@ -153,7 +153,7 @@ _LINE = r"(1,)*-?\d+,"
 
 
 def _may_be(part: str, entry: Details) -> bool:
-    """Return whether an output has a shape that fits a part of :data:`PARTS`."""
+    """Return whether the output *entry* has a shape that fits *part*, one of :data:`PARTS`."""
     shape = "".join(f"{size}," for size in declared_shape(entry))
     return re.fullmatch(_SIZES.get(part, _LINE), shape) is not None
 

@@ -14,7 +14,7 @@ _READERS = {".json": read_coco_annotations, ".pb": read_ground_truth_proto}
 
 
 def read_ground_truth(path: str) -> GroundTruth:
-    """Return the objects of a file: COCO's ``.json``, or the official tool's ``.pb``.
+    """Return the objects of the file *path*: COCO's ``.json``, or the official tool's ``.pb``.
 
     Raises:
         ArgumentError: the file cannot be read, or holds something else; the message names the
@@ -30,7 +30,7 @@ def read_ground_truth(path: str) -> GroundTruth:
 
 
 def read_picture_ids(path: str) -> list[int]:
-    """Return the numbers of a file with one number per line, like ``mscoco_minival_ids.txt``.
+    """Return the numbers in the file *path*, one per line, like ``mscoco_minival_ids.txt``.
 
     Raises:
         ArgumentError: the file cannot be read, is empty, or a line is no number.

@@ -37,7 +37,7 @@ class _WrongBytes(Exception):
 
 
 def read_ground_truth_proto(path: str) -> GroundTruth:
-    """Return the objects of a ``ground_truth.pb``.
+    """Return the objects of the ``ground_truth.pb`` at *path*.
 
     The file has no picture sizes, areas or crowds, so COCO's definition needs the ``.json`` file.
 
@@ -93,17 +93,23 @@ def _sides(data: bytes) -> list[float]:
 
 
 def _signed(value: int) -> int:
-    """Return a signed number from its 64-bit two's complement."""
+    """Return the signed number whose 64-bit two's complement is *value*."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the value of a field: its last value if there are several, *default* if none."""
+    """Return the value of the field *name* of the message *data*: the last one, else *default*.
+
+    *fields* has number and encoding of each field, by name.
+    """
     return [default, *_all(data, name, fields)][-1]
 
 
 def _all(data: bytes, name: str, fields: dict[str, tuple[int, int]]) -> Iterator[Any]:
-    """Yield every value of a field."""
+    """Yield every value of the field *name* of the message *data*.
+
+    *fields* has number and encoding of each field, by name.
+    """
     number, encoding = fields[name]
     for found, used, value in _fields(data):
         if found == number:
@@ -113,7 +119,7 @@ def _all(data: bytes, name: str, fields: dict[str, tuple[int, int]]) -> Iterator
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """Yield number, encoding and value of each field of a message."""
+    """Yield number, encoding and value of each field of the message *data*."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -136,7 +142,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of at most 64 bits, stored 7 bits per byte, and the offset after it."""
+    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it."""
     value = 0
     for shift in range(0, 64, 7):
         byte, at = _cut(data, at, 1)

@@ -36,7 +36,7 @@ def identity(
 
 
 def setup_identity(setup: Setup) -> dict[str, Any]:
-    """Return a set-up as JSON data in which digests of its files replace their paths.
+    """Return *setup* as JSON data in which digests of its files replace their paths.
 
     Raises:
         ArgumentError: a file cannot be read.
@@ -53,7 +53,7 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
 
 
 def _model_digest(setup: Setup) -> str:
-    """Return the digest of the model's bytes, and of its constants in other files.
+    """Return the digest of the bytes of the set-up's model, and of its constants in other files.
 
     Raises:
         ArgumentError: the file cannot be read.

@@ -51,7 +51,10 @@ class Journal:
             raise
 
     def _read(self, header: Entry) -> dict[str, Entry]:
-        """Return the entries of the file; an incomplete last line is removed."""
+        """Return the entries of the file by key; an incomplete last line is removed.
+
+        *header* is the first line that a journal of this evaluation has.
+        """
         self._file.seek(0)
         content = self._file.read()
         lines = content.splitlines(keepends=True)
@@ -77,7 +80,7 @@ class Journal:
         return {entry["key"]: entry for entry in entries if entry is not None}
 
     def add(self, entry: Entry) -> None:
-        """Write a finished sample, so that it survives the end of the process."""
+        """Write *entry*, a finished sample, so that it survives the end of the process."""
         self._write(entry)
         self.entries[entry["key"]] = entry
 
@@ -106,7 +109,7 @@ def _parsed(line: bytes) -> Entry | None:
 
 
 def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
-    """Check that a journal's first line belongs to this evaluation.
+    """Check that *kept*, the journal's first line, equals *wanted*, that of this evaluation.
 
     Raises:
         ArgumentError: the journal belongs to another evaluation; the message names the differences.
@@ -122,7 +125,7 @@ def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
 
 
 def _lock(file: IO[bytes], path: str) -> None:
-    """Lock the journal against other processes until the file is closed.
+    """Lock the journal *file* at *path* against other processes until the file is closed.
 
     Raises:
         ArgumentError: another process writes the journal.

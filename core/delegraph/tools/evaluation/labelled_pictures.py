@@ -37,7 +37,7 @@ def labelled_pictures(
 
 
 def read_words(path: str) -> list[str]:
-    """Return the lines of a text file, without surrounding blanks.
+    """Return the lines of the text file *path*, without surrounding blanks.
 
     Raises:
         ArgumentError: the file cannot be read, is no text in UTF-8, or is empty.

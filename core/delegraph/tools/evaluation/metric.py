@@ -66,7 +66,7 @@ class MeanOfRows:
     function: Any
 
     def row(self, outputs: Values, labels: Values) -> Figures:
-        """Return the function's numbers for one row."""
+        """Return the function's numbers for a row: the model's *outputs* and the row's *labels*."""
         found = self.function(outputs, labels)
         numbers = found if isinstance(found, Mapping) else {self.name: found}
         return {str(name): float(number) for name, number in numbers.items()}
@@ -91,7 +91,7 @@ class NamedMetric:
     source: str
 
     def row(self, outputs: Values, labels: Values, key: str) -> Any:
-        """Return the record of one row; errors name the metric and the row.
+        """Return the record of the row *key*, from the model's *outputs* and the row's *labels*.
 
         Raises:
             ArgumentError: the metric failed; the message names the metric and the row.
@@ -119,7 +119,7 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Return the metric ``package:function``; the module may be in the current folder.
+    """Return the metric that *name*, ``package:function``, names, also from the current folder.
 
     Raises:
         ArgumentError: the metric cannot be imported, or is neither a function nor an object with
@@ -167,7 +167,7 @@ def _source_digest(metric: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Convert NumPy's numbers and arrays to Python's, for JSON."""
+    """Convert NumPy's numbers and arrays in *value* to Python's, for JSON."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):

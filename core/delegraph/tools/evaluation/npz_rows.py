@@ -59,12 +59,12 @@ class NpzRow:
 
 @lru_cache(maxsize=1)  # rows come file by file
 def _arrays(path: str, stamp: object) -> Arrays:
-    """Return a file's arrays; the last file stays in memory while its time stamp is the same."""
+    """Return the arrays of a file; the last file stays in memory while its *stamp* is the same."""
     return read_npz(path)
 
 
 def _stamp(path: str) -> object:
-    """Return a value that changes when the file changes."""
+    """Return a value that changes when the file *path* changes; None if there is no file."""
     with contextlib.suppress(OSError):  # reading the file reports the error
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino
@@ -72,7 +72,7 @@ def _stamp(path: str) -> object:
 
 
 def npz_rows(paths: Sequence[str]) -> list[NpzRow]:
-    """Return the rows of ``.npz`` files, in order.
+    """Return the rows of the ``.npz`` files *paths*, in order.
 
     Raises:
         ArgumentError: a file cannot be read, holds no array, an array without rows, or arrays of

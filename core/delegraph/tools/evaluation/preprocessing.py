@@ -69,7 +69,7 @@ class Preprocessing(JsonRecord):
             raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
-        """Return a picture converted to the model's input, ``[1, H, W, 3]`` of the input's dtype.
+        """Return *picture* converted to the model's input, ``[1, H, W, 3]`` of the input's dtype.
 
         A raw file is neither cropped nor resized.
 
@@ -105,7 +105,7 @@ class Preprocessing(JsonRecord):
         return [_rounded((side - kept) / 2) for side in size], [kept, kept]
 
     def _converted(self, pixels: Pixels, details: Details) -> Pixels:
-        """Return pixels in the input's dtype.
+        """Return *pixels* in the dtype of the input *details*.
 
         Source:
             ImagePreprocessingStage, tflite/tools/evaluation/stages/image_preprocessing_stage.cc:
@@ -122,7 +122,7 @@ class Preprocessing(JsonRecord):
 
 
 def _rounded(value: float) -> int:
-    """Round to an integer, halves away from zero, as C++ does."""
+    """Return *value* rounded to an integer, halves away from zero, as in C++."""
     return math.floor(value + 0.5)
 
 
@@ -132,7 +132,7 @@ def _cut(pixels: Pixels, starts: Sequence[int], size: Sequence[int]) -> Pixels:
 
 
 def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> tuple[int, int]:
-    """Return the smallest size that covers the wanted size with the picture's proportions.
+    """Return the smallest size with the picture's proportions that covers *wanted* / *fraction*.
 
     >>> _covering((480, 640), (224, 224), 0.875)
     (256, 341)
@@ -144,7 +144,7 @@ def _covering(size: Sequence[int], wanted: tuple[int, int], fraction: float) -> 
 
 
 def picture_size(details: Details) -> tuple[int, int]:
-    """Return height and width of an input that takes one RGB picture.
+    """Return height and width of the input *details*, which takes one RGB picture.
 
     Raises:
         ArgumentError: the input takes no picture.

@@ -168,7 +168,7 @@ class _Prepared:
 
 
 def _kind(details: Details) -> tuple[object, ...]:
-    """Return the properties of the inputs on which their values depend."""
+    """Return the properties of an input on which its values depend: name, dtype, shape, scale."""
     shape = details["shape_signature"].tolist() or details["shape"].tolist()
     return details["name"], np.dtype(details["dtype"]).str, shape, details["quantization"]
 
@@ -183,7 +183,9 @@ def _require_samples(samples: Sequence[Sample]) -> None:
 
 
 def _require_unchanged(path: str, samples: Sequence[Sample], done: Mapping[str, Entry]) -> None:
-    """Check that the samples in the journal have not changed since it was written.
+    """Check that the samples in the journal *path* have not changed since it was written.
+
+    *done* has the journal's entries by key.
 
     Raises:
         ArgumentError: a sample has changed; the message names it.

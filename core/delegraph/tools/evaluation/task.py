@@ -46,7 +46,9 @@ class Task(Protocol[AnySample]):
         """Return the settings that determine the rows, as JSON: name, options, labels."""
 
     def require_model(self, inputs: Sequence[Details], outputs: Sequence[Details]) -> None:
-        """Check that a model suits the task; called once for each set-up.
+        """Check that a model with these inputs and outputs suits the task.
+
+        It is called once for each set-up.
 
         Raises:
             ArgumentError: the model does not fit; the message says what was expected.
@@ -61,7 +63,7 @@ class Task(Protocol[AnySample]):
         """
 
     def judge(self, sample: AnySample, outputs: Outputs) -> Row:
-        """Return the record of a model's answer for one sample."""
+        """Return the record of *outputs*, a model's answer for one sample."""
 
 
 def content_digest(content: bytes) -> str:

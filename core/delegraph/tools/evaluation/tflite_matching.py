@@ -31,7 +31,7 @@ class TfliteDefinition:
     counts_stray_classes = True
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return which detections are right, at each threshold.
+        """Return which detections *found* are right, at each threshold, by the objects *truth*.
 
         Detections are matched in order of score, the best first. Each takes the object of its class
         that it overlaps most and that no other has taken. The detection is right if this overlap

@@ -48,7 +48,7 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
 
 
 def write_chrome_trace(path: str | os.PathLike[str], recording: Recording) -> None:
-    """Write a trace of the runs as JSON."""
+    """Write a trace of the runs of *recording* to *path* as JSON."""
     text = json.dumps(chrome_trace(recording), allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 

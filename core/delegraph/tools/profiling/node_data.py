@@ -77,7 +77,7 @@ class NodeData:
         return data
 
     def write(self, path: str | os.PathLike[str], model: Model) -> None:
-        """Write the values of *model* to a file; its folder must exist."""
+        """Write the values for the nodes of *model* to the file *path*; its folder must exist."""
         text = json.dumps(self.to_json(model), indent=1, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -126,7 +126,7 @@ def graph_ids(model: Model) -> list[str]:
 
 
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
-    """Return a key for each operator that identifies it in Model Explorer's graph.
+    """Return, for each operator of *spec*, a key that identifies it in Model Explorer's graph.
 
     The key is usually the operator's index. But Model Explorer first looks a key up among the names
     of tensors. So an operator whose index is also the name of another node's tensor gets the name

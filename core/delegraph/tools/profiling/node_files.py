@@ -57,7 +57,10 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return texts for nodes of partitions of which only the total time is known."""
+    """Return texts for nodes of partitions of which only the total time is known.
+
+    *partitions* has the seconds by partition; *known* has the nodes with a time of their own.
+    """
     found: dict[OperatorId, float | str] = {}
     for number, seconds in partitions.items():
         partition = recording.placement.partitions[number]
@@ -69,7 +72,7 @@ def _untold(
 
 
 def delegate_data(placement: Placement) -> NodeData:
-    """Return the name of the delegate or host that computes each node."""
+    """Return the name of the delegate or host that computes each node in *placement*."""
     return NodeData(
         "delegate",
         {
@@ -83,7 +86,7 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the constraint that each node without a delegate violates, by delegate."""
+    """Return the constraints that each node without a delegate violates, by delegate, as text."""
     return NodeData(
         "rejection",
         {

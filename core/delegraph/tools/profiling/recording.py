@@ -125,7 +125,7 @@ class Recording:
         return tuple(read), tuple(i for i in own[-1].outputs if i >= 0)
 
     def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
-        """Return the figures of a tensor; None for one that a delegate added."""
+        """Return the figures of tensor *index*; None for a tensor that a delegate added."""
         return self.tensors.get((subgraph, index))
 
     def notes(self) -> Iterator[str]:

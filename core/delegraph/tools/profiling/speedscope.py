@@ -42,7 +42,7 @@ def speedscope(recording: Recording) -> dict[str, Any]:
 
 
 def write_speedscope(path: str | os.PathLike[str], recording: Recording) -> None:
-    """Write the runs as a file for speedscope."""
+    """Write the runs of *recording* as a file for speedscope to *path*."""
     text = json.dumps(speedscope(recording), allow_nan=False)
     Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -59,7 +59,10 @@ def _profile(name: str, slices: Sequence[Slice], frames: dict[str, int]) -> dict
 
 
 def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield the opening and closing events in order of time; the last opened closes first."""
+    """Yield opening and closing events of *slices* in order of time; the last opened closes first.
+
+    *frames* gives each frame name its number, and gets new ones.
+    """
     opened: list[tuple[int, int]] = []  # end and frame
 
     def closed(until: int | None) -> Iterator[dict[str, Any]]:
@@ -76,7 +79,7 @@ def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[st
 
 
 def _frame_name(one: Slice) -> str:
-    """Return the name of a slice's frame, equal in all runs."""
+    """Return the frame name of the slice *one*, equal in all runs."""
     if one.event is None:
         return "run"
     where = f" of subgraph {one.event.subgraph}" if one.event.subgraph else ""

@@ -45,7 +45,7 @@ class _Raw:
 
 
 def find_boxes(seen: Seen) -> Findings | None:
-    """Return the boxes in the outputs, or None when the outputs hold none."""
+    """Return the boxes in the outputs *seen*, or None when the outputs hold none."""
     raw = _postprocessed(seen) or _by_metadata(seen)
     if raw is None:
         return None
@@ -64,7 +64,7 @@ def find_boxes(seen: Seen) -> Findings | None:
 
 
 def _postprocessed(seen: Seen) -> _Raw | None:
-    """Return the boxes of a detection post-processing operator, or None."""
+    """Return the boxes of a detection post-processing node, or None if there is none."""
     made = seen.made_by(POSTPROCESS)
     if len(made) != 4 or made[0][1].shape[-1:] != (4,):
         return None
@@ -72,7 +72,7 @@ def _postprocessed(seen: Seen) -> _Raw | None:
 
 
 def _by_metadata(seen: Seen) -> _Raw | None:
-    """Return the boxes in outputs that the metadata describe as boxes, classes and scores."""
+    """Return the boxes that the metadata describe as boxes, classes and scores, or None."""
     if all(said.boxes is None for said in seen.metadata.outputs):
         return None
     found: dict[str, TensorValues] = {}
@@ -92,7 +92,10 @@ def _by_metadata(seen: Seen) -> _Raw | None:
 
 
 def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = None) -> _Raw:
-    """Return the first *count* boxes, classes and scores, or fewer if one output is shorter."""
+    """Return the first *count* boxes, classes and scores in *made*, or fewer if one is shorter.
+
+    *layout* says what the four numbers of a box are.
+    """
     values = [array for _, array in made]
     boxes, classes, scores = values[0].reshape(-1, 4), values[1].reshape(-1), values[2].reshape(-1)
     n = min(len(boxes), len(classes), len(scores))
@@ -103,7 +106,7 @@ def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = No
 def _corners(
     boxes: NDArray[np.float64], layout: BoxLayout, size: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Return left, top, right and bottom of boxes, ``[n, 4]``, as shares of the picture's size."""
+    """Return left, top, right, bottom of *boxes*, ``[n, 4]``, as shares of the picture's *size*."""
     a, b, c, d = boxes[:, list(layout.index)].T
     if layout.type == "boundaries":
         sides = np.stack([a, b, c, d], axis=1)
@@ -115,7 +118,7 @@ def _corners(
 
 
 def _label(labels: Sequence[str], index: int) -> str | None:
-    """Return the name of a class.
+    """Return the name of the class *index*; None if *labels* has no such name.
 
     >>> _label(["cat", "dog"], 1), _label(["???", "cat", "dog"], 1), _label([], 1)
     ('dog', 'dog', None)

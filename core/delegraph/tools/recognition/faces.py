@@ -42,7 +42,7 @@ _FAMILIES = {
 
 
 def find_faces(seen: Seen) -> Findings | None:
-    """Return the faces in the outputs, or None when they are not outputs of BlazeFace.
+    """Return the faces in the outputs *seen*, or None when they are not outputs of BlazeFace.
 
     BlazeFace has two outputs: ``[1, anchors, 16]``, a box and six points for each anchor, and
     ``[1, anchors, 1]``, the scores.
@@ -64,7 +64,10 @@ def find_faces(seen: Seen) -> Findings | None:
 def _faces(
     raw: NDArray[np.float64], logits: NDArray[np.float64], family: _Family, threshold: float
 ) -> tuple[Box, ...]:
-    """Return the boxes with the best scores that do not overlap, best first."""
+    """Return the boxes with a score of at least *threshold* that do not overlap, best first.
+
+    *raw* has the boxes relative to the anchors of *family*, and *logits* their scores.
+    """
     scores = 1 / (1 + np.exp(-np.clip(np.nan_to_num(logits), -100, 100)))
     centers = _anchors(family) + raw[:, :2] / family.side
     halves = raw[:, 2:] / family.side / 2
@@ -81,7 +84,7 @@ def _faces(
 
 
 def _anchors(family: _Family) -> NDArray[np.float64]:
-    """Return the anchors' centres x and y, ``[anchors, 2]``, as parts of the input."""
+    """Return the centres x and y of all anchors, ``[anchors, 2]``, as parts of the input."""
     grids = []
     for cells, count in family.grids:
         y, x = np.mgrid[:cells, :cells]

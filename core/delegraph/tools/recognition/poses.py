@@ -49,7 +49,7 @@ _COUNT = len(POINTS)
 
 
 def find_poses(seen: Seen) -> Findings | None:
-    """Return the poses in the outputs, or None when the outputs hold none."""
+    """Return the poses in the outputs *seen*, or None when the outputs hold none."""
     if seen.size is None:
         return None
     for find in (_decoded, _movenet, _movenet_multipose, _heatmaps):

@@ -15,7 +15,7 @@ _CLASSES = "ARG_MAX"
 
 
 def find_segmentation(seen: Seen) -> Findings | None:
-    """Return the classes of pixels in a single output, or None if the output holds none.
+    """Return the classes of pixels in the only output *seen*, or None if it holds none.
 
     Such an output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and
     label, ``[1, h, w, labels]``.
@@ -41,7 +41,10 @@ def _classes(values: NDArray[Any], seen: Seen, index: int) -> NDArray[np.int64] 
 
 
 def _best(values: NDArray[Any], labels: int) -> NDArray[np.int64] | None:
-    """Return the class with the highest score for each pixel, without dequantization."""
+    """Return the class with the highest score for each pixel, ``[h, w]``; None for other outputs.
+
+    *values* must have scores for as many classes as *labels*, which is their number.
+    """
     if values.ndim != 4 or values.dtype.kind not in "fiu" or values.shape[0] != 1:
         return None
     if labels < 2 or values.shape[-1] != labels or min(values.shape[1:3]) < 2:

@@ -9,7 +9,7 @@ from delegraph.tools.differing.layers import LayerDifference, LayersDifference, 
 
 
 def differences_json(found: LayersDifference) -> dict[str, Any]:
-    """Return the layers in execution order, and the two set-ups compared."""
+    """Return the layers of *found* in execution order, and the two set-ups compared, for JSON."""
     return {
         "test": str(found.test),
         "reference": str(found.reference),

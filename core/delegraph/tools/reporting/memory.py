@@ -9,7 +9,7 @@ from delegraph.tools.memory_report import IN_PLACE, MemoryReport
 
 
 def memory_json(report: MemoryReport) -> dict[str, Any]:
-    """Return plans, tensors, operators, and the bytes in use at each node."""
+    """Return plans, tensors, operators, and the bytes in use at each node, for JSON."""
     tasks, used = live_bytes(report.records, report.alignment)
     return {
         **report.to_json(),

@@ -15,7 +15,7 @@ MOST_DRAWN = 2000
 
 
 def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
-    """Return all figures as JSON data, with the drawn samples as ``[run, seconds]``."""
+    """Return all figures of *result* as JSON data, with the drawn samples as ``[run, seconds]``."""
     told = result.to_json()
     del told["samples"]
     return told | {"drawn_runs": _drawn(result.runs)}

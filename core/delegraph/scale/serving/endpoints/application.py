@@ -109,7 +109,7 @@ class Application:
         self._pages = pages or {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer the request that the ASGI parameters *scope*, *receive* and *send* stand for."""
         start = time.perf_counter()
         call = Call(scope, receive)
         try:
@@ -152,7 +152,7 @@ class Application:
         return await handler(call)
 
     def _route(self, path: str, parts: list[str]) -> tuple[str, Handler]:
-        """Return the method that a path takes, and what answers it."""
+        """Return the HTTP method that *path* takes, and its handler; *parts* is the path split."""
         if path in self._pages:
             page = self._pages[path]
             return "GET", lambda call: page()
@@ -297,7 +297,7 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return the result of *answer*; cancel it when the client leaves.
+    """Return the result of *answer*; cancel it when *receive* says that the client has left.
 
     Raises:
         ClientGone: the client has left.

@@ -24,7 +24,7 @@ class ClientGone(Exception):
 
 
 def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | None:
-    """Return the length of the body that a request announces; None if it does not.
+    """Return the body's length in bytes that *headers* announce; None if they do not.
 
     Raises:
         Refusal: the length is over the limit.
@@ -41,7 +41,7 @@ def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | No
 
 
 def content_encoding(headers: Mapping[bytes, bytes]) -> str:
-    """Return the encoding of the body; empty if there is none.
+    """Return the encoding of the body by *headers*: ``"gzip"``, ``"deflate"``, or ``""`` for none.
 
     Raises:
         Refusal: this server does not know it.

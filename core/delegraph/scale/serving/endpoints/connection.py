@@ -48,12 +48,12 @@ class Connection(HttpToolsProtocol):
             self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop the time limits of the connection, which is lost; *exc* is the reason, if known."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; refuse them if they are a header that is too large."""
+        """Take *data*; refuse the connection if a header or a body is too large."""
         if self.transport.is_closing():
             return
         if self._header_bytes >= 0:
@@ -72,7 +72,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(431, f"the header is larger than {self.limits.header} bytes")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a line of the header; what follows a body is dropped."""
+        """Take the line *name*: *value* of the header; lines after a body are dropped."""
         if self._header_bytes >= 0:
             super().on_header(name, value)
 
@@ -120,7 +120,7 @@ class Connection(HttpToolsProtocol):
             super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse a request that is not HTTP; *msg* has no effect."""
         self._refuse(400, "the request is not HTTP/1.1")
 
     def _start_timer(self) -> None:

@@ -68,7 +68,7 @@ class GrpcService:
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     def _guarded(self, name: str, call: Callable[[Any], Awaitable[Any]]) -> Callable[..., Any]:
-        """Return a handler that checks the token, reports refusals, and writes the log."""
+        """Return a handler for method *name* that checks the token, then calls *call*, and logs."""
 
         async def answered(request: Any, context: Any) -> Any:
             start, code = time.perf_counter(), "CANCELLED"
@@ -147,7 +147,7 @@ class GrpcService:
 
 
 def _named(request: Any) -> str:
-    """Return the name of a model; KServe's clients send it in the field of the repository."""
+    """Return the model's name in *request*; KServe's clients send it as the repository's name."""
     if not request.model_name and not request.repository_name:
         raise Refusal(Kind.INVALID, "the request has no model_name")
     name: str = request.model_name or request.repository_name

@@ -93,7 +93,7 @@ class Server:
             await asyncio.sleep(0.002)
 
     async def stop(self) -> None:
-        """Take no further requests, answer the pending ones within the grace, and close."""
+        """Refuse further requests, answer the pending ones within the grace period, and close."""
         self._http.should_exit = True
         await asyncio.gather(self._serving, self._grpc.stop(self._grace))
         self._reader.close()
@@ -103,7 +103,7 @@ class Server:
 class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the caller."""
+        """Do nothing, so that signals stay with the caller."""
         yield
 
 

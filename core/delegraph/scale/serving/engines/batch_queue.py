@@ -72,7 +72,7 @@ class BatchQueue:
         self._waiting.clear()
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to a request.
+        """Return the answer to *columns*, the rows of a request.
 
         Raises:
             Refusal: too many requests wait.
@@ -137,7 +137,7 @@ class BatchQueue:
                 return batch
 
     async def _await_others(self, end: float) -> None:
-        """Wait until a batch is full, as many wait as are expected, or the time is over.
+        """Wait for requests until a batch is full, no more are expected, or the time is *end*.
 
         The time counts from when the thread is free. If it counted from the arrival of the first
         request, two halves of the clients would take turns, each in batches half as large.

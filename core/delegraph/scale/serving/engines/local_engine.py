@@ -70,7 +70,7 @@ class LocalEngine:
         return self._queue is not None
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer to a request, computed in a batch with others.
+        """Return the answer to *columns*, the rows of a request, computed in a batch with others.
 
         Raises:
             Refusal: delegates are not warm yet, or too many requests wait.

@@ -159,7 +159,7 @@ class RayEngine:
         return bool(states.get("RUNNING"))
 
     async def answer(self, columns: Columns) -> Answer:
-        """Return the answer of a replica that Ray Serve chooses.
+        """Return the answer to *columns*, a request's rows, by a replica that Ray Serve chooses.
 
         Raises:
             Refusal: no replica is warm yet, too many requests wait, or the replica has ended.
