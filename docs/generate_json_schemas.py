@@ -2,10 +2,11 @@
 
     python docs/generate_json_schemas.py
 
-Runs the examples of ``json_examples.py``. Where a command prints one of Delegraph's result classes,
-the schema is what the class declares, its fields and properties; the other parts are as the
-examples show them. They need the example plugin, and all delegates but those of other engines.
-A command may print keys that its schema does not have: new ones are no change for a program.
+Runs the examples of ``json_examples.py``, without and with the delegates applied by default. Where
+a command prints one of Delegraph's result classes, the schema is what the class declares, its
+fields and properties; the other parts are as the examples show them. They need the example plugin,
+and all delegates but those of other engines. A command may print keys that its schema does not
+have: new ones are no change for a program.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import importlib
 import inspect
 import io
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import cache, reduce
+from itertools import product
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -31,6 +34,7 @@ from json_examples import EXAMPLES, WITHOUT_EXAMPLE, own_folder
 
 from delegraph import cli, json_records
 from delegraph.cli.answers.printing import JsonAnswer
+from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 
 FOLDER = Path(__file__).with_name("schemas")
 PAGE = Path(__file__).with_name("json.md")
@@ -277,8 +281,11 @@ def command_schema(name: str) -> Schema:
     """Return the schema of what the examples *name* print."""
     classes: dict[str, type] = {}
     shown: list[Schema] = []
-    for words in EXAMPLES[name]:
-        answer, made = answer_of(words)
+    own = os.environ.get(DEFAULT_DELEGATES_VARIABLE)
+    for words, default in product(EXAMPLES[name], ("", own)):
+        changed = {} if default is None else {DEFAULT_DELEGATES_VARIABLE: default}
+        with own_folder(), patch.dict(os.environ, changed):
+            answer, made = answer_of(words)
         shown.append(value_schema(answer, made, classes))
     found = reduce(merged, shown)
     definitions: Schema = {}
@@ -326,10 +333,9 @@ def page() -> str:
 def main() -> None:
     """Write the schemas and the page."""
     FOLDER.mkdir(exist_ok=True)
-    with own_folder():
-        for name in EXAMPLES:
-            text = json.dumps(command_schema(name), indent=1, ensure_ascii=False)
-            (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    for name in EXAMPLES:
+        text = json.dumps(command_schema(name), indent=1, ensure_ascii=False)
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 

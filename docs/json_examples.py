@@ -45,6 +45,7 @@ EXAMPLES: dict[str, list[list[object]]] = {
     "plugins-list": [["plugins", "list"]],
     "plugins-info": [["plugins", "info", "add_sub"], ["plugins", "info", "sin", "--claims"]],
     "plugins-doctor": [["plugins", "doctor"]],
+    "plugins-catalogue": [["plugins", "catalogue"]],
     "cache-list": [["cache", "list"]],
     "cache-warm": [["cache", "warm", SINES]],
     "cache-clear": [["cache", "clear"]],

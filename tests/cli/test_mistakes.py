@@ -54,7 +54,7 @@ MISTAKES = {
     "explain FLOAT -d sinn": r"delegate 'sinn' \(did you mean 'sin'\?\); available: ",
     "explain FLOAT -d sin:a=1": "delegate 'sin' has no option",
     "explain FLOAT -d sin --signature x": NO_SIGNATURE,
-    "compile FLOAT": "Missing option '-o' / '--output'",
+    "compile FLOAT": "give at least one --delegate",
     "compile FLOAT -d nosuch -o out.tflite": NO_DELEGATE.format("nosuch"),
     "compile FLOAT -d sin -o gone/out.tflite": NO_FOLDER,
     "memory notes.tflite": NO_MODEL,

@@ -177,13 +177,13 @@ def test_inspect_tells_of_compiled_partitions(
     compiled: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = delegraph("inspect", compiled).lines
-    assert "delegraph-compiled 2 1 runs with fake-engine" in lines
+    assert "delegraph-compiled runs with fake-engine" in lines
     assert "compiled for delegate engine:level=2, by fake-engine 1.0" in lines
     assert "operators 1 ADD, 1 MUL" in lines
     assert "runs yes" in lines
     install_compiler(compiled.parent, monkeypatch, release="1.1")
     lines = delegraph("inspect", compiled).lines
-    assert "delegraph-compiled 2 1 runs with: pip install fake-engine" in lines
+    assert "delegraph-compiled runs with: pip install fake-engine" in lines
     assert any(line.startswith("runs no: it was compiled by fake-engine 1.0 as") for line in lines)
 
 

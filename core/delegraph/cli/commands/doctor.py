@@ -48,7 +48,7 @@ SHOWN_FAILURES = 10
 @json_option
 @diagnosis_options
 def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
-    """Look for what is wrong or slow: versions, hosts, plugins, caches, threads.
+    """Look for what is wrong or slow in this environment.
 
     Each finding says what to run next. Another process imports every delegate's own module, so it
     may take a while. The exit code is 1 if something is broken.

@@ -85,9 +85,9 @@ class MemoryRequest:
 @json_option
 @diagnosis_options
 def command(**options: Any) -> None:
-    """Show how much memory tensors need: as the model would run, and on the core alone.
+    """Show how much memory tensors need, as planned.
 
-    Each planner's size is shown beside the lower bound of all plans, with a chart of the bytes in
+    The plans are of the model as it would run, and on the core alone. Each planner's size is shown beside the lower bound of all plans, with a chart of the bytes in
     use over time, and what would save memory. Budget, picture, bound and offline plan are of the
     delegates named by --delegate; without any, of the core alone, with the planner of --planner, or
     the best one.

@@ -22,12 +22,14 @@ ENGINES = ("custom", "onnxruntime", "openvino")
 @click.option(
     "--template",
     type=click.Choice(TEMPLATES),
-    help="Kind of plugin.  [default: kernel; engine with --engine]",
+    show_default="kernel",
+    help="Kind of plugin; engine with --engine.",
 )
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
-    help="Engine of an engine or compiler.  [default: custom]",
+    show_default="custom",
+    help="Engine of the delegate.",
 )
 @click.option(
     "--directory",

@@ -16,7 +16,7 @@ from delegraph.errors import ArgumentError
     "--wheels",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="List the packages of the wheels in this folder.  [default: those installed here]",
+    help="Look at the wheels in this folder.  [default: what is installed]",
 )
 @click.option(
     "-o",
