@@ -23,7 +23,7 @@ ENGINES = ("custom", "onnxruntime", "openvino")
     "--template",
     type=click.Choice(TEMPLATES),
     show_default="kernel",
-    help="Kind of plugin; engine with --engine.",
+    help="Kind of plugin.",
 )
 @click.option(
     "--engine",
