@@ -105,9 +105,7 @@ def test_unused_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     use_plugins_of(monkeypatch, tmp_path)
     with pytest.raises(ArgumentError, match="keep what they decide"):
         compile_model(sines(), ["engine"], cpu=["one"])
-    with pytest.raises(
-        PluginError, match=r"'plain' cannot be compiled.*file: .*fake-keeping:kee"
-    ):
+    with pytest.raises(PluginError, match=r"'plain' cannot be compiled.*file: .*fake-keeping:kee"):
         compile_model(sines(), ["plain"])
     with pytest.raises(PluginOptionError):
         compile_model(sines(), ["keeping:other=1"])
