@@ -67,13 +67,13 @@ class HybridWeights:
     """Weights, bias and scales of a hybrid product.
 
     Attributes:
-        matrices: the integer weights as floats, in the caller's form.
+        matrices: the integer weights as float arrays, shaped as the caller's products need them.
         sums: sums of each output's weights, ``[O], int64``.
         scales: scales of the weights, ``[O], float32``.
         bias: bias of each output, ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
-        integers: object with the matrices, which other nodes may share.
+        integers: the integer weights that *matrices* belong to, shared with other nodes, or None.
     """
 
     matrices: tuple[NDArray[Any], ...]

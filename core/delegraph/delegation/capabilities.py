@@ -108,7 +108,12 @@ class Claim(JsonRecord):
         self._check()
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Return whether the claim includes the operator in this form with all *features*."""
+        """Return whether the claim includes a node.
+
+        Args:
+            form: operator, types, version and fused activation of the node.
+            features: names of unusual properties that the node has, as ``"broadcast"``.
+        """
         return (
             form.operator in self.operators
             and self.misfit(form) is None
@@ -135,7 +140,10 @@ class Claim(JsonRecord):
         return activation in named or "activation" in self.features
 
     def widened(self, by: Widening) -> Claim:
-        """Return the claim with an addition; the types are added for all roles."""
+        """Return a copy of the claim that includes what *by* adds to it.
+
+        Types are added to those of every role, the operands that a claim names.
+        """
         first, last = self.versions or (0, 0)
         values = {
             "operators": (*self.operators, *by.operators),

@@ -160,9 +160,9 @@ def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[Operato
 
 
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return a function that tells whether a name equals or matches one of *patterns*.
+    """Return a function that tells whether a name matches one of *patterns*, as of ``fnmatch``.
 
-    A ``[`` in a pattern may also stand for itself.
+    A name that equals a pattern matches it, too, whatever a ``[`` in it would mean.
     """
     exact = frozenset(patterns)
     regex = re.compile("|".join(map(translate, patterns)))

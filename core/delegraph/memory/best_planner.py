@@ -169,9 +169,12 @@ def _planned_group(
 
 
 def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
-    """Return the best plan found with *effort*, or the first plan of at most *enough* bytes.
+    """Return the smallest plan found, or the first plan of at most *enough* bytes.
 
-    *packing* has the records.
+    Args:
+        packing: sizes and lifetimes of the tensors.
+        enough: bytes from which a plan need not be improved.
+        effort: number of tensors to place, in all trials together.
     """
     bound = int(packing.live_bytes().max(initial=0))
     best = _greedy(packing, max(bound, enough))

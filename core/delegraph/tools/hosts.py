@@ -39,7 +39,10 @@ class Host:
 
 
 def hosts() -> tuple[Host, ...]:
-    """Return the three hosts; an official runtime of an untested version is tried."""
+    """Return the three hosts with their versions, and the reason if a host takes no delegates.
+
+    A runtime whose version is untested is called once, to see whether it works.
+    """
     return (
         Host("delegraph", f"delegraph {version('delegraph')}", "Interpreter"),
         _official("litert", "Interpreter", _interpreter),

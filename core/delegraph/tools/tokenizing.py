@@ -50,7 +50,10 @@ def takes_text(details: Details, described: TensorMetadata) -> bool:
 def text_for_all_inputs(
     words: Sequence[str], details: Sequence[Details], names: Mapping[str, int], said: ModelMetadata
 ) -> list[str]:
-    """Return the user's words with a text without NAME given to all inputs that BERT makes of it.
+    """Return the user's words, in which a text for BERT is repeated for each of its inputs.
+
+    BERT makes ids, mask and segments of one text, so ``TEXT`` becomes ``0=TEXT``, ``1=TEXT`` and
+    ``2=TEXT``, with the positions of these inputs. Words with a NAME stay as they are.
 
     Args:
         words: the user's texts, each ``VALUE`` or ``NAME=VALUE``.

@@ -41,10 +41,11 @@ class NodeClasses:
         registration: Registration,
         prepare: Callable[[Node, Registration], Eval],
     ) -> Eval:
-        """Return the evaluation of *node*; *prepare* makes it for the first node of a class.
+        """Return the evaluation of *node*, made by *prepare* only for the first node of its class.
 
-        A class is kept only where preparing its node changed no tensor: for the others, nothing is
-        then to be changed, either.
+        Nodes of a class have the same registration, options, and types and shapes of tensors. A
+        class is kept only if preparing its first node changed no tensor, so that its other nodes
+        change none.
         """
         made = self._made.get(id(registration))
         key = None if made is None else self._class_of(node)

@@ -89,7 +89,10 @@ def _output(output: OutputDifference) -> str:
 
 
 def histogram_of(output: OutputDifference) -> dict[int, int]:
-    """Return the number of an output's differences by exponent, over all runs."""
+    """Return how many elements of an output differ by about ``2 ** exponent``, over all runs.
+
+    The keys are the exponents.
+    """
     total: dict[int, int] = {}
     for difference in output.runs:
         for exponent, count in difference.histogram.items():

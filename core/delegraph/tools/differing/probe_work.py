@@ -56,10 +56,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Nodes that delegates have without additional rules.
+    """Nodes that may cause a difference: those that delegates take without additional rules.
 
     Attributes:
-        nodes: each node with its delegate; all nodes of the model if a delegate fails at once.
+        nodes: placement of each of these nodes; if applying the delegates fails, of all nodes.
         delegates: names of the delegates that follow placement rules.
     """
 

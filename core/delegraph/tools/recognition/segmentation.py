@@ -15,10 +15,13 @@ _CLASSES = "ARG_MAX"
 
 
 def find_segmentation(seen: Seen) -> Findings | None:
-    """Return the classes of pixels in the only output *seen*, or None if it holds none.
+    """Return findings with the class of each pixel; None if the output holds no classes of pixels.
 
-    Such an output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and
-    label, ``[1, h, w, labels]``.
+    An output with classes is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel
+    and label, ``[1, h, w, labels]``.
+
+    Args:
+        seen: outputs of a run on a picture, with the model's metadata and the labels.
     """
     if len(seen.outputs) != 1 or seen.size is None:
         return None
