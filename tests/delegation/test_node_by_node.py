@@ -179,6 +179,19 @@ def test_an_error_names_the_node_inside(host: Host, phase: str) -> None:
         run(host(model_content=sines(), delegates=[delegate]))
 
 
+@HOSTS
+def test_a_node_without_a_function_is_an_error_of_prepare(host: Host) -> None:
+    class Forgets(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            super().prepare_node(call)
+            return None  # type: ignore[return-value]
+
+    delegate = NodeByNode("SIN")
+    delegate.kernel = Forgets
+    with pytest.raises(DelegraphError, match="prepare_node returned NoneType, expected"):
+        run(host(model_content=sines(), delegates=[delegate]))
+
+
 def test_an_absent_input_and_output_are_named() -> None:
     class Asks(Kernel):
         def prepare_node(self, call: NodeCall) -> Eval:

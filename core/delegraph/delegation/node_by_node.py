@@ -137,9 +137,15 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
         self._steps = []
         for call in self._calls:
             try:
-                self._steps.append(self.prepare_node(call))
+                step = self.prepare_node(call)
+                if not callable(step):
+                    raise TypeError(
+                        f"prepare_node returned {type(step).__name__}, expected a function "
+                        "without arguments that computes the node"
+                    )
             except Exception as error:
                 raise _error(call, error) from error
+            self._steps.append(step)
         self._inner.place(context)
 
     def eval(self, context: DelegateContext, node: Node) -> None:
