@@ -59,7 +59,7 @@ class Described(dict[str, Any]):
 
 
 def answer_of(words: Iterable[object]) -> tuple[Any, list[Described]]:
-    """Return what a command prints with ``--json``, and all objects of result classes in it."""
+    """Return the JSON that a command prints, and all objects of result classes in it."""
     made: list[Described] = []
     plain = json_records._object
 

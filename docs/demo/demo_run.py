@@ -51,7 +51,7 @@ def short(address: str | None) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return what went wrong in one line."""
+    """Return the error in one line."""
     return str(error).splitlines()[0]
 
 

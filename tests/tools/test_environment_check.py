@@ -52,7 +52,7 @@ def test_a_host_that_takes_no_delegates_is_told_with_its_reason(tmp_path: Path) 
     assert finding.text == "takes no delegates: other structs"
     assert "pip install ai-edge-litert" in finding.remedy
     (absent,) = found(sound(tmp_path, versions={}), refused)
-    assert absent.level is Level.NOTE  # nobody asked for that runtime
+    assert absent.level is Level.NOTE  # no option names that runtime
 
 
 @pytest.mark.parametrize("runtime", ["litert", "litert2"])

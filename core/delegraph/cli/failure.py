@@ -61,7 +61,7 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 
 
 def _advice(error: BaseException) -> str:
-    """Return what to do about an error that says nothing of that; empty for all others."""
+    """Return advice on an error whose message has none; empty for other errors."""
     if isinstance(error, MalformedModelError) and _DAMAGED.search(str(error)):
         return "; check that it is a .tflite file, and copy or download it again"
     return ""

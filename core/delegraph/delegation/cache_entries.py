@@ -105,7 +105,7 @@ def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
 
 
 def _content(folder: str) -> list[os.DirEntry[str]]:
-    """Return what a folder holds; nothing if it is no folder any more."""
+    """Return the entries of a folder; none if the folder has been removed."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         return list(found)
     return []

@@ -195,20 +195,20 @@ def _reason(refusal: Refusal) -> str:
 
 def _nodes(nodes: Iterable[int]) -> str:
     """Return node indices in brief; of many ranges, the first ones with the number of others."""
-    ranges = node_numbers(nodes).split(", ")
-    if len(ranges) <= _MOST_RANGES:
-        return ", ".join(ranges)
-    kept = _MOST_RANGES - 1
-    return f"{', '.join(ranges[:kept])} and {len(ranges) - kept} more"
+    return _first(node_numbers(nodes).split(", "), _MOST_RANGES, "more")
 
 
 def _operators(ops: Sequence[str]) -> str:
     """Return operator names with their counts; of many, the most frequent ones."""
-    counts = operator_counts(ops).split(", ")
-    if len(counts) <= _MOST_OPERATORS:
-        return ", ".join(counts)
-    kept = _MOST_OPERATORS - 1
-    return f"{', '.join(counts[:kept])} and {len(counts) - kept} others"
+    return _first(operator_counts(ops).split(", "), _MOST_OPERATORS, "others")
+
+
+def _first(texts: Sequence[str], most: int, others: str) -> str:
+    """Return at most *most* texts as one; the last of them counts the others, if there are any."""
+    if len(texts) <= most:
+        return ", ".join(texts)
+    kept = most - 1
+    return f"{', '.join(texts[:kept])} and {len(texts) - kept} {others}"
 
 
 def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:

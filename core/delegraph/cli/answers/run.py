@@ -138,7 +138,7 @@ def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:
 
 
 def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Findings) -> None:
-    """Print outputs as a table; the values take what is left of the width, on one line."""
+    """Print outputs as a table, with the values on one line in the rest of the width."""
     heading(out, "Outputs")
     columns = ("name", "type", "shape", "range", "values")
     facts = [(shortened(o.title), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]

@@ -166,7 +166,7 @@ def _explain(request: ExplainRequest) -> int:
 
 
 def _remedies(error: UnresolvedOpError | None) -> list[str]:
-    """Return what to do about custom operators that nothing runs, a line for each operator."""
+    """Return advice on custom operators without a kernel, a line for each operator."""
     return [] if error is None else [line.strip() for line in str(error).splitlines()[1:]]
 
 

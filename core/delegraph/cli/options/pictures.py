@@ -34,12 +34,12 @@ def picture_options(command: Command) -> Command:
             click.option(
                 "--mean",
                 type=Numbers(),
-                help="What bytes lack.  [default: the metadata's; else 127.5]",
+                help="Subtracted from bytes.  [default: the metadata's; else 127.5]",
             ),
             click.option(
                 "--std",
                 type=Numbers(),
-                help="What divides them then.  [default: the metadata's; else 127.5]",
+                help="Divides the differences.  [default: the metadata's; else 127.5]",
             ),
             click.option(
                 "--crop",
@@ -50,7 +50,7 @@ def picture_options(command: Command) -> Command:
                 "--crop-fraction",
                 "fraction",
                 type=click.FloatRange(0, 1, min_open=True),
-                help="Its side, as a share of the shorter side.  [default: 1]",
+                help="Side of the square over the shorter side.  [default: 1]",
             ),
             click.option(
                 "--layout",

@@ -91,7 +91,7 @@ def _value(option: click.Option, ctx: click.Context) -> str:
 
 
 def _meaning(option: click.Option, ctx: click.Context) -> str:
-    """Return what an option does, its choices and its default.
+    """Return the help text of an option, with its choices and default.
 
     >>> words = click.Choice(["auto", "rows"])
     >>> option = click.Option(["--by"], type=words, default="auto", show_default=True, help="How.")

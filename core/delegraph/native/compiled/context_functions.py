@@ -75,7 +75,7 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return what a C function of *signature* returns when it fails; None if no status."""
+    """Return the status of a failed C function of *signature*; None if it returns no status."""
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 

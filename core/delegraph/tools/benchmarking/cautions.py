@@ -63,7 +63,7 @@ def cautions(
 
 
 def busy(others: float | None, machine: Machine) -> str:
-    """Return what was seen of other work on the machine; empty if it was quiet.
+    """Return a sentence on the work of other processes; empty if the machine was quiet.
 
     Args:
         others: mean number of cores that other processes used meanwhile; None if unknown.

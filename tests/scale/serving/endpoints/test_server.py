@@ -311,7 +311,7 @@ def test_connections_of_grpc_over_the_limit(served: Served) -> None:
 
 
 def _received(raw: socket.socket) -> bytes:
-    """Return what a server says first; empty if it closes the connection."""
+    """Return the first bytes of a server; empty if it closes the connection."""
     try:
         return raw.recv(4096)
     except ConnectionError:
