@@ -28,7 +28,7 @@ DAY = 24 * 60 * 60
 _SIZE_HOLDS = 10.0
 """Seconds for which the size of a cache is remembered, as other processes write to it, too."""
 
-_known_sizes: dict[str, tuple[int, float]] = {}
+known_sizes: dict[str, tuple[int, float]] = {}
 """Mapping from a cache's folder to its bytes, and when they were counted (``time.monotonic``)."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
@@ -138,9 +138,9 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
         added: bytes of the entry that was just written.
     """
     place, now = folder.place(), time.monotonic()
-    total, read = _known_sizes.get(place, (limit, -math.inf))
+    total, read = known_sizes.get(place, (limit, -math.inf))
     if now - read < _SIZE_HOLDS and total + added <= limit:
-        _known_sizes[place] = total + added, read
+        known_sizes[place] = total + added, read
         return
     entries = cache_entries(folder.path)
     total = sum(entry.size for entry in entries)
@@ -150,7 +150,7 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
         with contextlib.suppress(OSError):  # a reader on Windows has it open
             remove_entry(entry)
             total -= entry.size
-    _known_sizes[place] = total, now
+    known_sizes[place] = total, now
     _remove_unfinished(place)
 
 
