@@ -220,6 +220,8 @@ class Requantize:
             acc: exact integers, ``[..., O]``, contiguous, any float dtype.
             out: the same shape, contiguous.
         """
+        if not acc.size:
+            return
         if self.method != Method.INTEGERS:
             unsigned = out.reshape(-1).view(self._unsigned)
             by_pattern(self._store, len(self._factor), acc.reshape(-1), unsigned)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph import DelegateContext, Rejection, Tensor
+from delegraph import DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_words
 from delegraph_numba_cpu.lowering.checks import (
     ROUNDED_TYPES,
@@ -168,6 +168,8 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
     borders = [*inner.inputs, *inner.outputs]
     if len(set(borders)) < len(borders) or not made.issuperset(inner.outputs):
         return Rejection("subgraph", "an output is no node's own, or has a name more")
+    if not _is_in_order(inner, plan):
+        return Rejection("subgraph", f"subgraph {index} reads a value before a node computes it")
     if any(inner.tensors[i].is_variable for i in used):
         return Rejection("subgraph", "it keeps values in variables")
     if call.context.numerics != "builtin":
@@ -187,6 +189,16 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
             if found is not None:
                 return found
     return None
+
+
+def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
+    """Return whether each node reads inputs, constants and results of earlier nodes only."""
+    known = {-1, *inner.inputs}
+    for node, _ in plan:
+        if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):
+            return False
+        known.update(node.outputs)
+    return True
 
 
 def _are_alike(outer: Tensor, inner: Tensor) -> bool:
