@@ -52,9 +52,6 @@ class TfLiteStatus(IntEnum):
 NULL_BUFFER_HANDLE = -1
 """Buffer handle of a tensor that has no buffer of a delegate."""
 
-OPTIONAL_TENSOR = -1
-"""Tensor index that stands for an absent optional input."""
-
 DELEGATE_CODE = 51
 """Builtin operator code of a delegate node."""
 
@@ -283,14 +280,6 @@ def ints_at(address: int | None) -> tuple[int, ...]:
         return ()
     count = c_int.from_address(address).value
     return tuple((c_int * count).from_address(address + 4))
-
-
-def floats_at(address: int | None) -> tuple[float, ...]:
-    """Return the elements of the ``TfLiteFloatArray`` at *address*; an empty tuple for null."""
-    if not address:
-        return ()
-    count = c_int.from_address(address).value
-    return tuple((c_float * count).from_address(address + 4))
 
 
 def int_array(values: Sequence[int]) -> Any:

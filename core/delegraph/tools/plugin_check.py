@@ -39,16 +39,6 @@ class Finding(JsonRecord):
 _UPGRADE = "upgrade the distribution with pip, or tell its authors"
 
 
-def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return all findings, errors first. Imports the heavy module of every delegate and command.
-
-    Args:
-        plugins: the plugins to inspect.
-        builtin: names of Delegraph's own commands.
-    """
-    return errors_first([*check_offers(plugins, builtin), *check_loads(plugins, builtin)])
-
-
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
     """Return findings about plugins and their offers, without importing what they offer.
 

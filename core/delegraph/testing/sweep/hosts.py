@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.errors import DelegraphError, UnresolvedOpError
+from delegraph.errors import DelegraphError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.runtime.interpreter import Interpreter
@@ -149,12 +149,6 @@ def operator_names(content: bytes) -> Sequence[str]:
     except DelegraphError:
         return ()
     return [str(code.custom_code or getattr(code.builtin_code, "name", "")) for code in codes]
-
-
-def lacks_operators(error: BaseException | None) -> bool:
-    """Return whether an error says that operators without a kernel need a delegate."""
-    unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
-    return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)
 
 
 _PERTURB = -6
