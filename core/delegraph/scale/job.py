@@ -13,6 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar
 
+from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
@@ -153,7 +154,7 @@ def predict(
     """
     path = os.path.abspath(output)
     output_format(path)
-    count = processes or _cores()
+    count = processes or usable_processors()
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
@@ -198,13 +199,6 @@ def predict(
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
     )
-
-
-def _cores() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
