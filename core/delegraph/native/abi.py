@@ -13,6 +13,7 @@ Source:
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from ctypes import (
     CFUNCTYPE,
@@ -272,6 +273,16 @@ def libc() -> ctypes.CDLL:
     library.malloc.restype, library.malloc.argtypes = c_void_p, [c_size_t]
     library.free.restype, library.free.argtypes = None, [c_void_p]
     return library
+
+
+def is_known_platform() -> bool:
+    """Return whether the layouts of C structs and the C library of this platform are known."""
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(c_void_p) == 8
+        and sys.byteorder == "little"
+        and sys.platform in ("linux", "darwin")
+    )
 
 
 def ints_at(address: int | None) -> tuple[int, ...]:

@@ -64,7 +64,7 @@ class Predictor:
     >>> predictor = Predictor("docs/demo/models/sines.tflite", delegates=["sin"])
     >>> batch = predictor({"id": np.arange(3), "x": np.array([[0], [1], [2]], np.float32)})
     >>> sorted(batch)
-    ['PartitionedCall:0', 'id', 'x']
+    ['id', 'x', 'y']
 
     Attributes:
         setup: the model, and the runtime, delegates and threads that run it.
