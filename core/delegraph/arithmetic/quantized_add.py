@@ -46,7 +46,7 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
         tflite/kernels/internal/reference/add.h.
     """
     if a.type is TensorType.INT16:
-        require_zero_points(0, a, b, y)
+        require_zero_points(a, b, y)
         function = power_of_two_sum(node, a, b, y, 1)
         if function is not None:
             return run_int16(a, b, y, function)

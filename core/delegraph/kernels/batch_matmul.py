@@ -202,7 +202,7 @@ def _requantized_eval(
     """
     require_same_type(x, y)
     if x.type == TensorType.INT16:
-        require_zero_points(0, x, w, y)
+        require_zero_points(x, w, y)
     scale_x, zero_x = _scale_and_zero_point(x)
     scale_w, zero_w = _scale_and_zero_point(w)
     scale_y, zero_y = _scale_and_zero_point(y)

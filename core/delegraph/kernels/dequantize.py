@@ -48,7 +48,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     adopt_type(y, TensorType.FLOAT32)
     context.resize_tensor(y, x.shape)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     run = dequantization(x, y)
     return fold_output(context, y, lambda: (x.shape, run)) if are_known((x,)) else run
 

@@ -136,7 +136,7 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"input is {x.type.name}, expected whole-byte numbers")
     check_type(y, x)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     _check_paddings(x, paddings)
     skip = 0 if int(getattr(node.options, "mode", 0)) == 1 else 1  # MirrorPadMode: 0 is REFLECT
 

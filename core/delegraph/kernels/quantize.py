@@ -194,7 +194,7 @@ def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
     """
     require_scales(y)
     if x.type is y.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
     scalar = _rescaling(x, y, multiply_by_quantized_multiplier)
     if x.type is TensorType.INT32:
 

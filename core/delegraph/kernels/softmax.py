@@ -149,7 +149,7 @@ def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
     """Return the function that computes int16 SOFTMAX."""
     from delegraph.arithmetic.int16_softmax import int16_softmax
 
-    require_zero_points(0, x, y)
+    require_zero_points(x, y)
     if not _is_close(y.scale, 1 / 32768):
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")
     if len(x.shape) > 4:

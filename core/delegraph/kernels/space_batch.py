@@ -109,7 +109,7 @@ def _check(x: Tensor, block: Tensor, pairs: Tensor, y: Tensor) -> None:
             f"expected [{spatial}] and [{spatial}, 2]"
         )
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     if (x.scale, x.zero_point) != (y.scale, y.zero_point):
         raise OperatorError("input and output differ in scale or zero point, expected equal ones")
 

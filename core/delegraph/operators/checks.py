@@ -160,16 +160,16 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
     output.adopt_type(type_)
 
 
-def require_zero_points(expected: int, *tensors: Tensor) -> None:
-    """Check the zero point of *tensors*.
+def require_zero_points(*tensors: Tensor) -> None:
+    """Check that the zero point of each of *tensors* is 0.
 
     Raises:
-        OperatorError: one is not *expected*.
+        OperatorError: a zero point is another number.
     """
     for tensor in tensors:
-        if tensor.zero_point != expected:
+        if tensor.zero_point:
             raise OperatorError(
-                f"tensor {tensor.name!r} has zero point {tensor.zero_point}, expected {expected}"
+                f"tensor {tensor.name!r} has zero point {tensor.zero_point}, expected 0"
             )
 
 

@@ -91,7 +91,7 @@ def _relu(
     x, y = unary_operands(context, node, allowed)
     if x.type is not TensorType.FLOAT32:
         if x.type is TensorType.INT16:
-            require_zero_points(0, x, y)
+            require_zero_points(x, y)
         return unary_lookup(x, y, _quantized_relu(x, y, low, high))
     lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
@@ -142,7 +142,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
     alpha = np.array(option(node, "alpha", 0.0), np.float32)
     if x.type is not TensorType.FLOAT32:
         if x.type is TensorType.INT16:
-            require_zero_points(0, x, y)
+            require_zero_points(x, y)
         return unary_lookup(x, y, _quantized_leaky_relu(x, y, alpha))
     larger = np.maximum if alpha <= 1 else np.minimum  # of x and alpha * x
 
@@ -349,6 +349,6 @@ def prepare_tanh(context: OpContext, node: Node) -> Eval:
 
 
 def _check_int16(x: Tensor, y: Tensor) -> None:
-    require_zero_points(0, x, y)
+    require_zero_points(x, y)
     if power_of_two(y.scale) != -15:
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")

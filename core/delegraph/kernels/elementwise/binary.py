@@ -265,7 +265,7 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
 
     def run() -> None:
-        require_nonzero(b, 0)
+        require_nonzero(b)
         # float64 represents every int32 quotient closely enough for exact truncation.
         quotient = np.trunc(np.divide(a.data, b.data, dtype=np.float64))
         y.data[...] = quotient.clip(lower, upper)
@@ -273,14 +273,14 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     return run
 
 
-def require_nonzero(divisor: Tensor, zero_point: int) -> None:
-    """Check during invoke that no element of *divisor* equals *zero_point*.
+def require_nonzero(divisor: Tensor) -> None:
+    """Check during invoke that no element of *divisor* is 0.
 
     Raises:
-        OperatorError: an element equals it.
+        OperatorError: an element is 0.
     """
-    if (divisor.data == zero_point).any():
-        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds {zero_point}")
+    if (divisor.data == 0).any():
+        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds 0")
 
 
 @kernel("POW")

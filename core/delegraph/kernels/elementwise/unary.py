@@ -135,7 +135,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
     return run_transform(in_double(np.exp), x, y)
 
 
@@ -313,7 +313,7 @@ def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
 def _check_quantized(x: Tensor, y: Tensor) -> None:
     require_scales(x, y)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
 
 
 @kernel("Sign")

@@ -127,7 +127,7 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
             raise OperatorError(f"rows of {table.shape[1:]} {table.type.name} end within a byte")
         return lambda i: table.data.reshape(table.shape[0], -1)[i]
     require_type(table, _QUANTIZED)
-    require_zero_points(0, table)
+    require_zero_points(table)
     scales = _scales(table)
     width = math.prod(table.shape[1:])
     stored = _packed_rows(table, width) if table.is_packed else _byte_rows(table, width)
