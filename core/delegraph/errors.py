@@ -293,7 +293,7 @@ class UnsupportedRuntimeError(DelegraphError, RuntimeError):
 
 
 class PluginError(DelegraphError):
-    """An installed plugin is at fault, or the one asked for is not there."""
+    """An installed plugin is at fault, or a requested plugin or delegate is not installed."""
 
 
 class PluginLoadError(PluginError, RuntimeError):

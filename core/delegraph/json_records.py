@@ -56,7 +56,7 @@ class JsonRecord:
 
     @classmethod
     def from_json(cls: type[R], content: object) -> R:
-        """Return the object that :meth:`to_json` described; see :func:`from_json`."""
+        """Return the object that :meth:`to_json` described by *content*; see :func:`from_json`."""
         return from_json(cls, content)
 
 
@@ -101,7 +101,7 @@ def _object(record: Any) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], content: object) -> T:
-    """Return the object of *kind*, a class or an annotation, that :func:`to_json` described.
+    """Return the object of *kind*, a class or an annotation, that *content* describes.
 
     A field that is missing has its default; keys that are no fields are passed over.
 

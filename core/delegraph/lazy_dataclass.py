@@ -129,7 +129,7 @@ class _Declaration:
         return found
 
     def compile(self) -> None:
-        """Put the compiled ``__init__`` into the class, where it has none of its own."""
+        """Put the compiled ``__init__`` into the class, unless the class defines one."""
         if self.cls.__dict__["__init__"] is not self.stub:
             return
         names: dict[str, Any] = {"_set": _set, "_NONE": _NONE}

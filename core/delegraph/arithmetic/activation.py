@@ -97,7 +97,7 @@ def apply_activation(activation: int, x: NDArray[Any]) -> None:
 
 
 def clamp(x: NDArray[Any], low: float, high: float) -> None:
-    """Clamp the elements of *x* in place; an infinite bound is skipped."""
+    """Clamp the elements of *x* in place to *low* and *high*; an infinite bound has no effect."""
     if np.isfinite(low):
         if np.isfinite(high):
             np.clip(x, low, high, out=x)

@@ -128,7 +128,7 @@ def convolution_windows(
 
 
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
-    """Check that none of *windows* is far larger than its axis.
+    """Check that no window of the axes *windows* is far larger than its axis.
 
     Raises:
         OperatorError: a window is larger than the input by two strides or more.
@@ -168,7 +168,7 @@ def pool_windows(
 
 
 def _count(padding: int, input_size: int, span: int, stride: int) -> int:
-    """Return the number of windows by the official formula, which may be negative.
+    """Return the number of windows along an axis by the official formula; it may be negative.
 
     *span* is the number of input positions from a window's first to its last tap.
     """

@@ -64,7 +64,7 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
 def int16_sums(
     node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> tuple[ScaledSum, ScaledSum, int]:
-    """Return ``y = a + b`` for int16 as two sums, and the position where the first one ends.
+    """Return ``y = a + b`` for int16 as two sums, and the position where the first sum ends.
 
     The first sum has the roundings of the builtin vector loop, the second those of later elements.
 

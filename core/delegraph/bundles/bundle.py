@@ -31,7 +31,7 @@ _PREFIX = "tf_lite_"
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Deflated bytes: how many they become, and what is known of these.
+    """How the deflated bytes of a section are inflated and checked.
 
     Attributes:
         size: bytes after inflating.
@@ -163,7 +163,7 @@ def _plain(model_type: str) -> str:
 
 
 def kind_of(head: bytes) -> str:
-    """Return the type that the first bytes of a section or file tell: empty for other content."""
+    """Return the type of a section or file by its first bytes, *head*; empty if unknown."""
     if head[4:8] == FILE_IDENTIFIER:
         return MODEL
     if head.startswith(b"LITERTLM"):

@@ -145,7 +145,7 @@ class _Search:
     def follow(
         self, content: NDArray[np.uint8], words: str | None
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the part that *words* lead to, and the bundles that were passed."""
+        """Return the part of *content* that *words* name, and the bundles on the way to it."""
         chain: Chain = ()
         while words is not None:
             bundle = self.read(content, len(chain))
@@ -155,7 +155,7 @@ class _Search:
         return content, chain
 
     def read(self, content: NDArray[np.uint8], depth: int) -> Bundle:
-        """Return *content* as a bundle."""
+        """Return *content* as a bundle; *depth* is the number of bundles around it."""
         if depth >= MAX_DEPTH:
             raise MalformedModelError(f"more than {MAX_DEPTH} bundles within each other")
         kind = kind_of(content[:8].tobytes())
@@ -178,7 +178,7 @@ class _Search:
     def only_model(
         self, content: NDArray[np.uint8], chain: Chain
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the only model in a bundle, and in bundles in it."""
+        """Return the only model in the bundle *content* or in bundles inside it."""
         bundle = self.read(content, len(chain))
         models = list(self._models(bundle, chain))
         if not models:
@@ -206,7 +206,7 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section that the longest start of *words* names, and the words after it."""
+    """Return the section of *bundle* that the longest start of *words* names, and the rest."""
     at = len(words)
     while at >= 0:
         found = bundle.named(words[:at])

@@ -124,7 +124,7 @@ class HostMemory:
         return self.objects is None and not self.follows_runs
 
     def view(self, tensor: Tensor) -> NDArray[Any]:
-        """Return the memory as the array of a tensor, the same object for the same tensor.
+        """Return the memory as an array of *tensor*'s type and shape; equal calls give one object.
 
         The memory must have the tensor's bytes. Packed types are seen as bytes.
         """

@@ -217,7 +217,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed, if the failure policy allows it.
+        """Return a rejection of the failed partition *params* if the failure policy allows it.
 
         With ``on_failure="fallback"`` or ``"shadow"`` the delegate loses this partition only, and
         the failure is recorded as an incident.
@@ -228,7 +228,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors without type or shape; return the index of the first."""
+        """Append *count* tensors without type or shape; return the index of the first."""
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
         """Set the element type of a tensor that a delegate added."""
@@ -310,7 +310,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
-        """Return a metadata entry of the model, ``[bytes], uint8``.
+        """Return the model's metadata entry *name*, ``[bytes], uint8``.
 
         Raises:
             ArgumentError: the model has no such entry.

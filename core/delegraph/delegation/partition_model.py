@@ -50,7 +50,7 @@ class PartitionedGraph(Protocol):
         """Return the node with an index, and its registration."""
 
     def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
-        """Return another subgraph of the model."""
+        """Return subgraph *index* of the model."""
 
 
 class Partition(Protocol):
@@ -166,7 +166,7 @@ class _FileRecords:
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:
-        """Return the file of a subgraph and all subgraphs that it calls."""
+        """Return the file of the subgraph *main* and of all subgraphs that it calls."""
         subgraphs = [main]
         while len(subgraphs) <= len(self._numbers):  # each may call more of them
             subgraphs.append(self._called_subgraph(self.called[len(subgraphs) - 1]))
@@ -227,7 +227,7 @@ class _SubgraphRecords:
     def subgraph(
         self, inputs: Sequence[int], outputs: Sequence[int], nodes: Sequence[int], name: str
     ) -> tables.SubGraph:
-        """Return the record of some nodes and their border."""
+        """Return the record of a subgraph of *nodes*, with these inputs and outputs."""
         operators = [
             self._operator(*self._graph.get_node_and_registration(index)) for index in nodes
         ]
@@ -355,7 +355,7 @@ def _model_nodes(graph: PartitionedGraph) -> list[int]:
 
 
 def _stored(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return the value of a constant in the file format, ``[bytes], uint8``."""
+    """Return the value of the constant *tensor* in the file format, ``[bytes], uint8``."""
     return encode_strings(tensor.data) if tensor.type is TensorType.STRING else _bytes(tensor.data)
 
 

@@ -181,7 +181,7 @@ class Placement:
         )
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Return who runs the nodes that no requested delegate took."""
+        """Return text about the nodes that no requested delegate took, and about what runs them."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         if not stay:
             return f"{default}, {remarks}"

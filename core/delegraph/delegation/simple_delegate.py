@@ -196,7 +196,7 @@ class SimpleDelegateInterface(ABC):
         Delegate.copy_to_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
-        """Free the delegate's own buffer; the default does nothing."""
+        """Free the delegate's own buffer *handle*; the default does nothing."""
 
 
 def is_asynchronous(kernel: object) -> bool:

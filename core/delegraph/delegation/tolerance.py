@@ -33,7 +33,7 @@ class Tolerance:
         return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return how far each element exceeds the tolerance; 0 or less where it is within.
+        """Return, by element, how far the difference exceeds the tolerance; <= 0 if it does not.
 
         NaN equals NaN, and infinity its like. Strings and bools are compared exactly.
 

@@ -207,7 +207,7 @@ class Specs(Sequence[Spec]):
         return zip(range(len(self)), *self._columns, strict=True)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a field, other than the index."""
+        """Return the values of the field *name*, one for each index."""
         return self._columns[self._kind._fields.index(name) - 1]
 
     def _all(self) -> tuple[Spec, ...]:

@@ -111,7 +111,7 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Return whether elements along an axis are NaN; the *positions* then point to NaN."""
+    """Return whether *x* has NaN along *axis*; the *positions* then point to NaN."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:
@@ -126,7 +126,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the function for many short rows: it compares column after column of all rows.
+    """Return the function for many short rows of *x*: it compares column after column of all rows.
 
     ``argmax`` goes row by row, which would cost more for each row than for each element.
     """

@@ -136,7 +136,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    """Return the bias tensor; under TFLM's numerics an absent bias is replaced by zeros."""
+    """Return the bias tensor; with TFLM's numerics, zeros stand in for an absent bias."""
     bias = optional_input(context, node, 2)
     if bias is not None or context.numerics != "micro":
         return input_tensor(context, node, 2)

@@ -110,7 +110,7 @@ def _read(paddings: Tensor, rank: int) -> Pads:
 
 
 def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[tuple[slice, ...]]]:
-    """Return the block of the output that holds the input, and the blocks that cover the border."""
+    """Return the block of the output for the input of *shape*, and the blocks of the border."""
     interior = tuple(
         slice(before, before + size) for size, (before, _) in zip(shape, pads, strict=True)
     )

@@ -130,7 +130,7 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the function for the elements before *end*, block by block to stay in the cache."""
+    """Return the function for the elements before *end*, in blocks that fit the cache."""
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -155,7 +155,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the function that computes the elements from *start* on."""
+    """Return the function that quantizes the elements of *x* from *start* on."""
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
@@ -167,7 +167,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the function for outputs with a scale per channel, and for packed outputs."""
+    """Return the function for an output *y* with a scale per channel, or with packed integers."""
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
@@ -182,7 +182,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the function that requantizes integers to integers.
+    """Return the function that requantizes the stored integers of *x* to those of *y*.
 
     Between 8-bit types, the builtin kernel's vector loop rounds twice with halves up. Elements
     after the loop, other types, and all elements in the reference kernel are rounded the second

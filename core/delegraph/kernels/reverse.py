@@ -66,7 +66,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
 
 
 def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
-    """Return the index that reverses the axes listed in *axes_input*."""
+    """Return the index of *x* that reverses the axes listed in *axes_input*."""
     axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
     if any(after - before != 1 for before, after in pairwise(axes)):
         raise OperatorError(f"axes are {axes}, expected neighbours")

@@ -177,7 +177,7 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Return whether a plan takes hardly more bytes than the blocks at its busiest node.
+    """Return whether a plan needs hardly more bytes than the blocks at its busiest node.
 
     This is a quick check: ``bounds.lower_bound`` may find that a node needs more, so that a plan is
     tight although the result is False.

@@ -331,7 +331,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort by rank: tensors that live for the whole plan, then large ones, then early ones."""
+        """Sort by rank: tensors that live for the whole plan, then by size, then by first use."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:

@@ -134,7 +134,7 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan by *search* that has tensors in use during all tasks below all others.
+    """Return a plan by *search*; tensors in use during all tasks have the lowest offsets.
 
     Any plan can be changed to such a plan. If it ended with a tensor in use during all tasks, the
     padding of that tensor was free. So the tensor with most padding is on top where that is better.

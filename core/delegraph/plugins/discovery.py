@@ -159,7 +159,7 @@ def _import_and_ask(plugin: Plugin) -> Plugin:
 
 
 def _loaded(value: str) -> Any:
-    """Return the object of an entry point, ``package.module`` or ``package.module:attribute``."""
+    """Return the object of the entry point *value*, such as ``package.module:attribute``."""
     name, _, attribute = value.partition("[")[0].partition(":")
     found: Any = import_module(name.strip())
     for part in filter(None, attribute.strip().split(".")):
@@ -168,7 +168,7 @@ def _loaded(value: str) -> Any:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Return *plugin* with the specs that its hooks return.
+    """Return *plugin* with the specs that the hooks of *module* return.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
@@ -199,7 +199,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
 
 
 def _mark_implementations(module: object) -> None:
-    """Mark the functions for pluggy that the plugin has marked by ``hookimpl``."""
+    """Mark the functions of *module* for pluggy that ``hookimpl`` has marked."""
     import pluggy
 
     marker = pluggy.HookimplMarker(hookspecs.PROJECT)

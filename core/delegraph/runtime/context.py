@@ -389,7 +389,7 @@ class SubgraphCallee(Generic[Running]):
         return self._subgraph.has_dynamic_tensors
 
     def resize_input(self, tensor_index: int, shape: Sequence[int]) -> None:
-        """Give an input another shape; :meth:`allocate` must follow."""
+        """Give input *tensor_index* the shape *shape*; :meth:`allocate` must follow."""
         self._resize_input(self._subgraph, tensor_index, shape)
 
     def allocate(self) -> None:

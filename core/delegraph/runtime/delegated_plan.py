@@ -235,7 +235,7 @@ class DelegatedPlan:
         )
 
     def restore(self, snapshot: PlanSnapshot) -> None:
-        """Bring a plan back, freeing delegate nodes made since.
+        """Restore the plan *snapshot*; free delegate nodes that were made later.
 
         After an interrupt the method can be called again.
         """

@@ -110,7 +110,7 @@ class TakesDelegates:
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
-        """Remove the delegates with a name; apply the others again; tensor data is kept.
+        """Remove the delegates called *name*; apply all other delegates again; keep tensor data.
 
         Raises:
             ArgumentError: no delegate with that name is applied; the message lists the applied

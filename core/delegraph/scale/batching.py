@@ -26,7 +26,7 @@ SIZES_KEPT = 8
 
 
 class BatchedModel:
-    """A model that computes outputs for columns of rows.
+    """A model that computes batches of rows; a batch is a mapping from column names to arrays.
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.

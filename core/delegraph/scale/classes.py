@@ -117,7 +117,7 @@ def classes_of(
 
 
 def has_labels(predictor: Predictor) -> bool:
-    """Return whether the model's metadata names the classes of an output."""
+    """Return whether the metadata of *predictor*'s model name the classes of an output."""
     return any(labels for _, (_, labels) in _scored(predictor, ()))
 
 

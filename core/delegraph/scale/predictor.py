@@ -158,7 +158,7 @@ class Predictor:
         return {name: value for name, value in vars(self).items() if name not in loaded}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arguments, with nothing loaded."""
+        """Restore the arguments from *state*, with nothing loaded."""
         vars(self).update(state)
         self._forget()
 

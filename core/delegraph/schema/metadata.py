@@ -139,7 +139,7 @@ class NormalizationOptions(Table):
 
 
 class ScoreThresholdingOptions(Table):
-    """Threshold of scores: those below it are to be left out."""
+    """Threshold of scores; results with lower scores are to be dropped."""
 
     global_score_threshold: float = float32(0, default=0.0)
 

@@ -14,7 +14,7 @@ from delegraph.schema import tables
 
 @dataclass(frozen=True)
 class Renumbering:
-    """New index for each kept old index; the order stays.
+    """New index of each index that remains, in the same order.
 
     >>> renumbering = Renumbering.of([5, 2, 2])
     >>> renumbering.kept, renumbering.moved([2, 5, -1])

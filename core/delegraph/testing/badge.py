@@ -83,7 +83,7 @@ class Badge:
 
 
 def require_badge_ending(path: str) -> None:
-    """Check the name of a badge's file.
+    """Check that the badge's file *path* ends in ``.json`` or ``.svg``.
 
     Raises:
         ArgumentError: it ends neither in ``.json`` nor in ``.svg``.

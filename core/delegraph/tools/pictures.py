@@ -232,7 +232,7 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 
 
 def _require_reasonable(image: Image, path: str) -> None:
-    """Check by its header that a picture's size is in proportion to its file.
+    """Check that the size in a picture's header is in proportion to the size of its file *path*.
 
     Raises:
         ArgumentError: the decoded picture exceeds the limit.
@@ -247,7 +247,7 @@ def _require_reasonable(image: Image, path: str) -> None:
 
 
 def _require_room(details: Details, width: int, height: int) -> None:
-    """Check that the picture size of an input is positive and within the memory limit.
+    """Check that a picture of *width* and *height* is not empty and fits the memory limit.
 
     Raises:
         ArgumentError: the size is zero, or exceeds the limit for a small file.

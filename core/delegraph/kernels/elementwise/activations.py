@@ -160,7 +160,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return the function that computes LEAKY_RELU on stored integers.
+    """Return the function for LEAKY_RELU on stored integers, from *x* to *y*.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -230,7 +230,7 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
-    """Return the function that computes HARD_SWISH on stored integers, in 16-bit fixed point.
+    """Return the function for HARD_SWISH on stored integers of *x*, in 16-bit fixed point.
 
     Raises:
         OperatorError: the output's scale is too small for the input's.

@@ -115,7 +115,7 @@ def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
 
 
 def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
-    """Return the function that compares the real numbers of stored integers, in fixed point.
+    """Return the function that compares the real numbers of *a* and *b*, in fixed point.
 
     Source:
         ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as if

@@ -300,7 +300,9 @@ def prepare_sign(context: OpContext, node: Node) -> Eval:
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
-    """Return the function for a real function between quantized 8-bit or int16 tensors.
+    """Return the function that applies *function* to the real numbers of *x*.
+
+    *x* and *y* are quantized 8-bit or int16 tensors.
 
     Raises:
         OperatorError: a tensor lacks a scale.

@@ -300,7 +300,7 @@ class TensorStructs:
         self._drop_from(0)
 
     def address_of(self, index: int) -> int:
-        """Return the address of a tensor's struct."""
+        """Return the address of the struct of tensor *index*."""
         return self.address + index * SIZE
 
     def at(self, address: int | None) -> TensorStruct:

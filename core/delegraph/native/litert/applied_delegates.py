@@ -159,7 +159,7 @@ class AppliedDelegates:
             return made
 
     def placement(self, official: RuntimeNodes) -> Placement:
-        """Return the delegate or kernel of every node."""
+        """Return the placement: the delegate or kernel of every node."""
         return placement_of(self.model, self.own, official, self.by_default, self.incidents)
 
     def check(self, official: RuntimeNodes) -> None:

@@ -56,10 +56,10 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of a subgraph's tensors by index, as far as they are known."""
+        """Return the present bytes of the tensors of subgraph *spec* by index, as far as known."""
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
-        """Return the execution plan after all delegates, with its operators; None if unknown."""
+        """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
 
 
 def placement_of(
@@ -172,17 +172,17 @@ class _Sizes:
         self._sizes = official.sizes(spec)
 
     def is_constant(self, index: int) -> bool:
-        """Return whether the file has the values of a tensor."""
+        """Return whether the file holds the values of tensor *index*."""
         specs = self._spec.tensors
         return index < len(specs) and specs[index].data is not None
 
     def stored(self, index: int) -> int:
-        """Return the bytes of a constant in the file."""
+        """Return the bytes of the constant *index* in the file."""
         data = self._spec.tensors[index].data
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Return the number of bytes of a tensor's value; None if known only during invoke."""
+        """Return the bytes of tensor *index*; None if they are known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]

@@ -276,7 +276,7 @@ class _Incidents(Incidents):
         self._record = record
 
     def record(self, incident: Incident, heir: str = "", level: int = 0) -> None:
-        """Record an incident in the official runtime."""
+        """Record *incident* for the official runtime; the other arguments have no effect."""
         self._record(replace(incident, error=self._partition.in_runtime(incident.error)))
 
 
@@ -302,5 +302,5 @@ class _SupervisionOfNode(Supervision):
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of the node is to be recomputed."""
+        """Return whether this run of node *node_index* is to be recomputed."""
         return self._shared.is_due(*self._key, share)

@@ -93,7 +93,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Return whether a default delegate may take the remaining nodes.
+    """Return whether a default delegate may take the remaining nodes of *session*.
 
     No default delegate is applied if the user's configuration names the defaults. Nor is one
     applied if the user asks for something that it does not give: the sums of the reference kernels,

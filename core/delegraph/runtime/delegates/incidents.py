@@ -35,7 +35,7 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = _WARNING,
     ) -> None:
-        """Add an incident with a count of 1, and log at *level* that *heir* computes instead."""
+        """Add or count an incident; log a new incident at *level*: *heir* computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:

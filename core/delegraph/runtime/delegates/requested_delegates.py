@@ -91,7 +91,7 @@ def load_delegate(
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the installed delegate *name*, in its own process if *isolation* says so.
+    """Return the installed delegate *name*; *isolation* may demand a process for it alone.
 
     :func:`load_delegate` accepts libraries, too.
     """

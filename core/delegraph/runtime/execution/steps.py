@@ -386,7 +386,7 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of the node at *position*, or of the whole call if it was asked to stop.
+        """Return the error of the node at *position*; of the whole call if a stop was requested.
 
         A third party's kernel may have wrapped the error in an error of its own.
         """

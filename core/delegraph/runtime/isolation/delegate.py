@@ -142,7 +142,7 @@ class _Outside(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return the answer of the process about a node."""
+        """Return the answer about *node* that the delegate's process has given."""
         return self._rejections.get(node.index, True)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -159,7 +159,7 @@ class _Outside(SimpleDelegateInterface):
         return flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:
-        """Return the delegate's tolerances; its claims stay in the other process."""
+        """Return the delegate's tolerances; its claims remain in its process."""
         tolerance = self.process.facts.get("tolerance", {})
         return Capabilities(tolerance=from_json(dict[str, Tolerance], tolerance))
 

@@ -197,7 +197,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return the rejections of nodes that *delegate* did not take, by node index."""
+    """Return the rejections by *delegate*, by node index."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes

@@ -291,7 +291,7 @@ class Repository:
         return found
 
     async def _replace(self, name: str, files: Sequence[ModelFile]) -> list[str]:
-        """Load the wanted versions in *files* that have changed, then unload those before them.
+        """Load the versions in *files* that have changed, then unload their old versions.
 
         Returns:
             Why versions cannot be loaded. A version that was loaded before stays then.

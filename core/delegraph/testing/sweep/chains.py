@@ -48,7 +48,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Return two or more of *operators* for a chain: a typical sequence or a random one."""
+    """Return two or more of *operators*, drawn by *chance*: a typical sequence or a random one."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)

@@ -211,5 +211,5 @@ RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_
 
 
 def is_random(names: Sequence[str]) -> bool:
-    """Return whether any of the operators computes random numbers."""
+    """Return whether an operator in *names* computes random numbers."""
     return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)

@@ -297,7 +297,7 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return the result of *answer*; cancel it when *receive* says that the client has left.
+    """Return the result of *answer*; cancel it once *receive* reports that the client has gone.
 
     Raises:
         ClientGone: the client has left.
