@@ -51,7 +51,7 @@ class JsonRecord:
     json_properties: ClassVar[Mapping[str, str]] = {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the dictionary that ``json.dumps`` takes."""
+        """Return the object as a dictionary for ``json.dumps``."""
         return _object(self)
 
     @classmethod
@@ -61,7 +61,7 @@ class JsonRecord:
 
 
 def to_json(value: Any) -> Any:
-    """Return *value* as ``json.dumps`` takes it; an object's own ``to_json`` goes first.
+    """Return *value* in a form for ``json.dumps``; an object's ``to_json`` method has priority.
 
     >>> to_json({2: (1, None), "types": {"b", "a"}})
     {'2': [1, None], 'types': ['a', 'b']}

@@ -87,7 +87,7 @@ class _Declaration:
         }
 
     def made(self) -> Any:
-        """Return the class with its methods; where it gets slots, that is another class."""
+        """Return the class with its methods; a class with slots is a new class object."""
         cls, members = self.cls, self.cls.__dict__
         for base in cls.__mro__[1:]:
             known = base.__dict__
@@ -180,7 +180,7 @@ class _Declaration:
 
 
 class _Attribute:
-    """An attribute of a class that is made when it is asked for."""
+    """An attribute of a class, whose value is made at the first access."""
 
     __slots__ = ("declaration", "name")
 

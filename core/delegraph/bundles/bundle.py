@@ -77,7 +77,7 @@ class Section:
 
     @property
     def address(self) -> str:
-        """What stands after the ``#`` for this section: a name, or the number."""
+        """Text after the ``#`` in the address of this section: its name, or its number."""
         return self.name or self.model_type or str(self.index)
 
     @property

@@ -88,7 +88,7 @@ class BufferedSubgraph:
             raise allocation_failure(str(error)) from error
 
     def allocate_if_possible(self) -> None:
-        """Prepare the nodes; where one cannot be prepared, shapes stay as declared."""
+        """Prepare the nodes; if a node cannot be prepared, shapes remain as declared."""
         try:
             self._session.allocate(self._subgraph)
         except (NodeError, OperatorError):

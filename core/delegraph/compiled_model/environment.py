@@ -93,7 +93,7 @@ class Environment:
 
     @property
     def capsule(self) -> Any:
-        """An object that stands for the environment.
+        """A Python capsule that represents the environment.
 
         Raises:
             ArgumentError: the environment is closed.

@@ -180,7 +180,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Reasons, by node index, for malformed nodes, which are never given to a delegate.
+        """Mapping from each malformed node, which no delegate may claim, to the reason.
 
         Either Delegraph's kernels refuse the node, or one of its inputs never gets a value.
         """
@@ -318,7 +318,7 @@ class DelegateContext(OpContext, Protocol):
 
 
 def raise_if_requested(context: DelegateContext) -> None:
-    """Raise the error of a call that was asked to stop; otherwise return.
+    """Raise the error of a stopped call if a stop was requested; otherwise return.
 
     Raises:
         CallCancelledError: the call was asked to stop; a :class:`~delegraph.errors.TimeLimitError`

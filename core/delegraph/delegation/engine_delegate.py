@@ -119,7 +119,7 @@ class EngineDelegate(SimpleDelegateInterface):
         """Load a partition that :meth:`compile` has compiled, and return its program."""
 
     def flags(self) -> DelegateFlags:
-        """Flags that allow shapes known only while invoking, as the attributes say."""
+        """Flags for dynamic shapes, according to the attributes of the class."""
         if not self.allows_dynamic_shapes:
             return DelegateFlags.NONE
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES

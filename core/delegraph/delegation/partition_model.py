@@ -341,7 +341,7 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the original nodes of a subgraph in model order, those of delegates included."""
+    """Return the original nodes of a subgraph in model order, including delegated nodes."""
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
         index = waiting.pop()

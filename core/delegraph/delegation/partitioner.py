@@ -248,7 +248,7 @@ class _Partitioner:
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
-        """Build the subsets in sweeps over the plan; end a subset at a node of the other kind.
+        """Build the subsets in sweeps over the plan; a node of the other kind ends a subset.
 
         A sweep that ends with a node that fitted is followed by another one.
         """

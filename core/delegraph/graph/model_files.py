@@ -55,7 +55,7 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def is_unchanged(content: NDArray[np.uint8]) -> bool:
-    """Whether a model's content is still what was loaded; a mapped file may be written in place."""
+    """Return whether *content* equals the loaded model; a mapped file may be written in place."""
     file = mapped_file(content)
     if file is None:
         return True

@@ -67,7 +67,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def other_format(content: NDArray[np.uint8]) -> str:
-    """Name of the format of *content*, and advice; empty when the format is not known.
+    """Text with the format of *content* and advice; empty for an unknown format.
 
     >>> other_format(np.frombuffer(b"GGUF....", np.uint8))
     'it is a GGUF file, no TFLite model: it has weights and no graph: export the model ...'

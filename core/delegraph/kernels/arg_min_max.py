@@ -70,7 +70,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the positions of the first best elements that are numbers; 0 if there is none."""
+        """Return the first position of the best number along *axis*, not NaN; 0 if all are NaN."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 

@@ -101,7 +101,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns *tensor* as a view, with the last axes swapped if asked."""
+    """Return a function that returns *tensor*; with *adjoint*, its last two axes are swapped."""
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data

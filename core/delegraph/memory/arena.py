@@ -132,7 +132,7 @@ class SimpleMemoryArena:
         return self._committed
 
     def clear_plan(self) -> None:
-        """Forget all blocks and the high water mark; the buffer is kept for the next plan."""
+        """Remove all blocks and the high water mark; the next plan uses the same buffer."""
         self._committed = False
         self.high_water_mark = 0
         self._activate([])
@@ -151,7 +151,7 @@ class SimpleMemoryArena:
         self._keep(lambda allocation: allocation.last_node >= node)
 
     def purge_after(self, node: int) -> None:
-        """Forget the blocks that come into use after *node*."""
+        """Remove the blocks whose lifetime begins after *node*."""
         self._keep(lambda allocation: allocation.first_node <= node)
 
     def activate_at(self, allocations: Iterable[Allocation], node: int) -> None:
@@ -159,7 +159,7 @@ class SimpleMemoryArena:
         self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
 
     def replan(self, allocations: Sequence[Allocation]) -> None:
-        """Make *allocations* the whole plan; the buffer is kept."""
+        """Make *allocations* the whole plan; the buffer does not change."""
         self._committed = False
         self.high_water_mark = max((block.offset + block.size for block in allocations), default=0)
         self._activate(list(allocations))

@@ -55,7 +55,7 @@ class MicroMemoryPlanner(Protocol):
         """Whether no two buffers share memory."""
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the bytes of working memory that planning *buffers* buffers takes."""
+        """Return the bytes of working memory that the planner needs for *buffers* buffers."""
 
     def init(self, scratch_bytes: int) -> None:
         """Remove all buffers; *scratch_bytes* is the size of the planner's working memory."""
@@ -121,7 +121,7 @@ class GreedyMemoryPlanner:
         return self._offsets
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the bytes of working memory that planning *buffers* buffers takes."""
+        """Return the bytes of working memory that the planner needs for *buffers* buffers."""
         return buffers * BYTES_PER_BUFFER
 
     def init(self, scratch_bytes: int) -> None:

@@ -18,7 +18,7 @@ def align_down(address: int, alignment: int) -> int:
 
 
 class PersistentBufferAllocator(Protocol):
-    """Allocates persistent memory, which stays until the model is closed."""
+    """Allocates persistent memory, which is freed when the model is closed."""
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
         """Return the address of *size* bytes that are never freed; it is a multiple of *alignment*.

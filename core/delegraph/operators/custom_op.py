@@ -183,7 +183,7 @@ _REGISTERED: dict[str, Registration] = {}
 
 
 def register_custom_op(name: str, op: AnyCustomOp) -> None:
-    """Make a custom operator known to every interpreter created from now on.
+    """Make a custom operator available to every interpreter that is created later.
 
     Args:
         name: the custom code that models carry. A later registration replaces an earlier one.

@@ -170,7 +170,7 @@ class Scratch(Protocol):
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array, of the shape and dtype asked for; contents undefined when a node starts."""
+        """The array of the requested shape and dtype; undefined contents when a node starts."""
 
 
 class CallableSubgraph(Protocol):

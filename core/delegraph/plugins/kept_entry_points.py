@@ -63,7 +63,7 @@ class PathState:
             self.text = repr((_FORM, sys.version, seen))
 
     def kept(self) -> list[DeclaredPlugin] | None:
-        """Return the entry points that were found in this state; None where none are kept."""
+        """Return the stored entry points for this state; None if none are stored."""
         if not self.text:
             return None
         try:

@@ -285,7 +285,7 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Return whether an unusable plugin is probably the one that *address* names."""
+    """Return whether an unusable plugin is probably the plugin that *address* names."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)

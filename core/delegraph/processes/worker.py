@@ -173,7 +173,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served*; as *make* of a :class:`Worker` it serves a picklable object."""
+    """Return *served* unchanged: *make* of a :class:`Worker` for a picklable object."""
     return served
 
 

@@ -55,7 +55,7 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder, which stays valid when the working folder changes."""
+    """Return the absolute path of a folder; it remains valid when the working folder changes."""
     if path is None:
         return None
     from pathlib import Path  # here: only a folder that users choose needs it

@@ -211,12 +211,12 @@ class SubgraphContext(ModelContext):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 when the user has not said."""
+        """Number of threads that the user allows; -1 if the user has set none."""
         return self._subgraph.session.options.recommended_num_threads
 
     @property
     def numerics(self) -> Numerics:
-        """Official kernels whose rounding is wanted: ``"builtin"`` or ``"reference"``."""
+        """Official kernels whose rounding is to be reproduced: ``"builtin"`` or ``"reference"``."""
         return self._subgraph.session.options.numerics
 
     @property
@@ -226,7 +226,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory of its own."""
+        """Limit that a kernel must check before it allocates memory itself."""
         return self._subgraph.session.memory_limit
 
     @property
@@ -263,7 +263,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that are given to no delegate, with the reasons; see ``DelegateContext``."""
+        """Nodes that no delegate may claim, with the reasons; see ``DelegateContext``."""
         return self._subgraph.findings.rejections
 
     def get_execution_plan(self) -> tuple[int, ...]:

@@ -122,7 +122,7 @@ class TakesDelegates:
         self.session.calls.run("remove_delegate", self.session.remove, name)
 
     def remove_all_delegates(self) -> None:
-        """Return all nodes to Delegraph's kernels, at any time; tensor data is kept.
+        """Remove all delegates, at any time; Delegraph's kernels run all nodes, and data is kept.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.

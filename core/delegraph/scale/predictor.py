@@ -229,7 +229,7 @@ class Predictor:
 
     @property
     def names_outputs(self) -> bool:
-        """Whether *outputs* says which outputs there are."""
+        """Whether the argument *outputs* lists the outputs."""
         return self._outputs is not None
 
     def input_columns(self) -> dict[str, Details]:

@@ -113,7 +113,7 @@ def _threads(processor: Processor) -> Iterator[Finding]:
 
 
 def _granted_cores() -> float | None:
-    """Return the number of cores whose time this container gets; None for all."""
+    """Return the number of cores that this container may use; None for all."""
     try:
         quota, period = QUOTA_FILE.read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)

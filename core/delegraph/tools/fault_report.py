@@ -69,7 +69,7 @@ def _shown(text: str) -> str:
 
 
 def _name(path: str) -> str:
-    """Return a path from a folder that says nothing of the user, else ``<path>``."""
+    """Return a path with its known folder replaced by a short name; ``<path>`` for others."""
     for folder, name in _named_folders().items():
         if path == folder or path.startswith(folder + os.sep):
             return f"{name}{path[len(folder) :]}"

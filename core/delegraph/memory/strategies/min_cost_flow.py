@@ -72,7 +72,7 @@ class _Flow:
         self._fed = [_NONE] * count
 
     def with_own_object(self) -> list[int]:
-        """Return the tensors that get a new object: those that the source feeds."""
+        """Return the tensors with a new object: tensors to which the source sends flow."""
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:

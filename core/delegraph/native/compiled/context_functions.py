@@ -248,7 +248,7 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Return the pointer that was stored for this kind; null if there is none."""
+    """Return the pointer that was stored for *kind*; null if none was stored."""
     return native.external_contexts.get(kind)
 
 

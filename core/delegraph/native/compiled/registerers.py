@@ -158,10 +158,10 @@ class _CustomOpOwner:
         return address_of_owner(delegate)
 
     def retain(self) -> None:
-        """Do nothing: the library stays loaded."""
+        """Do nothing, because the library is never unloaded."""
 
     def release(self) -> None:
-        """Do nothing: the library stays loaded."""
+        """Do nothing, because the library is never unloaded."""
 
 
 @cache

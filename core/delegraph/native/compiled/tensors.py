@@ -168,7 +168,7 @@ class TensorStruct:
         self._own(LibcMemory.of(tensor.bytes))
 
     def resized(self) -> None:
-        """Set the data pointer to the data that a dynamic tensor got during invoke."""
+        """Set the data pointer to the data that a dynamic tensor received during invoke."""
         if self.tensor.type == TensorType.STRING:
             return  # the delegate allocates its data
         if self.tensor.is_dynamic and self.tensor.data is not None:
@@ -315,7 +315,7 @@ class TensorStructs:
         return self._structs[index]
 
     def write(self, tensors: Sequence[Tensor]) -> None:
-        """Write the present state of all tensors; a null pointer stands for memory not yet planned.
+        """Write the present state of all tensors; the pointer to memory not yet planned is null.
 
         Raises:
             OperatorError: delegates have added more tensors than there is room for.

@@ -199,7 +199,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of delegates after which the interpreter went on, as ``on_failure`` says."""
+        """Failures of delegates after which the interpreter continued; see ``on_failure``."""
         return self._applied.incidents
 
     def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:

@@ -252,7 +252,7 @@ class _Substitute(Delegate):
         self._delegate = delegate
 
     def name(self) -> str:
-        """Name of the delegate that it stands for."""
+        """Name of the delegate in whose place this object is used."""
         return self._delegate.name()
 
     def prepare(self, context: DelegateContext) -> None:
@@ -268,7 +268,7 @@ def _not_prepared(context: Any, node: Node) -> Eval:
 
 
 class _Incidents(Incidents):
-    """Passes incidents on, as those of the official runtime's node."""
+    """Reports incidents as incidents of the official runtime's node."""
 
     def __init__(self, partition: _Partition, record: Callable[[Incident], None]) -> None:
         super().__init__()

@@ -254,7 +254,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run instead; nodes without kernels stay with the delegate."""
+        """Whether the original nodes run instead; nodes without kernels run on the delegate."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:

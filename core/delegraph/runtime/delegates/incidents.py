@@ -50,7 +50,7 @@ class Incidents:
 
 
 class Retires(Protocol):
-    """Runs a delegate's node until it is told to run the original nodes instead."""
+    """Runs a delegate's node until :meth:`retire` is called; then the original nodes run."""
 
     delegate: object
 
@@ -59,7 +59,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """Knowledge of one interpreter about its delegates, kept when nodes are prepared again.
+    """What one interpreter knows about its delegates; a second prepare does not reset it.
 
     Attributes:
         has_warned: whether the warning of a delegate that is applied by default has been given.

@@ -64,7 +64,7 @@ class PrivateContext:
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory of its own."""
+        """Limit that a kernel must check before it allocates memory itself."""
         return self._memory.limit
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

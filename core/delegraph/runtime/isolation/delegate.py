@@ -36,7 +36,7 @@ _NOTE = "in a process of its own"
 
 
 class IsolatedDelegate(SimpleDelegate):
-    """A delegate whose code runs in a process of its own.
+    """A delegate whose code runs in a separate process.
 
     The process is started at once, so an unknown name or a wrong option is an error here. A process
     that ends unexpectedly is no error yet: the failure policy decides when the delegate is applied.

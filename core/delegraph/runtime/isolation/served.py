@@ -233,7 +233,7 @@ class _Claims(Delegate):
 
 
 class _Partition:
-    """A partition run by an interpreter of its own, in which the delegate has every node."""
+    """A partition and its interpreter, in which the delegate runs every node."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter

@@ -155,7 +155,7 @@ def report(
 
 
 def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str, Any]:
-    """Return the other placement of a model: its text and what differs in nodes."""
+    """Return the second placement of a model: its text, and the nodes that differ."""
     with setup.interpreter() as interpreter:
         _allocated(interpreter, signature)
         placement = _explanation(interpreter, model, setup.runtime).placement

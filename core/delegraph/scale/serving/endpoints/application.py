@@ -109,7 +109,7 @@ class Application:
         self._pages = pages or {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer the request that the ASGI parameters *scope*, *receive* and *send* stand for."""
+        """Answer the request of the ASGI parameters *scope*, *receive* and *send*."""
         start = time.perf_counter()
         call = Call(scope, receive)
         try:
