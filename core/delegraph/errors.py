@@ -203,7 +203,7 @@ class DelegateError(DelegraphError, RuntimeError):
 
     Attributes:
         delegate: name of the delegate; empty when it is not known.
-        phase: what it was doing; None when it was not the delegate's own code.
+        phase: phase in which the delegate failed; None if its own code did not fail.
         node_index: the node concerned: the one asked about, the first of a partition whose kernel
             could not be made, or the delegate's own node; or None.
     """

@@ -66,7 +66,7 @@ class Window:
         return range(max(first, 0), min(end, self.kernel))
 
     def valid_outputs(self, tap: int) -> tuple[int, int]:
-        """Return the first and end of the outputs for which *tap* lies inside the input."""
+        """Return the range of outputs, first and end, for which *tap* lies inside the input."""
         offset = tap * self.dilation - self.before
         first = max(-(offset // self.stride), 0)
         end = (self.input - 1 - offset) // self.stride + 1

@@ -35,7 +35,8 @@ class Packed:
 
     Attributes:
         size: bytes after inflating.
-        window: ``wbits`` of ``zlib``, which says what stands around the deflated bytes.
+        window: ``wbits`` of ``zlib``, which describes the header and trailer around the deflated
+            bytes.
         crc: CRC-32 of the inflated bytes; None if unknown.
         obstacle: why the bytes cannot be inflated; empty if they can.
     """
@@ -58,7 +59,7 @@ class Section:
         begin: first byte in the bundle.
         end: byte after the last one.
         items: facts about the section, by key.
-        packed: how the section is compressed; None if it is stored as it is.
+        packed: how the section is compressed; None if it is not compressed.
     """
 
     index: int

@@ -64,7 +64,7 @@ class FoundModel:
         """Return the bytes of a group of external buffers, which lie in the same bundle.
 
         Args:
-            name: name of the group; in a zip that of a member beside the model.
+            name: name of the group; in a zip, the name of a member beside the model.
 
         Raises:
             ExternalBufferError: the bundle has no such section, or several.

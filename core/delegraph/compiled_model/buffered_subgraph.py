@@ -168,7 +168,7 @@ class BufferedSubgraph:
         """Run the subgraph once.
 
         Args:
-            inputs: memory of each input; None for an input that keeps what it has.
+            inputs: memory of each input; None for an input whose value does not change.
             outputs: memory of each output.
 
         Raises:

@@ -18,7 +18,7 @@ class EnvironmentOptions:
     """Options of an environment. The paths have no effect: this runtime has no libraries there.
 
     Attributes:
-        runtime_path: folder of the runtime; None for the one that is installed.
+        runtime_path: folder of the runtime; None for the installed runtime.
         compiler_plugin_path: folder of vendors' compilers.
         dispatch_library_path: folder of vendors' libraries for compiled models.
     """
@@ -64,7 +64,7 @@ class Environment:
             dispatch_library_path: as in :class:`EnvironmentOptions`.
 
         Raises:
-            ArgumentError: options, and other arguments beside them.
+            ArgumentError: both options and other arguments are given.
             ArgumentTypeError: a path that is no text.
         """
         if isinstance(options, str):

@@ -76,7 +76,7 @@ class CacheFolder:
             name: its name, with ``/`` between folders: ``avx2-0123/moves.kernels``.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
             OSError: it cannot be read, or others may have written it.
         """
         with self._opened(name) as file:
@@ -91,7 +91,7 @@ class CacheFolder:
             name: as for :meth:`read`.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
             OSError: it cannot be mapped, or others may have written it.
         """
         with self._opened(name) as file:
@@ -123,7 +123,7 @@ class CacheFolder:
 
         Args:
             name: as for :meth:`read`.
-            content: what it shall hold, as a whole or in pieces.
+            content: new content of the file, as a whole or in pieces.
 
         Raises:
             OSError: it cannot be written, or others may write its folder.

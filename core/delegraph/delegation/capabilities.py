@@ -69,7 +69,8 @@ class Claim(JsonRecord):
         versions: first and last version of the operators; None for any.
         activations: activation functions that may be fused, beside ``NONE``. The feature
             ``"activation"`` stands for any.
-        tolerance: how far results of these operators may be off; None for that of their types.
+        tolerance: largest error of results of these operators; None for the tolerance of their
+            types.
 
     Raises:
         ArgumentError: a name that does not exist, a role that one of the operators lacks, or

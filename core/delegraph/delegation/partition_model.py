@@ -209,9 +209,9 @@ class _SubgraphRecords:
 
     Args:
         graph: the model's subgraph that its nodes are of.
-        file: what it shares with others.
-        has_declared_shapes: whether tensors get the shapes that the model declares; else they have
-            those of now.
+        file: records that all subgraphs of the file share.
+        has_declared_shapes: whether tensors get the shapes that the model declares; otherwise their
+            present shapes.
     """
 
     def __init__(

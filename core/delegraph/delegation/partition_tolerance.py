@@ -69,9 +69,9 @@ class ComputedNode:
     """A node that Delegraph's kernels have computed.
 
     Attributes:
-        form: what it is.
+        form: operator, types and options of the node.
         inputs: tensor indices.
-        outputs: what it wrote, variables among its inputs included.
+        outputs: tensors that the node wrote, including variables among its inputs.
     """
 
     form: NodeTraits

@@ -135,13 +135,14 @@ class Placement:
         nodes: every node of every subgraph, in the model's order.
         partitions: every delegate node, by subgraph and execution order, those of the default
             delegate last.
-        delegates: names of the delegates applied, in order, those that took nothing included.
+        delegates: names of the applied delegates, in order, including delegates without nodes.
         crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
             and execution order of its readers; once for each pair of parties.
         subgraph_names: as the model has them; may be empty.
         quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
             compute their partitions, as ``on_failure="shadow"`` says.
-        notes: delegate name to what it wants users to know of its results, where it says anything.
+        notes: mapping from a delegate's name to its note for users about its results, if it has
+            one.
         host: whose kernels compute the nodes that no delegate has.
         default_delegate: name of the delegate that is applied by default, after all others, to
             what these left; None when there is none. The last of ``delegates``.

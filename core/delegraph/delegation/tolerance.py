@@ -50,7 +50,7 @@ class Tolerance:
         return np.where(is_other, self._excess(found, expected), 0.0)
 
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return by how much differences are over the tolerance; infinite beside NaN."""
+        """Return the excess of differences over the tolerance; infinite if one value is NaN."""
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         a, b = found.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):

@@ -79,7 +79,7 @@ class TensorMetadata:
         description: text for people.
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
-        mean: what is subtracted from an input, one number or one a channel; may be empty.
+        mean: number that is subtracted from an input, one or one per channel; may be empty.
         std: what the difference is divided by.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.

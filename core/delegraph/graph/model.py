@@ -184,17 +184,17 @@ Spec = TypeVar("Spec", bound=NamedTuple)
 
 
 class Specs(Sequence[Spec]):
-    """``TensorSpec`` or ``OperatorSpec`` objects by index, all made when one is first asked for.
+    """``TensorSpec`` or ``OperatorSpec`` objects by index; the first access makes all of them.
 
-    A large model has ten thousands of both. To run it takes their fields; the declarations are for
-    delegates and tools, and take as long to make as the file takes to read.
+    A large model has tens of thousands of them, and making them takes as long as reading the file.
+    Running a model needs their fields only; delegates and tools need the objects.
 
     Args:
-        kind: their class; its first field is the index.
-        columns: the values of each of the other fields, in order.
+        kind: the class of the objects; its first field is the index.
+        columns: the values of each other field, in order.
 
     Attributes:
-        made: the declarations; None before one is asked for.
+        made: the objects; None before the first access.
     """
 
     def __init__(self, kind: type[Spec], columns: Sequence[Sequence[Any]]) -> None:
@@ -203,7 +203,7 @@ class Specs(Sequence[Spec]):
         self.made: tuple[Spec, ...] | None = None
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over the fields of each declaration; none is made."""
+        """Return an iterator over the fields of each object, without making the objects."""
         return zip(range(len(self)), *self._columns, strict=True)
 
     def column(self, name: str) -> Sequence[Any]:
@@ -231,12 +231,12 @@ class Specs(Sequence[Spec]):
 
 
 def rows_of(specs: Sequence[Spec]) -> Iterator[tuple[Any, ...]]:
-    """Return an iterator over the fields of each declaration, in order."""
+    """Return an iterator over the fields of each of *specs*, in order."""
     return specs.rows() if isinstance(specs, Specs) else iter(specs)
 
 
 def column_of(specs: Sequence[Spec], name: str) -> Sequence[Any]:
-    """Return the values that a field has in each declaration."""
+    """Return the values of the field *name* of all *specs*, in order."""
     if isinstance(specs, Specs):
         return cast("Specs[Spec]", specs).column(name)
     return [getattr(spec, name) for spec in specs]

@@ -50,7 +50,7 @@ def _critical(
         packing: the records.
         offsets: the plan, in units.
         units: sizes of the tensors, in units.
-        neighbours: for each tensor, those in use at one of its tasks.
+        neighbours: for each tensor, the tensors in use at one of its tasks.
     """
     sizes, unit = packing.sizes.tolist(), packing.alignment
     ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]

@@ -206,7 +206,7 @@ def type_option(node: Node, name: str, default: TensorType) -> TensorType:
     """Return the node's option *name*, a tensor type, or *default* when the option is absent.
 
     Raises:
-        OperatorError: its number stands for no type.
+        OperatorError: the number in the option is not a known type.
 
     Source:
         ConvertTensorType, tflite/core/api/flatbuffer_conversions.cc.

@@ -131,8 +131,7 @@ def kernel(
     """Register the decorated ``prepare`` function as the kernel of operator *name*.
 
     Args:
-        name: operator name such as ``CONV_2D``; a name that is no builtin operator is that of a
-            custom operator.
+        name: operator name such as ``CONV_2D``; any other name is a custom operator.
         inplace: inputs that may share memory with output 0.
         uses_blas: whether the kernel multiplies matrices with NumPy.
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values

@@ -107,9 +107,8 @@ class Registration:
         versions: first and last operator version that is implemented.
         inplace: inputs that may share memory with output 0.
         init: called once before the first prepare; its result becomes ``node.user_data``.
-        free: called with ``node.user_data`` when the node goes away.
-        is_unresolved: whether the registration stands for a custom operator without an
-            implementation.
+        free: called with ``node.user_data`` when the node is deleted.
+        is_unresolved: whether the operator is a custom operator without an implementation.
         uses_blas: whether the operator multiplies matrices, so that BLAS must respect
             ``num_threads``.
     """

@@ -144,7 +144,7 @@ def compile_partition(
     """Blob that the compiler *spec* of a provider makes of the partition *model*.
 
     Raises:
-        PartitionRejected: it leaves this one as it is.
+        PartitionRejected: the compiler does not compile this partition.
         PluginLoadError: the provider's own code failed, or returned something else.
     """
     blob: object = _called(spec, "compile_partition", provider, model, options)

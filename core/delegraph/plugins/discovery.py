@@ -173,7 +173,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
         TypeError: a hook returned something else than it should.
-        Exception: whatever the hooks raise.
+        Exception: any error of the hooks.
     """
     import pluggy  # here: the default delegate does without
 

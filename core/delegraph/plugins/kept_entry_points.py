@@ -33,7 +33,7 @@ class DeclaredPlugin(NamedTuple):
 
     Attributes:
         name: of the entry point.
-        value: what it refers to.
+        value: object of the entry point: ``package.module`` or ``package.module:attribute``.
         distribution: the name of the distribution that declares it.
         version: of that distribution; empty when unknown.
     """

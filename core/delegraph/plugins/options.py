@@ -44,7 +44,7 @@ class Option:
         name: the key.
         type: what values it takes, in words.
         default: the default as text; None when the option must be given.
-        help: what it does; may be empty.
+        help: effect of the option; may be empty.
     """
 
     name: str

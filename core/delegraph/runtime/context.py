@@ -105,8 +105,9 @@ class ModelContext:
     Args:
         model: the whole model.
         spec: the subgraph as the model declares it.
-        cache_dir: where delegates keep what they compile; None for the user's own folder.
-        objects: those that the interpreter shares with others, kept for as long as it lives.
+        cache_dir: folder in which delegates store what they compile; None for the user's cache
+            folder.
+        objects: objects that the interpreter shares with others; they live as long as it does.
 
     Attributes:
         spec: the subgraph as the model declares it.

@@ -32,9 +32,9 @@ class Badge:
     """A label and a short message.
 
     Attributes:
-        message: what was found.
+        message: result of the check, the right half of the badge.
         state: ``passed``, ``sampled`` for a run that tried a part only, or ``failed``.
-        label: what was done.
+        label: name of the check, the left half of the badge.
     """
 
     message: str

@@ -39,7 +39,7 @@ class KeptEntries(JsonRecord):
         delegate: the delegate with its options, in the command line's syntax.
         provider: the distribution that provides it, with its version.
         threads: threads of the interpreter; None for its default on the machine that compiled.
-        entries: number of entries, without those that it shares with the ones before.
+        entries: number of entries, without entries that it shares with earlier ones.
         size: their bytes.
     """
 

@@ -28,7 +28,7 @@ def output_titles(
     Args:
         model: the model.
         signature: name of the called signature; None means the whole model.
-        details: details of the outputs; those of a signature have its names.
+        details: details of the outputs; a signature's details have its names.
         said: the model's metadata.
     """
     called = next((s for s in model.signatures if s.key == signature), None)

@@ -38,7 +38,7 @@ class Listed(JsonRecord):
     Attributes:
         distribution: name for pip.
         version: version of the package.
-        summary: what it is, in a line.
+        summary: summary of the package, in one line.
         plugins: names of its entry points, sorted.
         delegraph: versions of Delegraph that it needs; empty for any.
         python: versions of Python that it needs; empty for any.

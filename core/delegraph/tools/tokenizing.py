@@ -88,7 +88,7 @@ def text_as_input(
         details: details of the input; an open length becomes that of the text.
         described: the input's metadata, with a tokenizer. ``bert`` makes the words' ids of a text,
             a mask, or segment ids, by the name of the input in the metadata.
-        note: is called with what was done to the text.
+        note: is called with a text that says how the text was changed.
 
     Raises:
         ArgumentError: the text is too long, the tokenizer cannot be used here, or the input has

@@ -22,8 +22,8 @@ def greedy_in_order(
 
     Args:
         records: sizes in bytes.
-        reallocation_graph: for each tensor those that may take over its memory, ascending, so
-            that tasks may run in another order or at the same time.
+        reallocation_graph: for each tensor, the tensors that may take over its memory, ascending.
+            Tasks may then run in another order or at the same time.
 
     Source:
         GreedyInOrderAssignment, tflite/delegates/gpu/common/memory_management/

@@ -151,7 +151,7 @@ class TensorStruct:
         self._data = self._memory = self._strings = self.struct.data = None
 
     def write_data_to_fill(self) -> None:
-        """Set the struct's data pointer to memory that C may write, and reallocate if dynamic."""
+        """Set the data pointer to memory to which C may write; a dynamic tensor gets new memory."""
         tensor = self.tensor
         if not tensor.is_dynamic:
             self.write_data()
@@ -273,7 +273,7 @@ class TensorStructs:
     """C structs of all tensors of one subgraph.
 
     Args:
-        tensors: tensors of the subgraph, at first those of the model.
+        tensors: tensors of the subgraph, at first the tensors of the model.
         address_of_owner: returns the address that represents a tensor's delegate.
 
     Attributes:

@@ -184,7 +184,7 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
 
     Args:
         delegate: the delegate as users write it.
-        isolation: whether the delegate gets a process of its own.
+        isolation: whether the delegate runs in a separate process.
 
     Raises:
         ArgumentAttributeError: *delegate* is neither a delegate nor a name.

@@ -103,7 +103,7 @@ class Channel:
 
         Raises:
             EOFError: the other process has ended.
-            OSError: the same, or what it sends makes no sense.
+            OSError: the other process has ended, or its message is invalid.
             Exception: what ``while_waiting`` raises.
         """
         kind, count, value = _HEADER.unpack(self._whole(_HEADER.size))

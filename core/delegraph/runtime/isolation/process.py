@@ -145,7 +145,7 @@ class IsolatedProcess:
                 often.
             PluginError: the delegate cannot be created.
             ArgumentError: there is no such file.
-            StateError: this process is a fork of the one that has the child.
+            StateError: this process is a fork of the process that started the child.
         """
         self._refuse_fork()
         with self._lock:

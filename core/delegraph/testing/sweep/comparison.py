@@ -218,7 +218,7 @@ def run_case(open_it: Open, case: SweepCase, seconds: float = TIME_LIMIT) -> Run
 
     Args:
         open_it: returns an interpreter of a file.
-        case: the model and what it is fed.
+        case: the model and its inputs.
         seconds: of processor time that it may take.
     """
 

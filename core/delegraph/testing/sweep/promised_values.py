@@ -17,7 +17,7 @@ def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool
     """Whether a node reads or writes extreme floats, and no claim for it has that feature.
 
     Args:
-        case: the model and what it is fed.
+        case: the model and its inputs.
         capabilities: claims of the delegate; operators that it does not claim are not its own.
     """
     claimed = {op for claim in capabilities.claims for op in claim.operators}

@@ -107,7 +107,7 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
-        beside: another set-up of the same model, whose placement is shown beside this one's.
+        beside: another set-up of the same model, whose placement is shown next to this one's.
         signature: the signature that is shown first, and that was measured; None means the first
             subgraph. The placement of all is on the page.
 
