@@ -42,7 +42,11 @@ _Record = TypeVar("_Record", bound=type)
 
 
 def _compared_by_identity(record: _Record) -> _Record:
-    """Class decorator of records that hold arrays, whose comparison has no single truth value."""
+    """Class decorator: two records are equal only if they are one object.
+
+    Records that hold arrays cannot be compared by value, because a comparison of arrays is an
+    array.
+    """
     for name in ("__eq__", "__ne__", "__hash__"):
         setattr(record, name, getattr(object, name))
     return record
