@@ -29,7 +29,7 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
 
 
 def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeTraits]:
-    """Return the forms (types and shapes) of *operators* in a subgraph with known types."""
+    """Return the forms of *operators* in a subgraph: types, version and activation of each."""
     return frozenset(
         NodeTraits.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators
