@@ -155,11 +155,11 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
-    """An argument without what the call reads of it: a list has no ``shape``, for example."""
+    """An argument lacks an attribute that the call reads, such as ``shape`` of a list."""
 
 
 class ConfigurationError(ArgumentError):
-    """The user's configuration file cannot be used; the message names file, key and what fits."""
+    """The user's configuration file is wrong; the message names file, key and valid values."""
 
 
 class PredictionError(DelegraphError, RuntimeError):

@@ -55,7 +55,7 @@ _TYPES = (
 )
 _ZLIB_TOKENIZER = "HF_Tokenizer_Zlib"
 _LOOKED_INTO = ("NONE", "GenericBinaryData", MODEL)
-"""Types that say too little: the first bytes tell what such a section is."""
+"""Section types that do not name the format; the first bytes of the section do."""
 
 
 def read_litertlm(content: NDArray[np.uint8]) -> Bundle:

@@ -32,7 +32,7 @@ Chain = tuple[tuple[Bundle, Section], ...]
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address, and what follows its first ``#``; None without a section.
+    """Return the file of an address, and the text after its first ``#``; None without a ``#``.
 
     The longest start of *path* that is a file counts, so a name may have a ``#`` of its own.
     """

@@ -1,4 +1,4 @@
-"""``Environment``: what several compiled models share."""
+"""``Environment``: state that several compiled models share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Additions to all claims of delegates, to ask what they would take if they claimed more."""
+"""Additions to all claims of delegates, to find the nodes that larger claims would cover."""
 
 from __future__ import annotations
 

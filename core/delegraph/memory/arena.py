@@ -25,7 +25,7 @@ MOST_TIGHTENED = 1000
 """Blocks of a plan for which a smaller one is looked for; looking at more takes too long."""
 
 TOLERATED = 1.01
-"""How often what no plan can do without a good plan may take."""
+"""Size of a good plan: at most this many times the bytes that any plan needs."""
 
 _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
 

@@ -1,4 +1,4 @@
-"""The tables of TFLite Metadata: what a model's author says of its inputs, outputs and files.
+"""The tables of TFLite Metadata: the author's description of a model's inputs, outputs and files.
 
 They are a flatbuffer of their own, in the model's metadata entry ``TFLITE_METADATA``. Fields that
 nothing here uses are left out, and skipped by the reader.

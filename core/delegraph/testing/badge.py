@@ -1,4 +1,4 @@
-"""Badges for a package's README: what a run of the kit or of a sweep has found, as a picture."""
+"""Badges for a package's README: the result of a run of the kit or of a sweep, as a picture."""
 
 from __future__ import annotations
 

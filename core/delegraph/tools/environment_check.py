@@ -1,4 +1,4 @@
-"""Finds what does not work on this machine, and what makes models slow, with what to run next."""
+"""Finds faults of this machine, and causes of slow models, with the command to run next."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"""(['"])((?:~|[A-Za-z]:)?[\\/][^'"]*)\1""")
 """Pattern of a path in quotation marks, which may have blanks in it."""
 
 _BARE = re.compile(r"""(?<![\w.>/\\-])(?!//)(?:~|[A-Za-z]:)?[\\/][^\s'",;:()<>]+""")
-"""Pattern of a path among words; what follows a word, as in ADD/SUB, is none."""
+"""Pattern of a path in a text; a slash after a word, as in ADD/SUB, begins no path."""
 
 HEAD = """\
 # A fault of Delegraph

@@ -1,4 +1,4 @@
-"""``LiteRt2Interpreter``: the official ``CompiledModel`` with what tools need of an interpreter."""
+"""``LiteRt2Interpreter``: the official ``CompiledModel`` as an interpreter, for tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters, arithmetic and number types of a model: what it weighs, and how it is quantized."""
+"""Number of parameters, multiply-accumulates and quantization of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts what delegates keep into a model file: ``delegraph compile`` for delegates with kernels.
+"""Writes entries of delegates into a model file: ``delegraph compile`` for delegates with kernels.
 
 The delegate is applied and prepared as when the model runs, once for each level of processor and
 number of threads. The nodes stay in the file as they are.
@@ -104,7 +104,7 @@ def with_kept(
     progress: Progress,
     arguments: Mapping[str, Any],
 ) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
-    """Return the bytes of a model file with what delegates keep, which that is, and the placement.
+    """Return the bytes of a model file with entries of delegates, the entries, and the placement.
 
     Entries that the file has already stay, except those of the same delegates' other versions.
 

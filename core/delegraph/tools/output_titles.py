@@ -19,7 +19,7 @@ _SAYS_NOTHING = re.compile(
 def output_titles(
     model: Model, signature: str | None, details: Sequence[Details], said: ModelMetadata
 ) -> list[str]:
-    """Return a title for each output: what it is, in the model's own words if possible.
+    """Return a title for each output, from the model's texts if possible.
 
     That is the name in a signature, in the metadata, or of the tensor, the first that says
     something; else the operator that makes the output, with its result's number if it has several.

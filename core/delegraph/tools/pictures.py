@@ -158,7 +158,7 @@ def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], 
 
 
 def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
-    """Return how a picture is resized, and what to do if its proportions change by much.
+    """Return a text about how a picture is resized, with advice if its proportions change by much.
 
     >>> _resizing((512, 256), (224, 224))
     'resized from 512 x 256 to 224 x 224 (--crop square keeps proportions)'

@@ -28,7 +28,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem of this machine or a plugin, with what to run or change next."""
+    """A problem of this machine or a plugin, with the command or change that helps."""
 
     level: Level
     subject: str
@@ -130,7 +130,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield what slows a delegate down on this machine, as the delegate says."""
+    """Yield the causes, as the delegate reports them, why it is slow on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"

@@ -12,7 +12,7 @@ from delegraph.graph.macs import macs
 from delegraph.graph.model import Model, OperatorSpec, TensorSpec
 
 NOTHING = "nothing"
-"""Word for what runs a custom operator that is not known."""
+"""Word for the unknown package that runs a custom operator."""
 
 _MOST_VALUES = 4
 """Largest number of actual values that a reason lists."""

@@ -1,4 +1,4 @@
-"""The record of what delegates did wrong, and of those that are not asked any more."""
+"""The record of failures of delegates, and of delegates that are not run any more."""
 
 from __future__ import annotations
 

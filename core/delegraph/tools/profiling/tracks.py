@@ -11,7 +11,7 @@ from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.profiling.recording import Recording
 
 HOST = "invoke"
-"""Name of the track with the runs and what the runtime itself computes."""
+"""Name of the track with the runs, and with the nodes that the runtime itself computes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Kept programs and claims of one delegate: what it asks before it decides anything.
+"""Kept programs and claims of one delegate, which it reads before it decides anything.
 
 Programs that were prepared in this process are remembered as well, so that a resize back and forth
 decides nothing again. Others are looked for in the model file, where ``delegraph compile`` puts
