@@ -118,7 +118,7 @@ class _Declaration:
         return cls
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return the keywords of each field by name, those of base classes first."""
+        """Return the keywords of each field by name; fields of base classes come first."""
         found = {}
         for base in reversed(self.cls.__mro__):
             declared = base.__dict__.get("__lazy_dataclass__")

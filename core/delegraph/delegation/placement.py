@@ -225,13 +225,13 @@ class Placement:
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""
+        """Yield the nodes that delegates may take: all nodes outside ``VALIDATION:`` subgraphs."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
         return (node for node in self.nodes if node.subgraph not in barred)
 
     @property
     def requested_partitions(self) -> tuple[PartitionPlacement, ...]:
-        """The partitions of requested delegates; those of the default delegate come after them."""
+        """The partitions of requested delegates; partitions of the default delegate follow."""
         return tuple(p for p in self.partitions if not p.is_by_default)
 
     @property

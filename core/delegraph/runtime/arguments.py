@@ -75,7 +75,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def checked_num_threads(num_threads: int | None) -> int | None:
-    """Return a valid number of threads; None stays None.
+    """Return a valid number of threads; None remains None.
 
     A number that is too large is replaced by the largest sensible one, with a warning.
 

@@ -118,7 +118,7 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Add *count* numbers of *itemsize* bytes to those copied, which have a limit.
+        """Count *count* copied numbers of *itemsize* bytes; their total has a limit.
 
         *where* names the numbers in the error.
         """
@@ -130,7 +130,7 @@ class Flatbuffer:
             self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
-        """Add *count* characters to those copied, which have a limit for the file.
+        """Count *count* copied characters; their total has a limit for the file.
 
         *where* names the texts in the error.
         """

@@ -125,7 +125,7 @@ class ValueRange(Table):
 
 
 class Content(Table):
-    """Kind of data in a tensor, such as an image, and the dimensions that it takes."""
+    """Kind of data in a tensor, such as an image, and its dimensions."""
 
     content_properties: Table | None = union(1, CONTENT_PROPERTIES, default=None)
     range: ValueRange | None = child(2, ValueRange, default=None)

@@ -223,7 +223,7 @@ def _is_compiled(offer: Offer) -> bool:
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates that set shapes of custom operators, then those in *compiling*."""
+    """Apply the delegates that set shapes of custom operators, then the delegates *compiling*."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):

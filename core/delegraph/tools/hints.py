@@ -74,7 +74,7 @@ class _Question:
 
 
 def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> tuple[Hint, ...]:
-    """Return hints for each requested delegate, those with most arithmetic, then nodes, first.
+    """Return hints for each requested delegate; the hint with the most arithmetic comes first.
 
     Args:
         interpreter: the interpreter to which the delegates are applied.

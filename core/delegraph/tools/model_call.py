@@ -86,7 +86,7 @@ class ModelCall(Protocol):
         """Return details and values of each output."""
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Hand on the signature's states, such as KV caches, from each run to the next from now on.
+        """From now on, pass the signature's states, such as KV caches, from each run to the next.
 
         :meth:`fill` leaves them alone then, and :meth:`invoke` hands them on.
 
@@ -99,7 +99,7 @@ class ModelCall(Protocol):
 
 
 class KeptState(NamedTuple):
-    """States that runs hand on.
+    """States that each run passes to the next run.
 
     Attributes:
         names: names of the states, sorted.

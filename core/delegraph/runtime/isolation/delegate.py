@@ -106,7 +106,7 @@ class _Outside(SimpleDelegateInterface):
         self._rejections: dict[int, Rejection] = {}
 
     def name(self) -> str:
-        """Return the delegate's own name, or the user's name for it until that is known."""
+        """Return the delegate's name; until its process has sent it, the user's name for it."""
         return self.process.name
 
     def initialize(self, context: DelegateContext) -> None:
@@ -134,7 +134,7 @@ class _Outside(SimpleDelegateInterface):
             self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
 
     def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
-        """Return *error* with a text that says that the question was about *node* of the host."""
+        """Return *error* with a text that names the *node* of the host that was asked about."""
         name = context.get_node_and_registration(node)[1].name
         text = f"asked about node {node} ({name}): {error}"
         return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)

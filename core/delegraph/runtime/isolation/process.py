@@ -130,7 +130,7 @@ class IsolatedProcess:
 
     @property
     def name(self) -> str:
-        """The delegate's own name, or the user's name for it until that is known."""
+        """The delegate's name; until its process has sent it, the user's name for the delegate."""
         return str(self.facts.get("name", self.source.shown))
 
     # -- starting ------------------------------------------------------------------------------

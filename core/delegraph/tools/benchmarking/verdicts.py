@@ -106,7 +106,7 @@ class Verdict(JsonRecord):
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return the verdict on two set-ups from their effects and those of the control.
+    """Return the verdict on two set-ups from their effects and the effects of the control.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.

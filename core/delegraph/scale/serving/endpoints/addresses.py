@@ -150,7 +150,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _unix_socket(path: str) -> socket.socket:
-    """Return a socket bound to *path* that only this user may use, in place of one left behind."""
+    """Return a socket bound to *path* that only this user may use; replace an old socket there."""
     if not hasattr(socket, "AF_UNIX"):
         raise ArgumentError("--unix-socket cannot be used: this system has none")
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
