@@ -125,7 +125,7 @@ class MicroAllocator:
 
         Args:
             arena: the caller's writable memory, used as long as the allocator exists; or the size
-                of an arena on paper, which has addresses and no memory.
+                of an arena with addresses and no memory.
             planner: name of a planner (``"linear"`` keeps every tensor), or the caller's planner,
                 which needs no memory in the arena.
             target: sizes of TFLM's structures.
@@ -331,10 +331,7 @@ class MicroAllocator:
         )
 
     def allocate_temp_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes for use while the present node is prepared.
-
-        The address is a multiple of *alignment*.
-        """
+        """Return the address of *size* aligned bytes for use while the present node is prepared."""
         return self._non_persistent.allocate_temp(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
@@ -375,10 +372,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate *size* bytes for *count* items of kind *what*, and return their address.
-
-        The address is a multiple of *alignment*.
-        """
+        """Return the address of *size* aligned bytes, allocated for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
