@@ -11,7 +11,7 @@ import numpy as np
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import require_counts, require_type, type_option
+from delegraph.operators.checks import require_counts, require_type, tensor_types, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -20,13 +20,7 @@ from delegraph.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_INPUTS = {
-    TensorType.FLOAT32,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT32,
-    TensorType.BOOL,
-}
+_INPUTS = tensor_types("FLOAT32 UINT8 INT8 INT32 BOOL")
 _INDICES = {TensorType.INT32, TensorType.INT64}
 _SHORT = 32  # longest row that is searched column by column
 _MANY = 2048  # number of rows from which this is faster

@@ -29,6 +29,7 @@ from delegraph.operators.checks import (
     require_scales,
     require_type,
     require_zero_points,
+    tensor_types,
 )
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
@@ -40,12 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OUTPUTS = {
-    TensorType.FLOAT32: {
-        TensorType.UINT8,
-        TensorType.INT8,
-        TensorType.INT16,
-        TensorType.INT4,
-    },
+    TensorType.FLOAT32: tensor_types("UINT8 INT8 INT16 INT4"),
     TensorType.INT16: {TensorType.INT8, TensorType.INT16, TensorType.INT32},
     TensorType.INT32: {TensorType.INT8, TensorType.INT16},
     TensorType.INT8: {TensorType.UINT8, TensorType.INT8, TensorType.INT16},

@@ -20,6 +20,15 @@ WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
 """Types of sizes and axes that may also be int64."""
 
 
+def tensor_types(names: str) -> frozenset[TensorType]:
+    """Return the element types in *names*, which are separated by blanks.
+
+    >>> tensor_types("INT8 BOOL") == {TensorType.INT8, TensorType.BOOL}
+    True
+    """
+    return frozenset(TensorType[name] for name in names.split())
+
+
 def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int | None = 1) -> None:
     """Check how many inputs and outputs a node has.
 

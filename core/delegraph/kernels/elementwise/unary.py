@@ -29,6 +29,7 @@ from delegraph.operators.checks import (
     require_scales,
     require_type,
     require_zero_points,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -113,15 +114,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/neg.cc.
     """
-    allowed = {
-        TensorType.FLOAT32,
-        TensorType.FLOAT16,
-        TensorType.BFLOAT16,
-        TensorType.INT8,
-        TensorType.INT16,
-        TensorType.INT32,
-        TensorType.INT64,
-    }
+    allowed = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64")
     return run_ufunc(np.negative, *unary_operands(context, node, allowed))
 
 
