@@ -31,7 +31,7 @@ class WarmedModel(JsonRecord):
 
 
 def allocate(setup: Setup) -> None:
-    """Create and allocate an interpreter of the set-up."""
+    """Create and allocate an interpreter of the set-up *setup*."""
     with setup.interpreter() as interpreter:
         interpreter.allocate_tensors()
 

@@ -72,7 +72,7 @@ def _largest(output: OutputDifference) -> float:
 
 
 def _failure(setup: Setup) -> str:
-    """Return why a model does not run on random inputs; empty if it does."""
+    """Return why the model of *setup* fails on random inputs; empty if it runs."""
     try:
         with setup.interpreter() as interpreter:
             call = model_call(interpreter, None)

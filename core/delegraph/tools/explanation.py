@@ -163,7 +163,7 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return the placement of each signature, sorted by name."""
+    """Return the placement of each signature of *model*, sorted by name."""
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))

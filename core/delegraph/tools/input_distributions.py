@@ -30,7 +30,7 @@ def distributed_values(
     rng: np.random.Generator,
     between: Range | None = None,
 ) -> NDArray[Any]:
-    """Return random values for an input; open dimensions are 1.
+    """Return random values for the input *details*; open dimensions are 1.
 
     Source:
         ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;

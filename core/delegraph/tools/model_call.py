@@ -18,14 +18,14 @@ Details = Mapping[str, Any]
 
 
 def input_name(details: Details) -> str:
-    """Return the description of an input for messages: ``input 'x' (float32 [1, 4])``."""
+    """Return the input *details* as text for messages: ``input 'x' (float32 [1, 4])``."""
     dtype = np.dtype(details["dtype"])
     kind = "string" if dtype.kind == "S" else dtype.name
     return f"input {details['name']!r} ({kind} {declared_shape(details)})"
 
 
 def declared_shape(details: Details) -> list[int]:
-    """Return the dimensions of a tensor, -1 for open dimensions."""
+    """Return the dimensions of the tensor *details*, -1 for open dimensions."""
     dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
     return dims
 

@@ -59,7 +59,7 @@ def _signature_names(model: Model, subgraph: int) -> Mapping[int, str]:
 
 
 def _maker(graph: SubgraphSpec, tensor: int) -> str:
-    """Return the operator that makes a tensor; empty for inputs and constants."""
+    """Return the operator in *graph* that makes *tensor*; empty for inputs and constants."""
     operator = next((o for o in graph.operators if tensor in o.outputs), None)
     if operator is None:
         return ""

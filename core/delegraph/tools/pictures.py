@@ -147,7 +147,7 @@ def picture_as_input(
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Return whether the input takes channels before rows: by the user's word or by its shape."""
+    """Return whether the input *details* has channels before rows: by user option or by shape."""
     if options.layout is not None:
         return options.layout == "nchw"
     shape = declared_shape(details)
@@ -172,7 +172,7 @@ def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
 
 
 def is_picture(path: str) -> bool:
-    """Return whether a file is a picture, according to its suffix."""
+    """Return whether the file *path* is a picture, according to its suffix."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
@@ -261,7 +261,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[int, int, int]:
-    """Return the input's height, width and channels; *size* is (width, height) of the picture."""
+    """Return height, width and channels of the input *details*; *size* is (width, height)."""
     shape = declared_shape(details)
     if is_planar and len(shape) >= 3:
         shape = [*shape[:-3], *shape[-2:], shape[-3]]
@@ -310,7 +310,7 @@ def _converted(
 def _normalized(
     pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
 ) -> NDArray[np.float32]:
-    """Return ``(byte - mean) / std``; mean and std have one number, or one per channel."""
+    """Return ``(byte - mean) / std`` of *pixels*; mean and std are numbers, or one per channel."""
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(

@@ -43,7 +43,7 @@ _HAN = (
 
 
 def takes_text(details: Details, described: TensorMetadata) -> bool:
-    """Return whether the metadata says how a text becomes this input of integers."""
+    """Return whether the metadata *described* says how a text becomes this input of integers."""
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
 
@@ -153,7 +153,7 @@ def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list
 
 
 def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
-    """Return a mapping from words to ids; each line of the vocabulary is ``word id``."""
+    """Return a mapping from words to ids; each line of *tokenizer*'s vocabulary is ``word id``."""
     pairs = (line.rsplit(" ", 1) for line in tokenizer.vocabulary)
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 

@@ -33,7 +33,7 @@ def require_drawable(path: str | os.PathLike[str]) -> None:
 
 
 def draw_layers(found: LayersDifference, path: str | os.PathLike[str]) -> None:
-    """Draw *drift* and *same inputs* of each tensor in *found*, over bands that show delegates.
+    """Draw *drift* and *same inputs* of each tensor in *found* to the file *path*.
 
     Equal tensors are at the bottom, those that cannot be compared at the top.
 

@@ -50,7 +50,7 @@ class Track:
 
 
 def tracks(recording: Recording) -> list[Track]:
-    """Return the track of the host, then the tracks of each delegate."""
+    """Return the track of the host in *recording*, then the tracks of each delegate."""
     groups: dict[str | None, list[Slice]] = {None: []}
     origin = recording.runs[0].start
     for number, run in enumerate(recording.runs):
