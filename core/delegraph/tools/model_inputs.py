@@ -189,7 +189,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
 
 
 def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
-    """Convert *values* to the dtype of the input *details*, if it is of the same kind.
+    """Convert *values* to the dtype of the input *details*, if this dtype can hold them.
 
     Raises:
         ArgumentError: the dtype is of another kind or cannot hold them; the message names *source*.
