@@ -87,7 +87,7 @@ class _Declaration:
         }
 
     def made(self) -> Any:
-        """Return the class with its methods; a class with slots is a new class object."""
+        """Return the class with its methods; where it gets slots, that is another class."""
         cls, members = self.cls, self.cls.__dict__
         for base in cls.__mro__[1:]:
             known = base.__dict__
@@ -118,7 +118,7 @@ class _Declaration:
         return cls
 
     def fields(self) -> dict[str, dict[str, Any]]:
-        """Return the keywords of each field by name; fields of base classes come first."""
+        """Return the keywords of each field by name, those of base classes first."""
         found = {}
         for base in reversed(self.cls.__mro__):
             declared = base.__dict__.get("__lazy_dataclass__")
@@ -129,7 +129,7 @@ class _Declaration:
         return found
 
     def compile(self) -> None:
-        """Put the compiled ``__init__`` into the class, unless the class defines one."""
+        """Put the compiled ``__init__`` into the class, where it has none of its own."""
         if self.cls.__dict__["__init__"] is not self.stub:
             return
         names: dict[str, Any] = {"_set": _set, "_NONE": _NONE}
@@ -180,7 +180,7 @@ class _Declaration:
 
 
 class _Attribute:
-    """An attribute of a class, whose value is made at the first access."""
+    """An attribute of a class that is made when it is asked for."""
 
     __slots__ = ("declaration", "name")
 

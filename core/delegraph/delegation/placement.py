@@ -225,7 +225,7 @@ class Placement:
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the nodes that delegates may take: all nodes outside ``VALIDATION:`` subgraphs."""
+        """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
         return (node for node in self.nodes if node.subgraph not in barred)
 

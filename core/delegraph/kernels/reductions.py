@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -128,7 +128,12 @@ def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(
-    context: OpContext, node: Node, allowed: set[TensorType], build: Build, *, fold: bool = False
+    context: OpContext,
+    node: Node,
+    allowed: Collection[TensorType],
+    build: Build,
+    *,
+    fold: bool = False,
 ) -> Eval:
     """Return the function for a reduction whose axes may be known only during invoke."""
     require_counts(node, 2)

@@ -37,7 +37,7 @@ def package_for(custom_name: str) -> str | None:
 
 
 def install_command(custom_name: str) -> str | None:
-    """Return the command that installs a package for a custom operator; None if none is known.
+    """Return the command that installs what runs a custom operator, None when none is known.
 
     >>> install_command("FlexErf")
     'pip install delegraph-flex'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
 
 
 def _relu(
-    context: OpContext, node: Node, low: float, high: float, allowed: set[TensorType]
+    context: OpContext, node: Node, low: float, high: float, allowed: Collection[TensorType]
 ) -> Eval:
     x, y = unary_operands(context, node, allowed)
     if x.type is not TensorType.FLOAT32:

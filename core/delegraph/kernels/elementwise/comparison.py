@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def _prepare(
     context: OpContext,
     node: Node,
     comparison: Comparison,
-    allowed: set[TensorType],
+    allowed: Collection[TensorType],
     *,
     int16_by_value: bool = False,
 ) -> Eval:

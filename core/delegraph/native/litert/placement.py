@@ -172,12 +172,12 @@ class _Sizes:
         self._sizes = official.sizes(spec)
 
     def is_constant(self, index: int) -> bool:
-        """Return whether the file holds the values of tensor *index*."""
+        """Return whether the file has the values of a tensor."""
         specs = self._spec.tensors
         return index < len(specs) and specs[index].data is not None
 
     def stored(self, index: int) -> int:
-        """Return the bytes of the constant *index* in the file."""
+        """Return the bytes of a constant in the file."""
         data = self._spec.tensors[index].data
         return 0 if data is None else int(data.nbytes)
 

@@ -72,7 +72,7 @@ class Part:
 
 
 def _placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-    """Return an array of *shape* without memory; its elements must not be accessed."""
+    """Return an array without memory of its own; its elements must not be accessed."""
     element = np.empty((), dtype)
     strides = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     return as_strided(element, shape, strides)
