@@ -45,7 +45,7 @@ def is_wanted(kept_programs: bool) -> bool:
 
 
 class Places(NamedTuple):
-    """Places in which programs and claims of a model are stored.
+    """Where programs and claims of a model are kept.
 
     Attributes:
         model: digest of the model.

@@ -73,7 +73,7 @@ _OF_NUMPY = (
 
 
 def _flags_of_linux() -> list[str]:
-    """Return the flags of the first processor core; reading the flags of all cores may be slow."""
+    """Return the flags of the first processor core; reading those of all cores may take long."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="latin-1") as file:
         for line in file:
             name, _, value = line.partition(":")
