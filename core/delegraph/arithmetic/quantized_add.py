@@ -66,7 +66,8 @@ def int16_sums(
 ) -> tuple[ScaledSum, ScaledSum, int]:
     """Return ``y = a + b`` for int16 as two sums, and the position where the first sum ends.
 
-    The first sum has the roundings of the builtin vector loop, the second those of later elements.
+    The first sum has the roundings of the builtin vector loop, the second the roundings of later
+    elements.
 
     Operands of different shapes have no vector loop, so its end is 0.
     """

@@ -202,7 +202,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array if *shape* and *dtype* equal those of the last read, else None."""
+        """Return a new array if *shape* and *dtype* are as in the last read, else None."""
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None

@@ -89,10 +89,11 @@ class PartitionModel:
             that are neither constant nor variable, in their order.
         outputs: for each output of the file the graph's tensor: the ``output_tensors``.
         nodes: for each operator of the file the graph's node.
-        tensors: for each tensor of the file the graph's; -1 for those that the graph has not as
-            tensors, such as the scales of blockwise quantization.
-        called: for each subgraph of the file but the first the model's: those that its operators
-            call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph alone.
+        tensors: for each tensor of the file the graph's; -1 for tensors that the graph lacks, such
+            as the scales of blockwise quantization.
+        called: for each subgraph of the file but the first the model's: subgraphs that its
+            operators call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph
+            alone.
     """
 
     content: bytes = field(repr=False)

@@ -14,7 +14,9 @@ from delegraph.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a result may be from that of Delegraph's kernels: |a - b| <= absolute + relative |b|.
+    """Greatest difference between a result and the result of Delegraph's kernels.
+
+    Results a and right results b must have |a - b| <= absolute + relative |b|.
 
     Attributes:
         relative: share of the right value; >= 0.

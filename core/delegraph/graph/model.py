@@ -87,7 +87,7 @@ class TensorSpec(NamedTuple):
         index: position in its subgraph's tensor list.
         name: may be empty and need not be unique.
         type: element type.
-        shape: declared dimensions; unknown ones are given as 1 here.
+        shape: declared dimensions; unknown dimensions are given as 1 here.
         shape_signature: the same with -1 for each unknown dimension; equals ``shape`` when the
             file has none.
         data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of its file; None when
@@ -296,8 +296,8 @@ class Model:
     """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
 
     Attributes:
-        content: the mapped file, ``[bytes], uint8``; constants are views into it, but for those of
-            external buffers.
+        content: the mapped file, ``[bytes], uint8``; constants are views into it, except constants
+            of external buffers.
         metadata: entry name to raw bytes.
         external_buffers: constants in other files.
         entries: what delegates keep in the file, after the model; None for nothing.

@@ -178,7 +178,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the function that requantizes the stored integers of *x* to those of *y*.
+    """Return the function that requantizes the stored integers of *x* to stored integers of *y*.
 
     Between 8-bit types, the builtin kernel's vector loop rounds twice with halves up. Elements
     after the loop, other types, and all elements in the reference kernel are rounded the second

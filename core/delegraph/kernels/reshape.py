@@ -75,7 +75,7 @@ def _shape_option(node: Node) -> list[int]:
 
 
 def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Return *wanted* with -1 replaced so that the element count equals that of *shape*.
+    """Return *wanted* with -1 replaced so that it has as many elements as *shape*.
 
     Dimensions of 0 are left out of the division, so ``[0, -1]`` keeps the other dimensions'
     product.

@@ -232,7 +232,7 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
     """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    The latter are yielded only while the conflicts of the tensors can be listed.
+    These plans are yielded only while the conflicts of the tensors can be listed.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))

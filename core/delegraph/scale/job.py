@@ -136,12 +136,12 @@ def predict(
         processes: number of processes that compute; None means one per core.
         resume: whether to continue an interrupted job.
         resumed_from: is called with *resume*, before any row is computed: with the number of rows
-            that earlier runs have finished, and of the bad ones among them.
+            that earlier runs have finished, and the number of bad rows among them.
         top: number of best classes that replace an output's scores, each with a column for the
             class and one for its score; None leaves the scores. Outputs that the predictor has by
             name are kept as well.
-        labels: names of the classes, with *top*; by default those of the model's metadata, else
-            classes are numbers.
+        labels: names of the classes, with *top*; by default the classes in the model's metadata,
+            else classes are numbers.
         progress: is called with the number of finished rows.
 
     Raises:

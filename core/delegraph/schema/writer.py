@@ -58,7 +58,7 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
 
     Fields that have their default are left out. Constants and custom options are put after the
     flatbuffer, and found by offset and size, when together they exceed *inline_limit* bytes;
-    those that metadata names stay inside, where the official runtime looks for them.
+    buffers that metadata names stay inside, where the official runtime looks for them.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.

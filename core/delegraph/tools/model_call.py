@@ -143,7 +143,7 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
-    """Allocate the first subgraph, or that of a signature, for the present shapes of its inputs.
+    """Allocate the subgraph of *signature*, by default the first, for its inputs' present shapes.
 
     Raises:
         ArgumentError: the model has no such signature.

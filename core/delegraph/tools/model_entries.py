@@ -150,7 +150,7 @@ def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> N
 
 
 def _remaining(model: Model, written: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of a file's entries that stay beside *written*, the new ones."""
+    """Yield name and content of a file's entries that stay beside the new entries *written*."""
     namespaces = {name.split("/")[0]: name.split("/")[1] for name in written}
     keys = set(map(_key, written))
     places = {} if model.entries is None else model.entries.places

@@ -42,10 +42,10 @@ class PictureOptions:
     Attributes:
         crop: ``square`` cuts a square out of the middle first, ``none`` nothing.
         fraction: side of that square, as a share of the picture's shorter side.
-        mean: number that is subtracted from bytes, one or one per channel; empty means that of the
-            metadata, or else 127.5.
+        mean: number that is subtracted from bytes, one or one per channel; empty means the value in
+            the metadata, or else 127.5.
         std: number by which the difference is divided; empty means the same.
-        layout: order of the input's dimensions; None means that of its shape.
+        layout: order of the input's dimensions; None means the order in its shape.
         channels: order of the colours that the model takes.
     """
 

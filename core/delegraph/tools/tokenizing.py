@@ -85,7 +85,7 @@ def text_as_input(
 
     Args:
         text: the text.
-        details: details of the input; an open length becomes that of the text.
+        details: details of the input; an open length becomes the length of the text.
         described: the input's metadata, with a tokenizer. ``bert`` makes the words' ids of a text,
             a mask, or segment ids, by the name of the input in the metadata.
         note: is called with a text that says how the text was changed.
@@ -133,7 +133,7 @@ def text_as_input(
 
 
 def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return ids, the number of words, and that of unknown ones, at most *length* ids."""
+    """Return at most *length* ids, the number of words, and the number of unknown words."""
     if not _PLAIN_PATTERN.fullmatch(tokenizer.pattern):
         raise ArgumentError(
             f"the metadata's tokenizer splits texts at {tokenizer.pattern!r}, which may take too "

@@ -46,7 +46,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     Args:
         model_path: path of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle, which is read.
         model_content: the bytes of a model. Either this or ``model_path``.
-        experimental_delegates: delegates to apply, in order: names, objects, and official ones.
+        experimental_delegates: delegates to apply, in order: names, objects, and official
+            delegates.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to

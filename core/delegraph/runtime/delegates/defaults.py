@@ -60,7 +60,7 @@ def apply(
         session: the new session.
         asked_for: the requested delegates, by name or as objects.
         resolver: decides whether the model gets delegates that no argument names.
-        is_left_open: whether the argument ``delegates`` was left out; then those of
+        is_left_open: whether the argument ``delegates`` was left out; then the delegates of
             :func:`configured` are applied.
 
     Raises:
@@ -109,7 +109,7 @@ def _has_rest(session: Session) -> bool:
 def added_to(
     asked_for: Sequence[Delegate], session: Session, resolver: OpResolverType
 ) -> list[Delegate]:
-    """Return the delegates to apply: those that the model needs, then *asked_for*.
+    """Return the delegates to apply: delegates that the model needs, then *asked_for*.
 
     First come the delegates of the model's compiled partitions, which no kernel can run. Then, if
     *resolver* allows, come the delegates for its custom operators.

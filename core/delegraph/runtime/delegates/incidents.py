@@ -21,9 +21,9 @@ _MOST_INCIDENTS = 1000
 
 
 class Incidents:
-    """Incidents of one interpreter; equal ones are counted, and logged only once.
+    """Incidents of one interpreter; equal incidents are counted, and logged only once.
 
-    Error texts may differ at every invoke, so at most a thousand different ones are kept.
+    Error texts may differ at every invoke, so at most a thousand different incidents are kept.
     """
 
     def __init__(self) -> None:

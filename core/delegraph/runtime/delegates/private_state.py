@@ -44,7 +44,7 @@ class PrivateState:
         self._owner: tuple[object | None, int, bool] = delegate, handle, False
 
     def exchange(self) -> None:
-        """Exchange this state with that of the tensor."""
+        """Exchange this state with the tensor's state."""
         tensor = self.tensor
         self.shape, tensor.shape = tensor.shape, self.shape
         self.data, tensor.data = tensor.data, self.data

@@ -126,7 +126,7 @@ def delegate_of_file(
 
 
 def is_installed_name(name: str) -> bool:
-    """Return whether a name is that of an installed delegate, and no file's."""
+    """Return whether *name* names an installed delegate, and no file."""
     return _file(name) is None
 
 

@@ -79,7 +79,7 @@ def bound_run(
     """Return the step function of a plan whose shapes are all known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
-    partition runs no NumPy code, either. Nodes that were computed once, as those that widen
+    partition runs no NumPy code, either. Nodes that were computed once, such as nodes that widen
     constant weights, have no step.
 
     Args:

@@ -309,7 +309,7 @@ class StepRunner:
             wrap: function that wraps the eval of each node, or None.
 
         Raises:
-            NodeError: a node failed; the following ones have not run.
+            NodeError: a node failed; the following steps have not run.
         """
         try:
             self.is_running = True

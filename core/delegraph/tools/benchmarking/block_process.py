@@ -62,7 +62,7 @@ class BlockTimes:
         failures: mapping from each set-up that failed to its error.
         handed_on: mapping from each set-up with states to what its runs hand on.
         memory: mapping from each set-up to the bytes of resident memory that making it and its
-            first run added; without those that failed, and empty where the system does not tell.
+            first run added; without set-ups that failed, and empty where the system does not tell.
     """
 
     times: dict[str, Block]

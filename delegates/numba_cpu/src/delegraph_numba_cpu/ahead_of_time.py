@@ -22,7 +22,7 @@ class ProgramCompiler(NumbaCpuDelegate):
     """Claims nodes and makes programs, of any level."""
 
     def chosen_level(self) -> CpuLevel:
-        """Return the level of the option ``cpu``; for ``auto``, that of this processor."""
+        """Return the level of the option ``cpu``; for ``auto``, the level of this processor."""
         name = self.options.cpu
         return level_named(name) if name == "auto" else LEVELS[name]
 

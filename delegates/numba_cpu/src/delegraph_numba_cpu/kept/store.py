@@ -110,7 +110,7 @@ class KeptClaims:
     Args:
         context: the subgraph.
         options: numbers and texts that claims depend on.
-        before: the answers for other shapes; None for the first ones.
+        before: the answers for other shapes; None for the first answers.
 
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.

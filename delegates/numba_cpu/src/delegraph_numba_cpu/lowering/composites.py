@@ -37,7 +37,7 @@ class InlinedContext:
     """The host's context, with tensors of inlined subgraphs after its own.
 
     Attributes:
-        tensors: those of the host, then copies of inner ones, with indices in this list.
+        tensors: tensors of the host, then copies of inner tensors, with indices in this list.
     """
 
     def __init__(self, context: DelegateContext) -> None:
