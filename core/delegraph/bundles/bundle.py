@@ -54,8 +54,8 @@ class Section:
     Attributes:
         index: number of the section in the bundle, from 0.
         name: name of a member of a zip; empty in other bundles.
-        type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for all else what the
-            bundle says.
+        type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for other sections the
+            type that the bundle declares.
         begin: first byte in the bundle.
         end: byte after the last one.
         items: facts about the section, by key.

@@ -97,7 +97,7 @@ def find_model(
         content: the file, ``[bytes], uint8``.
         words: sections as in an address, after the first ``#``; None for the only model. A file of
             an unknown format is returned as it is then.
-        memory_limit: bytes that may be inflated; None for what suits the file.
+        memory_limit: bytes that may be inflated; None for a limit that suits the file.
 
     Raises:
         MalformedModelError: a bundle is damaged, or more would be inflated.

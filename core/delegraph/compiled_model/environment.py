@@ -29,10 +29,10 @@ class EnvironmentOptions:
 
 
 class Environment:
-    """What compiled models share; here nothing but their options.
+    """Options that compiled models share.
 
-    Models need no environment of their own. A closed one makes no more models, and those made
-    before go on.
+    Models need no environment of their own. A closed environment makes no more models; models that
+    it made before stay usable.
 
     Args:
         capsule: any object; None for a closed environment.

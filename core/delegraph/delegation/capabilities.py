@@ -141,7 +141,7 @@ class Claim(JsonRecord):
         return activation in named or "activation" in self.features
 
     def widened(self, by: Widening) -> Claim:
-        """Return a copy of the claim that includes what *by* adds to it.
+        """Return a copy of the claim with the additions of *by*.
 
         Types are added to those of every role, the operands that a claim names.
         """

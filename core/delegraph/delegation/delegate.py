@@ -166,8 +166,8 @@ class DelegateContext(OpContext, Protocol):
     def model_digest(self) -> str | None:
         """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        Part of the key of what a delegate keeps; ``model_entries`` in the file do not change it.
-        It is None, too, once a constant has been changed.
+        Delegates use it in the keys of files that they store; ``model_entries`` in the file do not
+        change it. It is None, too, once a constant has been changed.
         """
 
     @property

@@ -84,8 +84,8 @@ class ComputedNode:
 
         Args:
             operator: the name of its operator.
-            node: which.
-            tensors: of its subgraph, by index; what it wrote has data.
+            node: the node.
+            tensors: tensors of its subgraph, by index; tensors that it wrote have data.
         """
         read = tuple(i for i in node.inputs if i >= 0)
         written = [i for i in node.outputs if i >= 0] + [i for i in read if tensors[i].is_variable]

@@ -43,8 +43,8 @@ class Tolerance:
         [0.0, 0.0, 4.0]
 
         Args:
-            found: what a delegate computed, of any type; 4-bit integers unpacked.
-            expected: what Delegraph's kernels compute; the same shape and type.
+            found: result of a delegate, of any type; 4-bit integers unpacked.
+            expected: result of Delegraph's kernels; the same shape and type.
         """
         is_other = np.asarray(found != expected)
         if found.dtype.kind in "ObSU" or not is_other.any():

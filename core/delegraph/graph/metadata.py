@@ -80,13 +80,13 @@ class TensorMetadata:
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
         mean: number that is subtracted from an input, one or one per channel; may be empty.
-        std: what the difference is divided by.
+        std: number by which the difference is divided.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.
         boxes: layout of bounding boxes; None for other tensors.
         score_threshold: scores below it are of no interest; None if unknown.
         axis_labels: names of the classes, along the last axis.
-        value_labels: names of what the values count: value 0 is the first.
+        value_labels: names of the things that the values number: value 0 is the first.
         files: names of the associated files, each with its type in lower case.
         tokenizer: how texts become numbers of this input; None if the metadata has none.
     """

@@ -300,7 +300,7 @@ class Model:
             of external buffers.
         metadata: entry name to raw bytes.
         external_buffers: constants in other files.
-        entries: what delegates keep in the file, after the model; None for nothing.
+        entries: entries of delegates in the file, after the model; None if there are none.
     """
 
     version: int

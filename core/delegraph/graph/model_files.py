@@ -90,7 +90,7 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
 
     Args:
         path: path of a file, or ``FILE#SECTION``.
-        memory_limit: bytes that may be inflated; None for what suits the file.
+        memory_limit: bytes that may be inflated; None for a limit that suits the file.
 
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.

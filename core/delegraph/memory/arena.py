@@ -51,8 +51,8 @@ class Allocation(NamedTuple):
 class SimpleMemoryArena:
     """Plans blocks by offset; :meth:`commit` then allocates a buffer for all blocks.
 
-    A buffer never shrinks, and what it holds survives growth. Memory is not touched before a
-    tensor is written: a large plan costs address space only.
+    A buffer never shrinks, and its content survives growth. Memory is not touched before a tensor
+    is written: a large plan costs address space only.
 
     Args:
         alignment: bytes that every offset is a multiple of; 1 to 64.

@@ -147,7 +147,7 @@ class _Crowd:
     def offset_if_solid(self, size: int, first: int, last: int) -> int | None:
         """Return the end of the blocks if every gap is smaller than *size* bytes, else None.
 
-        A gap is free at every node of ``[first, last]``, so no gap is larger than what is free at
+        A gap is free at every node of ``[first, last]``, so no gap is larger than the free space at
         the fullest of them.
         """
         nodes = self._nodes(first, last)

@@ -63,7 +63,7 @@ class TensorEval:
 
     Attributes:
         make: returns the evaluation of a node, given its input tensors and then its outputs.
-        run: the evaluation of the node that was prepared; what calling this does.
+        run: the evaluation of the node that was prepared; a call of the object does the same.
     """
 
     make: Callable[..., Eval]

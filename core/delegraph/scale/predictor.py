@@ -68,7 +68,7 @@ class Predictor:
 
     Attributes:
         setup: the model, and the runtime, delegates and threads that run it.
-        on_error: what happens to rows on which the model fails.
+        on_error: treatment of rows on which the model fails.
         metrics: counts and times in this process.
     """
 

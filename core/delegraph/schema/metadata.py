@@ -174,7 +174,7 @@ PROCESS_UNIT_OPTIONS: dict[int, type[Table]] = {
 
 
 class ProcessUnit(Table):
-    """What is done to a tensor outside of the model."""
+    """A step that is applied to a tensor outside of the model."""
 
     options: Table | None = union(1, PROCESS_UNIT_OPTIONS, default=None)
 

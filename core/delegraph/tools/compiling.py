@@ -65,7 +65,7 @@ class CompiledModel:
         partitions: the compiled partitions, in execution order.
         explanation: which delegate has each node, and why delegates rejected nodes.
         seconds: duration of the compilation, in seconds.
-        kept: what delegates keep in the file beside the nodes, by level and number of threads.
+        kept: entries of delegates in the file, beside the nodes, by level and number of threads.
         bundles: the bundles that hold the model, each with the section that leads on; empty for a
             model that is a file.
     """

@@ -94,7 +94,7 @@ class ModelCall(Protocol):
             values: of all inputs, in the order of the details; the first values of the states.
 
         Returns:
-            What is kept; None without a state.
+            The states; None if the signature has none.
         """
 
 

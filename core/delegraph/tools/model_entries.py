@@ -33,7 +33,7 @@ _LEVEL = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class KeptEntries(JsonRecord):
-    """What a delegate has put into a model file for one level and number of threads.
+    """Entries of a delegate in a model file, for one level and number of threads.
 
     Attributes:
         delegate: the delegate with its options, in the command line's syntax.
@@ -83,7 +83,7 @@ def keepers(offer: Offer, options: object, levels: Sequence[str]) -> list[Keeper
     Args:
         offer: the plugin's offer of the delegate.
         options: the delegate's options.
-        levels: values of its option ``cpu``; empty for what *options* say.
+        levels: values of its option ``cpu``; empty for the value in *options*.
 
     Raises:
         PluginOptionError: the delegate has no such option, or another has the value.

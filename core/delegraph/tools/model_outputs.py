@@ -41,7 +41,7 @@ class OutputSummary:
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: least score of a class in *top*; None if the output holds no class scores.
-        title: name that says what the output is; the tensor's, unless that says nothing.
+        title: name of the output; the tensor's, unless that says nothing.
     """
 
     name: str

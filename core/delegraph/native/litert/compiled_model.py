@@ -188,7 +188,7 @@ def _address(delegate: Any) -> int:
 
 
 class DelegatedModel:
-    """What an official compiled model with delegates has beyond the official class."""
+    """Members that an official compiled model has only with delegates."""
 
     _model: Any
     _applied: AppliedDelegates | None = None

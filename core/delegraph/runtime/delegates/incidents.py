@@ -59,7 +59,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """What one interpreter knows about its delegates; a second prepare does not reset it.
+    """Knowledge of one interpreter about its delegates; a second prepare does not reset it.
 
     Attributes:
         has_warned: whether the warning of a delegate that is applied by default has been given.

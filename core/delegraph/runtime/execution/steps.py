@@ -348,7 +348,7 @@ class StepRunner:
             self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
-        """Discard what was prepared after stop number *stop*, if its shapes have changed."""
+        """Discard the nodes prepared after stop number *stop*, if its shapes have changed."""
         node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:

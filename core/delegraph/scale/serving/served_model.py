@@ -16,7 +16,7 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class Engine(Protocol):
-    """What computes the requests of a model: this process, or replicas of Ray Serve."""
+    """Computes the requests of a model, in this process or in replicas of Ray Serve."""
 
     async def answer(self, columns: Columns) -> Answer:
         """Return the answer to *columns*, the rows of a request.

@@ -146,7 +146,7 @@ def drawn(
 
 
 class _Attempts:
-    """Attempts of one operator so far, and what is still missing.
+    """Attempts of one operator so far, and the demands that no attempt has met yet.
 
     Attributes:
         claims: claims of the operator.

@@ -32,7 +32,7 @@ class Then:
         runs: seconds of each run.
         init: seconds until the model was ready.
         peak: largest resident memory in bytes; None if unknown.
-        conditions: what times depend on besides the code: set-up, machine, versions.
+        conditions: conditions besides the code that times depend on: set-up, machine, versions.
     """
 
     path: str
