@@ -72,7 +72,7 @@ class Section:
 
     @property
     def model_type(self) -> str:
-        """The item ``model_type``; empty without one."""
+        """The item ``model_type``; empty if it has none."""
         found = self.items.get("model_type")
         return found if isinstance(found, str) else ""
 

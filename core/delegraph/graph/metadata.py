@@ -330,7 +330,7 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of *record*'s first process unit of type *kind*; None without one."""
+    """Return the options of *record*'s first process unit of type *kind*; None if there is none."""
     return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
 
 

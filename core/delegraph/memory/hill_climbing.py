@@ -13,7 +13,7 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 
     A plan is the result of placing tensors in some order, each as low as it can be. Each round
     moves one tensor ahead in the order: one of those that carry the highest, which are the ones to
-    gain by. A plan no larger than the one before is kept, so that the search can cross plateaus.
+    gain by. A plan no larger than the previous plan is kept, so that the search can cross plateaus.
     The choice is seeded: the result depends on the arguments only.
 
     Args:

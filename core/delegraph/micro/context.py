@@ -280,7 +280,7 @@ class MicroContext(ModelContext):
 
     @property
     def external_context(self) -> object:
-        """Object that the application has passed to the interpreter; None without one."""
+        """Object that the application has passed to the interpreter; None if none was set."""
         return self._run.external_context
 
     def set_external_context(self, payload: object) -> None:

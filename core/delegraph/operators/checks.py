@@ -97,7 +97,7 @@ def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that every dimension of a tensor's new shape fits an int32, as the format requires.
 
     Raises:
-        OperatorError: one is negative, or more than 2,147,483,647.
+        OperatorError: a dimension is negative, or more than 2,147,483,647.
     """
     if shape and not 0 <= min(shape) <= max(shape) <= _LARGEST_DIMENSION:
         raise OperatorError(

@@ -69,7 +69,7 @@ class LstmOptions:
         """Return the LSTM options of *node*.
 
         Raises:
-            OperatorError: a negative clip, or one that is NaN.
+            OperatorError: a clip is negative or NaN.
         """
         options = cls(
             option(node, "fused_activation_function", ActivationFunctionType.NONE),

@@ -81,7 +81,7 @@ def declared_plugins(
 ) -> tuple[Plugin, ...]:
     """Return every installed plugin without importing any of them.
 
-    Those that are ``OK`` are to be imported, and offer nothing yet.
+    Plugins with the status ``OK`` must still be imported, and offer nothing yet.
     """
     plugins: list[Plugin] = []
     if entry_points is None:

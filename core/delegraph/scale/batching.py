@@ -177,7 +177,7 @@ class BatchedModel:
     def _called(self, values: Sequence[NDArray[Any]]) -> Columns:
         """Call the model on *values*, one array per input; return the outputs by name.
 
-        The interpreter is one that is allocated for these shapes.
+        The interpreter is already allocated for the shapes of *values*.
         """
         shapes = tuple(value.shape for value in values)
         ready = self._ready.pop(shapes, None) or self._made_ready(values)

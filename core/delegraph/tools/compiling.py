@@ -85,7 +85,7 @@ class CompiledModel:
 
         Raises:
             ArgumentError: the file cannot be written.
-            ModelError: the bundle has a damaged section, or the model stands after another one.
+            ModelError: the bundle has a damaged section, or the model stands after another section.
         """
         target = os.fsdecode(path)
         try:
@@ -137,7 +137,7 @@ def compile_model(
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
         cpu: levels of processors, values of the option ``cpu`` of delegates that keep what they
-            decide; empty for the one of their options.
+            decide; empty for the value in their options.
         threads: numbers of threads that such delegates prepare for; empty for the interpreter's
             default on this machine.
         progress: is called before each partition is compiled.

@@ -158,7 +158,7 @@ class InterpreterWrapper:
         return node_details(self._subgraph(0), index)
 
     def TensorName(self, i: int, subgraph_index: int) -> str:
-        """Return the name of tensor *i*; empty if it does not exist."""
+        """Return the name of tensor *i*; empty if there is no such tensor."""
         tensors, index = self._subgraph(subgraph_index).tensors, as_index("a tensor index", i)
         return tensors[index].name if 0 <= index < len(tensors) else ""
 

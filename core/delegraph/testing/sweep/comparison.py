@@ -246,7 +246,7 @@ def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
 
 
 def _name_two_nodes(error: BaseException, other: BaseException) -> bool:
-    """Whether two nodes of a model are ill-formed, and each error names another one.
+    """Whether two nodes of a model are ill-formed, and each error names a different node.
 
     Where shapes are known only while invoking, partitions are prepared in the plan's order.
     """

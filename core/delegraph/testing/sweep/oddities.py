@@ -138,7 +138,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft without one later input of a node that *chance* chooses."""
+    """Return the draft with an absent input after a node's first; *chance* chooses which."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())

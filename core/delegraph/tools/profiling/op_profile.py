@@ -74,7 +74,7 @@ class TypeTime:
         count: number of nodes.
         seconds: seconds per run of all these nodes.
         times_called: number of calls per run of all these nodes.
-        output_bytes: bytes of their outputs; None if one is unknown.
+        output_bytes: bytes of their outputs; None if the size of one is unknown.
     """
 
     node_type: str

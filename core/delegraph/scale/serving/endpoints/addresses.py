@@ -22,7 +22,7 @@ class Addresses:
         host: address that both ports listen on; loopback by default.
         http_port: port of REST.
         grpc_port: port of gRPC.
-        unix_socket: path of a Unix socket for REST; the one for gRPC has ``.grpc`` after it. The
+        unix_socket: path of a Unix socket for REST; the path for gRPC has ``.grpc`` after it. The
             ports are not opened then. None for ports.
         tls_cert: path of the certificate chain, PEM; None for no encryption.
         tls_key: path of the certificate's private key, PEM.

@@ -35,7 +35,7 @@ class Token:
         """Check the ``Authorization`` of a request, in a time that does not depend on the token.
 
         Raises:
-            Refusal: the token is missing or another one.
+            Refusal: the token is missing or wrong.
         """
         if self._expected is None:
             return
