@@ -136,7 +136,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Owner of a custom operator's kernels, in place of a delegate."""
+    """Stands in for the delegate where a compiled kernel belongs to a custom operator."""
 
     address = 0
 

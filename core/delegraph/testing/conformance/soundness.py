@@ -46,10 +46,10 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 
 
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
-    """Check, for each type, version, activation or feature in a claim, that a model with it is run.
+    """Check that the delegate runs a model for each demand in *claim*.
 
-    For every type such a model must exist. Versions, activations and features need none, because
-    not every operator can show each of them.
+    For every type a model must exist. Demands of versions, activations and features need no model,
+    because not every operator can show each of them. *made* are the attempts at *op*.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
     of_all = subject.effort.shows_all

@@ -18,7 +18,7 @@ def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool
 
     Args:
         case: the model and its inputs.
-        capabilities: claims of the delegate; operators that it does not claim are not its own.
+        capabilities: claims of the delegate; operators outside of the claims do not count.
     """
     claimed = {op for claim in capabilities.claims for op in claim.operators}
     promised = {
