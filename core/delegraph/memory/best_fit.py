@@ -158,8 +158,8 @@ class _Crowd:
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
 
-        As offsets are aligned, its rule for equal gaps comes down to this: the first gap that
-        follows a block without padding, else the last gap.
+        As offsets are aligned, it takes of equal gaps the first gap that follows a block without
+        padding, else the last gap.
         """
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places

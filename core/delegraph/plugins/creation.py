@@ -210,7 +210,7 @@ def _wrong_answer(
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
-    """Object that the provider's own code loads."""
+    """Return the object that *spec* loads; errors name it as *what* and its *provider*."""
     try:
         return spec.load()
     except KeyboardInterrupt:

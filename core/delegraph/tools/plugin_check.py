@@ -130,7 +130,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield the causes, as the delegate reports them, why it is slow on this machine."""
+    """Yield the reasons for which a delegate, as it reports, is slow on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"
