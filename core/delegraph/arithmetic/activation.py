@@ -133,7 +133,7 @@ class BiasClamp:
         self._high = None if high == np.inf else np.float32(high)
 
     def __call__(self, y: NDArray[Any]) -> None:
-        """Update *y*, ``[..., O], float32``, contiguous."""
+        """Add the bias to *y* and clamp it; *y* is ``[..., O], float32``, contiguous."""
         by_pattern(self._compute, len(self._bias), y.reshape(-1))
 
     def _compute(self, y: NDArray[Any]) -> None:
