@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import importlib.util
 import inspect
 import io
 import os
@@ -15,7 +14,6 @@ import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
 from distributions.projects import URL
+from support.scripts import script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -249,7 +248,7 @@ def test_publishing_page_shows_the_workflow_that_new_writes() -> None:
 
 
 def test_operators_page_is_in_step_with_the_op_table() -> None:
-    generator = load_script(DOCS / "generate_operators.py")
+    generator = script("generate_operators.py")
     page = (DOCS / "operators.md").read_text(encoding="utf-8")
     assert generator.page() == page, "run: python docs/generate_operators.py"
 
@@ -301,12 +300,3 @@ def test_command_line_page_explains_every_command_and_exit_code() -> None:
     assert [code for code, _ in codes] == ["0", "1", "2", "3", "4"]
     for code, meaning in codes:
         assert f"| {code} | {meaning} |" in page
-
-
-def load_script(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from delegraph import (
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools import explanation
 from delegraph.tools.explanation import (
     SignaturePlacement,
     Stage,
@@ -81,10 +79,6 @@ def test_no_answer_is_reported_as_such(
 ) -> None:
     (refusal,) = refusals(make())
     assert (refusal.constraint, refusal.reason) == ("no-reason", "no reason given")
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(explanation).failed == 0
 
 
 SINES = Path(__file__).parents[2] / "docs" / "demo" / "models" / "sines.tflite"

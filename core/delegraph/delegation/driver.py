@@ -135,7 +135,7 @@ class SimpleDelegate(Delegate):
     def new_kernel(
         self, context: DelegateContext, params: DelegateParams
     ) -> SimpleDelegateKernelInterface:
-        """Return a kernel that has taken a partition.
+        """Return a new kernel that has accepted the partition *params*.
 
         Raises:
             PartitionRejected: the delegate rejects the partition.
@@ -240,7 +240,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Return why the delegate rejects a partition, before a kernel is created; else None."""
+        """Return why the delegate rejects the partition *params*; None if it accepts."""
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
@@ -250,7 +250,7 @@ class _Partitions:
         )
 
     def _initialized(self, params: DelegateParams) -> Rejection | None:
-        """Create the kernel of a partition, or return why the kernel rejects it."""
+        """Create the kernel of the partition *params*, or return why the kernel rejects it."""
         try:
             kernel = self._delegate.new_kernel(self._context, params)
         except PartitionRejected as error:

@@ -84,7 +84,7 @@ class NodeCall:
         return self.outputs[i]
 
     def resize(self, shape: Sequence[int], output: int = 0) -> None:
-        """Set the shape of an output during prepare; otherwise the declared shape stays."""
+        """Set the shape of an output during prepare; without a call, the declared shape holds."""
         tensor = self.output(output)
         if tensor.index in self._inner:
             tensor.shape = tuple(map(int, shape))

@@ -135,13 +135,14 @@ class Placement:
         nodes: every node of every subgraph, in the model's order.
         partitions: every delegate node, by subgraph and execution order, those of the default
             delegate last.
-        delegates: names of the delegates applied, in order, those that took nothing included.
+        delegates: names of the applied delegates, in order, including delegates without nodes.
         crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
             and execution order of its readers; once for each pair of parties.
         subgraph_names: as the model has them; may be empty.
         quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
             compute their partitions, as ``on_failure="shadow"`` says.
-        notes: delegate name to what it wants users to know of its results, where it says anything.
+        notes: mapping from a delegate's name to its note for users about its results, if it has
+            one.
         host: whose kernels compute the nodes that no delegate has.
         default_delegate: name of the delegate that is applied by default, after all others, to
             what these left; None when there is none. The last of ``delegates``.
@@ -181,7 +182,7 @@ class Placement:
         )
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Return who runs the nodes that no requested delegate took."""
+        """Return text about the nodes that no requested delegate took, and about what runs them."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         if not stay:
             return f"{default}, {remarks}"
@@ -230,7 +231,7 @@ class Placement:
 
     @property
     def requested_partitions(self) -> tuple[PartitionPlacement, ...]:
-        """The partitions of requested delegates; those of the default delegate come after them."""
+        """The partitions of requested delegates; partitions of the default delegate follow."""
         return tuple(p for p in self.partitions if not p.is_by_default)
 
     @property

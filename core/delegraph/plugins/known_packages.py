@@ -52,5 +52,5 @@ def install_command(custom_name: str) -> str | None:
 
 
 def package_for_delegate(name: str) -> str | None:
-    """Return the distribution that would provide a delegate, None when none is known."""
+    """Return the distribution that has a delegate *name*; None if none is known."""
     return _DELEGATES.get(name)

@@ -112,7 +112,7 @@ class Plugin:
 
 
 def is_ready(spec: DelegateSpec) -> bool:
-    """Return whether a delegate can run here now; a failing check counts as no."""
+    """Return whether the delegate *spec* can run here now; a failing check counts as no."""
     if spec.is_ready is None:
         return True
     try:

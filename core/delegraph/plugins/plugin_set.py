@@ -116,7 +116,7 @@ class PluginSet:
         return tuple(offer for _, offer in sorted(found, key=lambda each: each[0]))
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
-        """Return the delegate offers made for any of these custom operators, by rank."""
+        """Return the delegates offered for any of the custom operators *names*, by rank."""
         import fnmatch  # here: few models have any
 
         wanted = set(names)
@@ -219,7 +219,7 @@ class PluginSet:
         return load_command(spec, plugin)
 
     def _not_found(self, address: DelegateAddress) -> PluginError:
-        """Return the error for a delegate that no usable plugin offers.
+        """Return the error for the delegate *address*, which no usable plugin offers.
 
         What an unusable plugin would offer is not known, so its names are compared instead.
         """
@@ -285,7 +285,7 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Return whether an unusable plugin is probably the one that *address* names."""
+    """Return whether an unusable plugin is probably the plugin that *address* names."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)

@@ -1,4 +1,4 @@
-"""Finds what does not work on this machine, and what makes models slow, with what to run next."""
+"""Finds faults of this machine, and causes of slow models, with the command to run next."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _threads(processor: Processor) -> Iterator[Finding]:
 
 
 def _granted_cores() -> float | None:
-    """Return the number of cores whose time this container gets; None for all."""
+    """Return the number of cores that this container may use; None for all."""
     try:
         quota, period = QUOTA_FILE.read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)

@@ -45,7 +45,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class SignaturePlacement:
-    """Where the nodes of a signature run, those of called subgraphs included.
+    """Placement of the nodes of a signature, including nodes of called subgraphs.
 
     Attributes:
         name: name of the signature.
@@ -163,7 +163,7 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return the placement of each signature, sorted by name."""
+    """Return the placement of each signature of *model*, sorted by name."""
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))
@@ -226,7 +226,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return the positions in ascending order, except that each follows those it depends on."""
+    """Return the positions in ascending order, except that each follows the positions it needs."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

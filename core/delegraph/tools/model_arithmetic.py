@@ -1,4 +1,4 @@
-"""Parameters, arithmetic and number types of a model: what it weighs, and how it is quantized."""
+"""Number of parameters, multiply-accumulates and quantization of a model."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _is_learnt(tensor: TensorSpec) -> bool:
 
 
 def count_precisions(model: Model) -> tuple[Precision, ...]:
-    """Return the number types of the operators with weights, most arithmetic first."""
+    """Return the number types of *model*'s operators with weights, most arithmetic first."""
     nodes: Counter[tuple[str, str, str]] = Counter()
     work: Counter[tuple[str, str, str]] = Counter()
     for types, count in (found for s in model.subgraphs for found in _precisions(s)):

@@ -28,7 +28,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem of this machine or a plugin, with what to run or change next."""
+    """A problem of this machine or a plugin, with the command or change that helps."""
 
     level: Level
     subject: str
@@ -37,16 +37,6 @@ class Finding(JsonRecord):
 
 
 _UPGRADE = "upgrade the distribution with pip, or tell its authors"
-
-
-def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return all findings, errors first. Imports the heavy module of every delegate and command.
-
-    Args:
-        plugins: the plugins to inspect.
-        builtin: names of Delegraph's own commands.
-    """
-    return errors_first([*check_offers(plugins, builtin), *check_loads(plugins, builtin)])
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -140,7 +130,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield what slows a delegate down on this machine, as the delegate says."""
+    """Yield the reasons for which a delegate, as it reports, is slow on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import io
 import math
 import sys
@@ -85,7 +84,3 @@ def test_progress_is_silent_when_quick_or_no_terminal(
     with printing.progress("counting"):
         pass
     assert stream.getvalue() == ""
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(printing).failed == 0

@@ -226,7 +226,7 @@ def _starts(context: OpContext, node: Node, first: int, rank: int) -> list[Tenso
 
 
 class _Block:
-    """A block of a tensor, whose place is known only during invoke."""
+    """A block of a tensor; its position is known only during invoke."""
 
     def __init__(self, x: Tensor, shape: Sequence[int], starts: Sequence[Tensor]) -> None:
         self._room = [size - part for size, part in zip(x.shape, shape, strict=True)]

@@ -178,7 +178,7 @@ def release_subgraph_context(native: NativeContext, index: int) -> None:
 
 @_function
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
-    """Store address and size in bytes of the model's metadata entry *name*."""
+    """Store address and size of the model's metadata entry *name* in *content* and *size*."""
     found = native.current.get_model_metadata(name.decode())
     content[0], size[0] = found.ctypes.data, len(found)
 
@@ -248,7 +248,7 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Return the pointer that was stored for this kind; null if there is none."""
+    """Return the pointer that was stored for *kind*; null if none was stored."""
     return native.external_contexts.get(kind)
 
 

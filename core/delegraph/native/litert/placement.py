@@ -56,10 +56,10 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of a subgraph's tensors by index, as far as they are known."""
+        """Return the present bytes of the tensors of subgraph *spec* by index, as far as known."""
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
-        """Return the execution plan after all delegates, with its operators; None if unknown."""
+        """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
 
 
 def placement_of(
@@ -182,7 +182,7 @@ class _Sizes:
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Return the number of bytes of a tensor's value; None if known only during invoke."""
+        """Return the bytes of tensor *index*; None if they are known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]

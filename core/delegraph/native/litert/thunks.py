@@ -54,7 +54,7 @@ class CalledDelegate(Protocol):
         """Return the kernel of the partition described at address *params*; never raises."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` the delegate."""
+        """Copy *tensor* ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer."""
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
         """Free the delegate's buffer *handle*."""

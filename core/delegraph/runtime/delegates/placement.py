@@ -104,7 +104,7 @@ def _partitions(subgraph: Subgraph, first: int, rest: Delegate | None) -> list[P
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return which partitions may run together; *partitions* by the index of their node."""
+    """Return which *partitions*, by the index of their node, may run at the same time."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -220,7 +220,7 @@ def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Cross
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Return whether the tensor is copied between a delegate's buffer and the host's memory."""
+    """Return whether *tensor* is copied between a delegate's buffer and the host's memory."""
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))

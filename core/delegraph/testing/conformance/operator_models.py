@@ -69,7 +69,7 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-operator models that the delegate claims, takes and computes rightly."""
+    """Return one-operator models that the delegate claims and computes right."""
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)

@@ -65,7 +65,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class ArrayMetrics:
-    """Metrics of two arrays, and what else one look at their elements tells.
+    """Metrics of two arrays, and other facts that need one pass over their elements.
 
     Attributes:
         metrics: the metrics.

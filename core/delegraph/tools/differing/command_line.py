@@ -38,10 +38,10 @@ def diff_command(
 
     Args:
         setup: the tested set-up.
-        model: path of the model, which replaces that of the set-ups.
+        model: path of the model, instead of the model in the set-ups.
         reference: the set-up with right results.
         inputs: path of the inputs.
-        rules: path of the rules, which replace those of the set-up; empty for none.
+        rules: path of the rules, instead of the rules in the set-up; empty for none.
         tolerance: tolerance of the outputs.
         signature: name of the signature to call; None means the whole model.
     """

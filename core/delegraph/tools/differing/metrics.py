@@ -124,7 +124,7 @@ def _obstacle(
 
 
 def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] | None:
-    """Return the real numbers of a tensor's values, in float64; None if the values are no numbers.
+    """Return *values* of the tensor *details* as real numbers, in float64; None if not numeric.
 
     Quantised integers become ``scale * (q - zero_point)``, by channel if there are several scales.
     Floats, and integers without a scale, stay unchanged.

@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Nodes that may cause a difference: those that delegates take without additional rules.
+    """Nodes that may cause a difference: nodes that delegates take without additional rules.
 
     Attributes:
         nodes: placement of each of these nodes; if applying the delegates fails, of all nodes.

@@ -45,7 +45,7 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _pixel_bytes(row: Touched) -> int:
-    """Number of bytes of an expanded or copied pixel."""
+    """Return the number of bytes of an expanded or copied pixel."""
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 
 
