@@ -17,6 +17,7 @@ from delegraph.delegation.delegate import (
     DelegateParams,
     raise_if_requested,
 )
+from delegraph.delegation.returned_values import refuse_returned
 from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
 from delegraph.errors import CallCancelledError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
@@ -128,13 +129,15 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
         Called in execution order, at each (re)allocation.
 
         Shapes of inputs are known. Everything that depends on shapes and options is decided here,
-        and outputs whose shape is another than the declared one are resized.
+        and outputs whose shape is another than the declared one are resized. The function writes
+        into the ``data`` of the outputs; arrays that it returns instead are an error.
         """
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         """Prepare every node, then find places for the tensors inside."""
         self._inner.reset()
         self._steps = []
+        self._has_run = False
         for call in self._calls:
             try:
                 step = self.prepare_node(call)
@@ -156,7 +159,9 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             raise_if_requested(context)
             start = time.perf_counter_ns() if is_profiling else 0
             try:
-                step()
+                returned = step()  # type: ignore[func-returns-value]  # a mistake that is found
+                if not self._has_run and returned is not None:
+                    refuse_returned(returned, call.outputs, "its function")
             except CallCancelledError:
                 raise
             except Exception as error:
@@ -164,6 +169,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             if is_profiling:
                 took = time.perf_counter_ns() - start
                 context.record_event(call.name, call.index, start, took)
+        self._has_run = True
 
 
 class _InnerTensors:

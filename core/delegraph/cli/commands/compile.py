@@ -146,7 +146,7 @@ def _require_compilable(delegates: Sequence[str]) -> None:
     from delegraph.runtime.delegates.requested_delegates import is_installed_name
 
     for word in delegates:
-        if word in ("all", "none"):
+        if word in ("all", "default", "none"):
             raise click.UsageError(f"--delegate {word}: name the delegates to compile for")
         if not is_installed_name(word):
             raise click.UsageError(
