@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _FLEX_ADVICE = (
     "Flex operators are TensorFlow's own (SELECT_TF_OPS). delegraph-flex runs most of them by "
-    "NumPy; with pip install 'delegraph-flex[tensorflow]' it runs all."
+    "NumPy; with {command} it runs all."
 )
 
 
@@ -190,8 +190,11 @@ def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
         heading(out, "Custom operators")
         print_table(out, ("operator", "provider"), custom)
     if any(o.package == "delegraph-flex" and not o.installed for o in operators):
+        from delegraph.plugins.sources import pip_install
+
         out.print()
-        print_paragraph(out, _FLEX_ADVICE)
+        command = pip_install("delegraph-flex", "tensorflow")
+        print_paragraph(out, _FLEX_ADVICE.format(command=command))
 
 
 def _arithmetic(macs: int, total: int) -> tuple[str, str]:
