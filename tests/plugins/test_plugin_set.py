@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -242,6 +243,18 @@ def test_a_file_of_that_name_is_offered_before_a_package(
     wanted = r"delegate 'sin'; --delegate-file sin\.py applies the delegate of the file here; deleg"
     with pytest.raises(UnknownDelegateError, match=wanted):
         PluginSet(entry_points=[]).find("sin")
+
+
+def test_a_plugin_that_offers_nothing_is_named(site: Path) -> None:
+    write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
+    wanted = (
+        "plugin 'bare' of fake-bare 1.0 offers nothing: implement a hook in fake_bare, marked with "
+        "delegraph.hookimpl; available"
+    )
+    with pytest.raises(UnknownDelegateError, match=re.escape(wanted)):
+        PluginSet().find("mine")
+    with pytest.raises(UnknownDelegateError, match="provides delegate 'sin' of 'other'; available"):
+        PluginSet().find("other:sin")
 
 
 def test_a_broken_editable_plugin_is_mended_in_its_folder(site: Path, tmp_path: Path) -> None:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
-from delegraph.errors import DelegraphError, MalformedModelError, printable
+from delegraph.errors import (
+    DelegateError,
+    DelegraphError,
+    MalformedModelError,
+    blamed,
+    in_words,
+    printable,
+)
 from delegraph.json_records import JsonRecord
 
 
@@ -46,7 +53,9 @@ class Failure(JsonRecord):
             return cls(kind, _on_one_line(error.format_message()), error.exit_code)
         code = exit_code_of(error) if isinstance(error, Exception) else None
         if code is not None:
-            return cls(kind, _on_one_line(f"{error}{_advice(error)}"), code)
+            origin = "" if isinstance(error, DelegateError) else blamed(error)
+            text = f"{origin}: {in_words(error)}" if origin else f"{error}{_advice(error)}"
+            return cls(kind, _on_one_line(text), code)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 

@@ -90,6 +90,14 @@ class Plugin:
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
 
+    @property
+    def missing_hook(self) -> str:
+        """Advice where a usable plugin offers nothing, as without ``hookimpl``; else empty."""
+        offers = self.delegates or self.custom_ops or self.commands or self.compilers
+        if offers or self.state is not PluginState.OK:
+            return ""
+        return f"implement a hook in {self.module}, marked with delegraph.hookimpl"
+
     def to_json(self) -> dict[str, Any]:
         """Return the plugin, its offers and the options of its delegates, ready for JSON.
 

@@ -241,6 +241,8 @@ class PluginSet:
             lines.append(f"--delegate-file {file} applies the delegate of the file here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"{package} has one of this name: {pip_install(package)}")
+        empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
+        lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
+from delegraph.cli.answers.printing import (
+    console,
+    plural,
+    print_json,
+    print_table,
+    print_title,
+    size,
+)
 from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 
@@ -45,7 +52,7 @@ def list_(as_json: bool) -> None:
     if not groups:
         out.print(f"{folder} is empty")
         return
-    out.print(folder, style="bold")
+    print_title(out, folder)
     print_table(
         out,
         ("delegate", "version", "files", "size", "last used"),

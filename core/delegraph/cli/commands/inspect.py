@@ -16,6 +16,7 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
+    print_title,
     progress,
     shortened,
     size,
@@ -86,7 +87,7 @@ def _show_bundle(model: str, bundle: Bundle, as_json: bool) -> None:
         print_json({"bundle": model, **summary.to_json()})
         return
     out = console()
-    out.print(model, style="bold")
+    print_title(out, model)
     kind = " ".join(filter(None, (f"{summary.format} bundle", summary.version)))
     out.print(f"  {size(summary.bytes)}, {kind}, {plural(len(summary.sections), 'section')}")
     if summary.metadata:
@@ -112,7 +113,7 @@ def _value(value: Any) -> str:
 
 
 def _print(out: Console, model: str, summary: ModelSummary) -> None:
-    out.print(model, style="bold")
+    print_title(out, model)
     facts = [
         size(summary.bytes),
         f"schema version {summary.version}",

@@ -108,6 +108,10 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
         return
     rows = [(p.name, p.distribution, p.version, p.state.value) for p in plugins.plugins]
     print_table(out, ("plugin", "distribution", "version", "state"), rows, indent=0)
+    for plugin in plugins.plugins:
+        if plugin.missing_hook:
+            out.print()
+            print_paragraph(out, f"{plugin} offers nothing: {plugin.missing_hook}", indent=0)
     offers = plugins.offers()
     if offers:
         heading(out, "Delegates")
