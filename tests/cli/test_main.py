@@ -229,6 +229,7 @@ def test_a_folder_and_another_format_are_named(delegraph: Command, tmp_path: Pat
     ran = delegraph("inspect", tmp_path / "saved_model.pb")
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
     assert "it is a SavedModel (saved_model.pb), no TFLite model" in ran.err
+    assert "download it again" not in ran.err
 
 
 def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:

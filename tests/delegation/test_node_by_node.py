@@ -193,6 +193,19 @@ def test_a_node_without_a_function_is_an_error_of_prepare(host: Host) -> None:
 
 
 @HOSTS
+def test_data_that_is_read_too_early_is_named(host: Host) -> None:
+    class Reads(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            y = call.input(0).data + 1
+            return lambda: np.copyto(call.output().data, y)
+
+    delegate = NodeByNode("SIN")
+    delegate.kernel = Reads
+    with pytest.raises(DelegraphError, match=r"'NoneType'.*; while preparing, only constants have"):
+        run(host(model_content=sines(), delegates=[delegate]))
+
+
+@HOSTS
 def test_a_function_that_returns_its_value_is_an_error_of_the_first_run(host: Host) -> None:
     class Returns(Kernel):
         def prepare_node(self, call: NodeCall) -> Eval:

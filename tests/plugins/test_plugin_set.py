@@ -248,8 +248,8 @@ def test_a_file_of_that_name_is_offered_before_a_package(
 def test_a_plugin_that_offers_nothing_is_named(site: Path) -> None:
     write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
     wanted = (
-        "plugin 'bare' of fake-bare 1.0 offers nothing: implement a hook in fake_bare, marked with "
-        "delegraph.hookimpl; available"
+        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "delegraph_delegates, with @delegraph.hookimpl; available"
     )
     with pytest.raises(UnknownDelegateError, match=re.escape(wanted)):
         PluginSet().find("mine")

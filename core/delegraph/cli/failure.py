@@ -71,7 +71,8 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 
 def _advice(error: BaseException) -> str:
     """Return advice on an error whose message has none; empty for other errors."""
-    if isinstance(error, MalformedModelError) and _DAMAGED.search(str(error)):
+    text = str(error)
+    if isinstance(error, MalformedModelError) and _DAMAGED.search(text) and "no TFLite" not in text:
         return "; check that it is a .tflite file, and copy or download it again"
     return ""
 

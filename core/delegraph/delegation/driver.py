@@ -288,7 +288,7 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
 
     def run() -> None:
         nonlocal has_run
-        returned = kernel.eval(context, node)  # type: ignore[func-returns-value]  # a mistake
+        returned: object = kernel.eval(context, node)  # None, unless the author made a mistake
         if not has_run:
             if returned is not None:
                 outputs = [context.tensors[index] for index in node.outputs if index >= 0]

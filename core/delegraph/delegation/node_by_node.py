@@ -147,7 +147,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
                         "without arguments that computes the node"
                     )
             except Exception as error:
-                raise _error(call, error) from error
+                raise _error(call, error, _UNREAD * ("NoneType" in str(error))) from error
             self._steps.append(step)
         self._inner.place(context)
 
@@ -159,7 +159,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             raise_if_requested(context)
             start = time.perf_counter_ns() if is_profiling else 0
             try:
-                returned = step()  # type: ignore[func-returns-value]  # a mistake that is found
+                returned: object = step()  # None, unless the author made a mistake
                 if not self._has_run and returned is not None:
                     refuse_returned(returned, call.outputs, "its function")
             except CallCancelledError:
@@ -232,5 +232,8 @@ def _view(memory: NDArray[np.uint8], offset: int, size: int, tensor: Tensor) -> 
     return part if tensor.is_packed else part.view(tensor.dtype).reshape(tensor.shape)
 
 
-def _error(call: NodeCall, error: Exception) -> OperatorError:
-    return OperatorError(f"node {call.index} ({call.name}): {in_words(error)}")
+_UNREAD = "; while preparing, only constants have data: the function that is returned reads it"
+
+
+def _error(call: NodeCall, error: Exception, advice: str = "") -> OperatorError:
+    return OperatorError(f"node {call.index} ({call.name}): {in_words(error)}{advice}")

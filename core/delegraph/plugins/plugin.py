@@ -96,7 +96,7 @@ class Plugin:
         offers = self.delegates or self.custom_ops or self.commands or self.compilers
         if offers or self.state is not PluginState.OK:
             return ""
-        return f"implement a hook in {self.module}, marked with delegraph.hookimpl"
+        return f"mark hooks in {self.module}, as delegraph_delegates, with @delegraph.hookimpl"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plugin, its offers and the options of its delegates, ready for JSON.

@@ -56,8 +56,8 @@ def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site:
 def test_list_says_what_a_plugin_without_hooks_lacks(fresh_delegraph: Command, site: Path) -> None:
     write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
     advice = (
-        "plugin 'bare' of fake-bare 1.0 offers nothing: implement a hook in fake_bare, marked with "
-        "delegraph.hookimpl"
+        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "delegraph_delegates, with @delegraph.hookimpl"
     )
     assert advice in fresh_delegraph("plugins", "list").lines
 
