@@ -170,9 +170,9 @@ def test_equal_arrays_are_seen_at_once_in_real_values_too(axis: int) -> None:
     assert np.isnan(found.real.cosine)
 
 
-@pytest.mark.parametrize("odd", [np.nan, np.inf])
-def test_equal_arrays_with_nan_or_infinities_have_no_cosine(odd: float) -> None:
-    values = np.float32([1, odd])
+@pytest.mark.parametrize("odd", [[np.nan], [np.inf], [np.inf, -np.inf]])
+def test_equal_arrays_with_nan_or_infinities_have_no_cosine(odd: list[float]) -> None:
+    values = np.float32([1, *odd])
     found = difference(values, values.copy(), PLAIN, PLAIN)
     assert found.raw is not None
     assert (found.raw.max, found.unequal, np.isnan(found.raw.cosine)) == (0, 0, True)
