@@ -21,7 +21,6 @@ from delegraph.delegation.delegate import (
 )
 from delegraph.delegation.graph_partition_helper import GraphPartitionHelper
 from delegraph.delegation.rejections import Rejection, answered
-from delegraph.delegation.returned_values import refuse_returned
 from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
@@ -291,6 +290,8 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
         returned: object = kernel.eval(context, node)  # None, unless the author made a mistake
         if not has_run:
             if returned is not None:
+                from delegraph.delegation.returned_values import refuse_returned  # few return any
+
                 outputs = [context.tensors[index] for index in node.outputs if index >= 0]
                 refuse_returned(returned, outputs, f"{type(kernel).__name__}.eval")
             has_run = True

@@ -17,7 +17,6 @@ from delegraph.delegation.delegate import (
     DelegateParams,
     raise_if_requested,
 )
-from delegraph.delegation.returned_values import refuse_returned
 from delegraph.delegation.simple_delegate import SimpleDelegateKernelInterface
 from delegraph.errors import CallCancelledError, OperatorError, in_words
 from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
@@ -161,6 +160,8 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             try:
                 returned: object = step()  # None, unless the author made a mistake
                 if not self._has_run and returned is not None:
+                    from delegraph.delegation.returned_values import refuse_returned
+
                     refuse_returned(returned, call.outputs, "its function")
             except CallCancelledError:
                 raise
