@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import delegraph
+from delegraph.plugins import sources
 from delegraph.plugins.sources import installed_from, pip_install
 from support.fake_distributions import write_distribution
 
@@ -32,7 +32,7 @@ def test_in_a_clone_its_folders_are_installed(
 def test_a_release_is_installed_from_the_package_index(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delegraph, "__file__", str(site / "delegraph" / "__init__.py"))
+    monkeypatch.setattr(sources, "__file__", str(site / "delegraph" / "plugins" / "sources.py"))
     write_distribution(site, "delegraph", {}, {})
     assert pip_install("delegraph-flex", "text") == "pip install 'delegraph-flex[text]'"
     assert pip_install("delegraph-numba-cpu") == "pip install delegraph-numba-cpu"
@@ -41,7 +41,7 @@ def test_a_release_is_installed_from_the_package_index(
 def test_a_wheel_that_pip_built_from_a_clone_leads_to_the_clone(
     site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delegraph, "__file__", str(site / "delegraph" / "__init__.py"))
+    monkeypatch.setattr(sources, "__file__", str(site / "delegraph" / "plugins" / "sources.py"))
     record_origin(site, {"url": ROOT.as_uri(), "dir_info": {}}, "delegraph")
     monkeypatch.chdir(ROOT)
     assert pip_install("delegraph-flex") == "pip install ./delegates/flex"

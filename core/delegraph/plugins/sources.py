@@ -42,9 +42,7 @@ def pip_install(distribution: str, extra: str = "") -> str:
 
 def _clone() -> Path | None:
     """Folder of the clone that Delegraph comes from; None for a wheel of a release."""
-    import delegraph
-
-    here = Path(delegraph.__file__).parents[2]
+    here = Path(__file__).parents[3]
     for folder in (here, installed_from("delegraph")):
         if folder is not None and (folder / _FOLDERS["delegraph-example"]).is_dir():
             return Path(folder)

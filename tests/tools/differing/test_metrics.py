@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph.tools.differing import array_metrics
 from delegraph.tools.differing.metrics import Spread, real_values, spreads
 from delegraph.tools.differing.metrics import tensor_difference as difference
 
@@ -143,14 +142,13 @@ def test_channels_have_scales_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, np.complex64, np.bool_])
-def test_equal_arrays_are_seen_at_once(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found so is what sums over all elements give."""
+def test_equal_arrays_are_seen_at_once(dtype: Any) -> None:
+    """What is found so is what sums over all elements give, as for arrays with gaps."""
     values = np.random.default_rng(0).integers(1, 100, (5, 41)).astype(dtype)
     fast = difference(values, values.copy(), PLAIN, PLAIN)
     assert fast.raw is not None
     assert (fast.raw.cosine, fast.unequal, fast.nan) == (1.0, 0, (0, 0))
-    monkeypatch.setattr(array_metrics, "_are_same", lambda test, reference: False)
-    slow = difference(values, values.copy(), PLAIN, PLAIN)
+    slow = difference(np.asfortranarray(values), values, PLAIN, PLAIN)
     assert slow.raw is not None
     assert slow.raw.cosine == pytest.approx(1.0, abs=1e-12)
     assert replace(slow, raw=replace(slow.raw, cosine=1.0)) == fast
