@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codeop
 import contextlib
 import doctest
 import inspect
@@ -101,6 +102,20 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             with contextlib.redirect_stdout(printed):
                 exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=page_name)
+def test_examples_can_be_pasted_without_their_prompts(page: Path) -> None:
+    """After a compound statement, Python's prompt waits for an empty line."""
+    for block in (b for b in blocks(page) if b.language == "python"):
+        pending: list[str] = []
+        for line in block.text.splitlines():
+            if not line.startswith("..."):
+                assert not pending, f"'...' is missing after {pending[-1]}"
+            if line.startswith((">>>", "...")):
+                pending.append(line[4:])
+                if codeop.compile_command("\n".join(pending)) is not None:
+                    pending = []
 
 
 def negations(count: int) -> bytes:

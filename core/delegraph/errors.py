@@ -47,6 +47,7 @@ The built-in bases are the types the official interpreter raises at the same mis
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal
 
 
@@ -319,6 +320,17 @@ def in_words(error: BaseException) -> str:
     "KeyError: 'x'"
     """
     return str(error) if isinstance(error, DelegraphError) else f"{type(error).__name__}: {error}"
+
+
+def blame(error: BaseException, delegate: str, phase: str) -> None:
+    """Record the delegate that raised an exception which a host raises as it is."""
+    with suppress(AttributeError):  # a class may have no place for it
+        error.delegraph_origin = f"delegate {delegate!r} failed in {phase}"  # type: ignore[attr-defined]
+
+
+def blamed(error: BaseException) -> str:
+    """Delegate and phase that :func:`blame` recorded, in words; empty for other errors."""
+    return str(getattr(error, "delegraph_origin", ""))
 
 
 def printable(text: str) -> str:

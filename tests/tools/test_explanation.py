@@ -26,6 +26,7 @@ from delegraph.tools.explanation import (
 )
 from delegraph.tools.refusals import Refusal
 from support.by_name import ByName
+from support.half_weights import half_weights
 from support.language_models import language_model
 
 SIN = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
@@ -71,6 +72,15 @@ def test_a_reason_is_told_without_the_tensor_so_that_nodes_group() -> None:
     assert refusal == Refusal(
         "refusing", "rank", "rank: is 1, needs 4", 0, (0,), ("SIN",), runner, bytes=8
     )
+
+
+def test_constants_that_are_computed_once_are_in_no_stage_and_no_rejection() -> None:
+    with Interpreter(model_content=half_weights(), delegates=[ByName("SIN")]) as interpreter:
+        found = explain(interpreter)
+        again = explain_placement(interpreter.placement, interpreter.session.model)
+    sin = Stage(0, "by_name", 0, (4,), ("SIN",))
+    assert found.stages == again.stages == (Stage(0, None, None, (1, 3), ("MUL", "MUL")), sin)
+    assert [refusal.nodes for refusal in found.refusals] == [(1, 3)]
 
 
 @pytest.mark.parametrize("make", [lambda: Refusing(False), Silent], ids=["False", "silence"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -223,6 +224,8 @@ class PluginSet:
 
         What an unusable plugin would offer is not known, so its names are compared instead.
         """
+        from delegraph.plugins.sources import pip_install  # here: most names are found
+
         unusable = [p for p in self.plugins if p.state is not PluginState.OK]
         for offer in self.offers():
             if offer.spec.name == address.distribution and not address.options:
@@ -234,8 +237,12 @@ class PluginSet:
         close = did_you_mean(address.name, names)
         lines = [f"no installed plugin provides delegate {_shown(address)}{close}"]
         package = known_packages.package_for_delegate(address.name)
+        if os.path.isfile(file := f"{address.name}.py"):
+            lines.append(f"--delegate-file {file} applies the delegate of the file here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
-            lines.append(f"'pip install {package}' provides it")
+            lines.append(f"{package} has one of this name: {pip_install(package)}")
+        empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
+        lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)

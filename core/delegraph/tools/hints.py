@@ -102,7 +102,9 @@ def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Ite
     session = interpreter.session
     for placed in placement.nodes:
         rejection = placed.rejections.get(name)
-        if rejection is None or not (placed.delegate is None or placed.is_by_default):
+        if rejection is None or placed.is_constant:
+            continue
+        if placed.delegate is not None and not placed.is_by_default:
             continue
         node, registration = session.subgraphs[placed.subgraph].plan.node(placed.index)
         context = session.contexts[placed.subgraph]

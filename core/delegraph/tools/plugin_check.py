@@ -11,7 +11,7 @@ from delegraph.errors import PluginError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.options import describe_options
-from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.plugin import Plugin, one_line
 from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
@@ -178,11 +178,9 @@ def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[F
 
 
 def _looks(plugin: Plugin) -> Iterator[Finding]:
-    offers_something = plugin.delegates or plugin.custom_ops or plugin.commands
-    if plugin.state is PluginState.OK and not offers_something:
+    if plugin.missing_hook:
         text = "offers no delegates, custom operators or commands"
-        remedy = f"implement a hook in {plugin.module}, marked with delegraph.hookimpl"
-        yield Finding(Level.WARNING, str(plugin), text, remedy)
+        yield Finding(Level.WARNING, str(plugin), text, plugin.missing_hook)
     for warning in plugin.warnings:
         yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}", _UPGRADE)
 

@@ -29,6 +29,35 @@ def test_a_table_without_rows_prints_nothing(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == ""
 
 
+SENTENCE = "5 nodes: sin takes 2 in 2 partitions, 3 stay with Delegraph's kernels"
+
+
+def test_a_sentence_that_is_too_long_hangs() -> None:
+    file = Terminal()
+    out = Console(file=file, width=40, force_terminal=True, color_system=None)
+    printing.print_paragraph(out, SENTENCE)
+    printing.print_paragraph(out, "short")
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "  5 nodes: sin takes 2 in 2 partitions,",
+        "    3 stay with Delegraph's kernels",
+        "  short",
+    ]
+
+
+def test_printed_lines_hang_from_where_they_start(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = printing.console()
+    out.print(f"   {SENTENCE}")
+    out.print(SENTENCE, soft_wrap=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "   5 nodes: sin takes 2 in 2 partitions,",
+        "     3 stay with Delegraph's kernels",
+        SENTENCE,
+    ]
+
+
 def test_a_table_on_a_terminal_fits_its_width() -> None:
     terminal = Terminal()
     out = Console(file=terminal, width=20, force_terminal=True, color_system=None)

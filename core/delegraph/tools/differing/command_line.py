@@ -53,7 +53,9 @@ def diff_command(
             runtime = []
         else:
             runtime = ["--runtime", reference.runtime]
-        given = [] if reference.delegates or reference.delegate_files else ["-d", "none"]
+        given: list[str] = []
+        if not (reference.delegates or reference.delegate_files):
+            given = ["-d", "default" if reference.delegates is None else "none"]
         alike = replace(reference, runtime="delegraph")
         words += ["--reference", shlex.join([*other, *runtime, *given, *setup_words(alike)])]
     words += ["-i", inputs]
