@@ -110,7 +110,7 @@ def int8_peak(cpu: str = "auto") -> float:
 
 def _rate(mix: Mix, level: CpuLevel) -> float:
     """Return 10^9 operations a second, by the fewest seconds that the loop took."""
-    engine = _compile(_loop(mix), level)
+    engine = compiled(loop(mix), level)
     run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
         engine.get_function_address("peak")
     )
@@ -119,7 +119,7 @@ def _rate(mix: Mix, level: CpuLevel) -> float:
     return mix.operations * CHAINS * ROUNDS / float(all_times(times["loop"]).min()) / 1e9
 
 
-def _loop(mix: Mix) -> str:
+def loop(mix: Mix) -> str:
     """Return the loop as LLVM's text: ``CHAINS`` sums that do not wait for each other."""
     total, chains = mix.total, range(CHAINS)
     phis = [f"%c{i} = phi {total} [zeroinitializer, %entry], [%d{i}, %loop]" for i in chains]
@@ -150,7 +150,7 @@ exit:
 """
 
 
-def _compile(text: str, level: CpuLevel) -> llvm.ExecutionEngine:
+def compiled(text: str, level: CpuLevel) -> llvm.ExecutionEngine:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = ",".join(f"+{feature}" for feature in level.needs)

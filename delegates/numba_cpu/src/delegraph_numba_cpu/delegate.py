@@ -225,6 +225,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
                     self._kept.add(program)
             if self._kept.in_model:
                 self._delegate.in_model[self._kept.in_model] = None
+        POOL.warn_of(maker.workers)
         if program is not None and context.cancellation is not None:
             program.heed(context.cancellation.word)
         self.program = program

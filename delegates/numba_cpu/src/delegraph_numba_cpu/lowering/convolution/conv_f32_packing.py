@@ -14,7 +14,8 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 
 Array = NDArray[Any]
 
-VALUES_A_TILE = 20_000
+VALUES_A_NANOSECOND = 2
+"""Approximate number of values that are packed in a nanosecond."""
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
@@ -165,5 +166,4 @@ def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
     """Emit a call of the kernel ``PACK``, whose *words* follow from :func:`emit_packed`."""
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
-    tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))
-    builder.emit(PACK, tiles, **words)
+    builder.emit(PACK, builder.tiles(values / VALUES_A_NANOSECOND, blocks), **words)

@@ -27,7 +27,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, 
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
-SLOWER = 8
+SLOWER = 2
 """Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
 
 
@@ -95,7 +95,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
     *values* is the number of values of *source*.
     """
     target = builder.scratch(4 * values * times)
-    tiles = max(1, min(builder.workers, values * times // 20_000))
+    tiles = builder.tiles(values * times / 10, values)
     builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
     return target
 
@@ -150,7 +150,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     if times > 1:
         repeated, pixels = builder.scratch(source.size * times), math.prod(x.shape[:3])
         builder.emit(
-            depthwise_conv_int8.REPEAT, max(1, min(builder.workers, pixels // 1000)),
+            depthwise_conv_int8.REPEAT, builder.tiles(pixels, pixels),
             x=source, y=repeated, pixels=pixels, channels=x.shape[3], times=times,
         )  # fmt: skip
         source = repeated

@@ -7,6 +7,7 @@ convolution with the 1 x 1 convolution after it is fused in the same way, withou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
+    PRODUCTS_A_NANOSECOND,
     Split,
     Windows,
     aligned,
@@ -27,16 +29,18 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
     layer_at,
     residual_after,
 )
+from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""
 
-HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
+HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 """Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
 
-A large image leaves the cache, which costs more than computing rows twice.
+Layers that are not fused write their images to memory, or where the other threads then read them.
+The larger the image is, the more this costs, beside computing rows twice.
 """
 
 SMALL_HALO = 0.15
@@ -65,6 +69,17 @@ class Chain:
         first = () if self.expand is None else self.expand.members
         return (*first, *self.depthwise.members, *self.project.members, *self.residual.members)
 
+    @property
+    def products(self) -> int:
+        """Number of multiply-adds of all layers, in the time of those of a matrix product."""
+        weights, inner = self.project.call.input(1), self.depthwise.source
+        outputs = math.prod(self.depthwise.call.output().shape[:3])
+        taps = math.prod(self.depthwise.call.input(1).shape)
+        found = outputs * (math.prod(weights.shape) + SLOWER * taps)
+        if self.expand is not None:
+            found += math.prod(inner.shape[:3]) * math.prod(self.expand.call.input(1).shape)
+        return found
+
 
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
@@ -74,7 +89,7 @@ def fuse_inverted_residual(
     The first of them is at *position* of *partition*.
     """
     chain = _chain(partition, position)
-    if chain is None or _tiles(chain.depthwise, builder) == 0:
+    if chain is None or _tiles(chain, builder) == 0:
         return None
     return Fusion(chain.members, _lower(chain))
 
@@ -106,21 +121,24 @@ def _keeps_channels(layer: Layer) -> bool:
     return is_depthwise and layer.source.shape[3] == layer.call.output().shape[3]
 
 
-def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
-    """Return the number of strips of the output of *layer*; 0 if fusing would be slower."""
+def _tiles(chain: Chain, builder: ProgramBuilder) -> int:
+    """Return the number of strips of the output of *chain*; 0 if fusing would be slower."""
+    layer = chain.depthwise
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
     if rows * layer.windows[1].output == 0:
         return 0
     workers = builder.workers
-    if workers == 1:
+    most = builder.tiles(chain.products / PRODUCTS_A_NANOSECOND, rows)
+    if most == 1:
         return 1
     halo = max(down.span - down.stride, 0) / (down.stride * rows)
     for tiles in (4 * workers, 2 * workers):
-        if tiles * halo <= SMALL_HALO:
+        if tiles <= most and tiles * halo <= SMALL_HALO:
             return tiles
     allowed = next(share for size, share in HALO if layer.source.bytes >= size)
-    return workers if workers * halo <= allowed else 0
+    tiles = min(workers, most)
+    return tiles if tiles * halo <= allowed else 0
 
 
 def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
@@ -129,7 +147,7 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
         outputs = layer.call.output().shape[3]
         over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
-        parts = Split(chunk, _tiles(layer, builder), 1)
+        parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
         words = _depthwise_words(layer, over, parts, ring_rows, builder)
         words |= _prefixed("expand", _expand_words(chain, over, ring_rows, builder))
