@@ -11,7 +11,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from numpy.typing import NDArray
 
-from delegated import Array, assert_near, delegated, is_taken, levels, run
+from delegated import Array, assert_near, delegated, is_taken, kernels_of, levels, run
 from delegraph import Interpreter
 from delegraph.arithmetic import Window
 from delegraph.schema import options as o
@@ -314,7 +314,7 @@ def test_infinities_stay_in_their_group() -> None:
 
 def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int, ...]]:
     """Return a chain: ``conv 8 3 2`` is outputs, kernel, stride; also ``depthwise 3 1``, ``pad``,
-    and ``add`` of what was two layers before or of an input of that shape.
+    and ``add`` of what was marked, with zeros after its channels. ``relu`` and the like are nodes.
     """
     nodes, tensors = [], {"t0": tensor(shape)}
     channels, last, marked = shape[3], "t0", "t0"
@@ -329,9 +329,22 @@ def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int
             tensors[f"w{i}"] = constant(np.array(sizes, np.int32))
             nodes.append(("PAD", f"{last} w{i}", out))
         elif kind == "add":
-            nodes.append(
-                ("ADD", f"{last} {marked}", out, o.AddOptions(fused_activation_function=1))
-            )
+            other, missing = marked, channels - (tensors[marked].shape or (0,))[-1]
+            if missing:
+                other = f"p{i}"
+                pads = [[0, 0], [0, 0], [0, 0], [0, missing]]
+                tensors |= {
+                    f"w{i}": constant(np.array(pads, np.int32)),
+                    other: tensor((1, 1, 1, 1)),
+                }
+                nodes.append(("PAD", f"{marked} w{i}", other))
+            activation = o.AddOptions(fused_activation_function=int((numbers or "1")[0]))
+            nodes.append(("ADD", f"{last} {other}", out, activation))
+        elif kind == "prelu":
+            tensors[f"w{i}"] = constant(values((1, 1, channels), i))
+            nodes.append(("PRELU", f"{last} w{i}", out))
+        elif kind.startswith("relu"):
+            nodes.append((kind.upper(), last, out))
         else:
             nodes.append(_layer(tensors, kind, [int(n) for n in numbers], channels, i, last, out))
             channels = int(numbers[0]) if kind != "depthwise" else channels
@@ -371,6 +384,16 @@ CHAINS = [
     ((3, 9, 8, 12), "mark", "conv 33 3", "conv 12 1", "add"),
 ]
 
+ONE_STEP = [
+    ((2, 9, 9, 16), "mark", "depthwise 5 1", "conv 24 1", "add 0", "relu"),
+    ((2, 9, 9, 28), "mark", "depthwise 3 1", "conv 42 1", "add 0", "relu6"),
+    ((1, 9, 8, 12), "mark", "conv 37 3", "add 0", "relu_n1_to_1"),
+    ((1, 9, 8, 12), "mark", "conv 40 3", "add 0", "prelu"),
+    ((1, 1, 1, 12), "conv 140 1", "prelu"),
+    ((1, 9, 8, 12), "conv 12 3", "prelu", "depthwise 3 1", "relu", "conv 20 1", "prelu"),
+]
+"""Chains that one kernel call computes."""
+
 
 @levels
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
@@ -378,6 +401,14 @@ CHAINS = [
 def test_fused_layers_agree(chain: tuple, threads: int, level: str) -> None:  # type: ignore[type-arg]  # mixed
     model, shape = layers_model(*chain)
     assert_agrees(model, values(shape), level=level, threads=threads)
+
+
+@levels
+@pytest.mark.parametrize("chain", ONE_STEP, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
+def test_activations_and_added_channels_need_no_step(chain: tuple, level: str) -> None:  # type: ignore[type-arg]  # mixed
+    model, shape = layers_model(*chain)
+    assert len(kernels_of(model)) == 1
+    assert_agrees(model, values(shape), level=level)
 
 
 def test_values_that_others_read_are_not_fused_away() -> None:

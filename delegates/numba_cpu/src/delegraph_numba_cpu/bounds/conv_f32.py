@@ -14,6 +14,7 @@ def conv(row: Touched) -> None:
     touch_images(row, row["tap_bytes"])
     matrix = matrix_bytes(row)
     row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
+    touch_slopes(row, "")
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
@@ -61,7 +62,15 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
     size = image + rows + 4 * row[f"{prefix}columns"]
     row.write(f"{prefix}y", size)
     if row.has(f"{prefix}residual"):
-        row.read(f"{prefix}residual", size)
+        pixels = row[f"{prefix}images"] * height * width
+        added = 4 * min(row[f"{prefix}residual_columns"], row[f"{prefix}columns"])
+        row.read(f"{prefix}residual", (pixels - 1) * row[f"{prefix}residual_pitch"] + added)
+
+
+def touch_slopes(row: Touched, prefix: str) -> None:
+    """Declare the bytes of the slopes of *row*, if any; the words' names begin with *prefix*."""
+    if row.has(f"{prefix}slopes"):
+        row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     Split,
@@ -25,6 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
     Layer,
     Residual,
     layer_at,
+    output_words,
     residual_after,
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
@@ -163,7 +164,7 @@ def _depthwise_words(
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
     size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
-    low, high = clamp_range(call)
+    low, high = layer.activations.limits
     return words | {
         "x": 0,
         "y": 0,
@@ -206,12 +207,13 @@ def _expand_words(
         dilation = inner.across.dilation
         taps = (kernel_h, 1, 0) if dilation == 1 else (kernel_h, kernel_w, dilation * inner.pixel)
         words = window_words(inner, Split(ring_rows, 1, 1), taps, builder, tables=ring_rows)
-        low, high = clamp_range(chain.expand.call)
+        (low, high), slopes = chain.expand.activations.limits, chain.expand.activations.slopes
         ends = {
             "weight": packed_matrix(builder, weight, bias, outputs),
             "tap_bytes": (kernel_w if dilation == 1 else 1) * inner.pixel,
             "low": low,
             "high": high,
+            "slopes": 0 if slopes is None else builder.tensor(slopes.index),
         }
         memory = {}
     fixed = {
@@ -229,21 +231,16 @@ def _expand_words(
 def _project_words(
     chain: Chain, over: Windows, parts: Split, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    call, residual = chain.project.call, chain.residual
+    call = chain.project.call
     weight, bias = call.input(1), call.optional_input(2)
     outputs = weight.shape[0]
     inner = Windows(*chain.project.windows, over.images, over.pixel, outputs)
-    low, high = clamp_range(call)
-    return window_words(inner, parts, (1, 1, 0), builder) | {
+    words = window_words(inner, parts, (1, 1, 0), builder)
+    words |= output_words(builder, chain.project, chain.residual)
+    return words | {
         "x": 0,
-        "y": builder.tensor(residual.output),
         "weight": packed_matrix(builder, weight, bias, outputs),
-        "residual": 0 if residual.other is None else builder.tensor(residual.other),
         "tap_bytes": 4 * over.columns,
-        "low": low,
-        "high": high,
-        "sum_low": residual.limits[0],
-        "sum_high": residual.limits[1],
         "weight_image": 0,
         "tiles": 1,
     }
