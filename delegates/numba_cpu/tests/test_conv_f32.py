@@ -331,14 +331,11 @@ def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int
         elif kind == "add":
             other, missing = marked, channels - (tensors[marked].shape or (0,))[-1]
             if missing:
-                other = f"p{i}"
-                pads = [[0, 0], [0, 0], [0, 0], [0, missing]]
-                tensors |= {
-                    f"w{i}": constant(np.array(pads, np.int32)),
-                    other: tensor((1, 1, 1, 1)),
-                }
+                other, pads = f"p{i}", [[0, 0], [0, 0], [0, 0], [0, missing]]
+                tensors[f"w{i}"] = constant(np.array(pads, np.int32))
+                tensors[other] = tensor((1, 1, 1, channels))
                 nodes.append(("PAD", f"{marked} w{i}", other))
-            activation = o.AddOptions(fused_activation_function=int((numbers or "1")[0]))
+            activation = o.AddOptions(fused_activation_function=Act(int((numbers or "1")[0])))
             nodes.append(("ADD", f"{last} {other}", out, activation))
         elif kind == "prelu":
             tensors[f"w{i}"] = constant(values((1, 1, channels), i))

@@ -63,8 +63,9 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
     row.write(f"{prefix}y", size)
     if row.has(f"{prefix}residual"):
         pixels = row[f"{prefix}images"] * height * width
-        added = 4 * min(row[f"{prefix}residual_columns"], row[f"{prefix}columns"])
-        row.read(f"{prefix}residual", (pixels - 1) * row[f"{prefix}residual_pitch"] + added)
+        columns, pitch = row[f"{prefix}residual_columns"], row[f"{prefix}residual_pitch"]
+        row.require(columns <= row[f"{prefix}columns"], "a residual has no more columns")
+        row.read(f"{prefix}residual", (pixels - 1) * pitch + 4 * columns)
 
 
 def touch_slopes(row: Touched, prefix: str) -> None:
@@ -113,11 +114,9 @@ def packed_columns(columns: int, lanes: int) -> int:
     *lanes* is the number of float32 values in a register.
 
     >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
-    (48, 56, 64)
+    (40, 56, 64)
     """
-    whole, rest = divmod(columns, 2 * lanes)
-    widths = [width for width in (0, lanes, lanes + lanes // 2, 2 * lanes) if rest <= width]
-    return whole * 2 * lanes + widths[0]
+    return -(-columns // (lanes // 2)) * (lanes // 2)
 
 
 @rule(PACK)

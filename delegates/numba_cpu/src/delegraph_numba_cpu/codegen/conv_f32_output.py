@@ -48,25 +48,30 @@ def write(
     Pixels after the last one of the output are copies of it, and are stored in the same place.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
-    last = builder.sub(pixels, integer(1))
-    rows = [builder.select(builder.icmp_signed("<", integer(m), last), integer(m), last)
-            for m in range(height)]  # fmt: skip
+    rows = row_numbers(builder, height, pixels)
     starts = [sum(widths[:j]) for j in range(len(widths))]
     whole = builder.icmp_signed(">=", columns, integer(sum(widths)))
     slopes = load(builder, builder.add(limits, integer(SLOPES)), I64)
     bare = builder.icmp_signed("==", builder.or_(residual, slopes), integer(0))
     with builder.if_else(builder.and_(whole, bare), likely=True) as (yes, no):
         with yes:
-            _store(builder, sums, rows, starts, out, pitch)
+            store_rows(builder, sums, rows, starts, out, pitch)
         with no:
             sums = _with_residual(builder, sums, rows, starts, widths, residual, columns, limits)
             sums = _with_slopes(builder, sums, starts, widths, slopes, columns, limits)
             with builder.if_else(whole) as (yes, no):
                 with yes:  # on processors without masks in registers, masked stores are slow
-                    _store(builder, sums, rows, starts, out, pitch)
+                    store_rows(builder, sums, rows, starts, out, pitch)
                 with no:
                     masks = _masks(builder, widths, columns)
-                    _store(builder, sums, rows, starts, out, pitch, masks)
+                    store_rows(builder, sums, rows, starts, out, pitch, masks)
+
+
+def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
+    """Return the number of each row of a tile, or that of the last of *pixels* pixels."""
+    last = builder.sub(pixels, integer(1))
+    numbers = [integer(m) for m in range(height)]
+    return [builder.select(builder.icmp_signed("<", m, last), m, last) for m in numbers]
 
 
 def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
@@ -74,7 +79,7 @@ def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
     return builder.add(base, builder.add(builder.mul(row, pitch), integer(4 * start)))
 
 
-def _store(
+def store_rows(
     builder: Any,
     values: list[Any],
     rows: list[Any],

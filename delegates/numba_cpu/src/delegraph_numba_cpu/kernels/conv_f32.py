@@ -42,8 +42,8 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     write_taps,
 )
 
-NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
-"""Numbers of columns of the three tiles: one register, one and a half, two."""
+HALF, NARROW, MIDDLE, WIDE = LANES // 2, LANES, LANES + LANES // 2, 2 * LANES
+"""Numbers of columns of the four tiles: half a register, one, one and a half, two."""
 
 FEW = 3
 """Largest number of pixels that are computed for two blocks of columns at a time.
@@ -60,9 +60,11 @@ They arrive in time, and need little of the cache.
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
 narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
+half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,))
 low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
 middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
 narrow_row = conv_f32_micro_kernels.matrix_product((1,), (LANES,))
+half_row = conv_f32_micro_kernels.matrix_product((1,), (HALF,))
 four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
 two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, LANES)
 
@@ -161,9 +163,12 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
         elif columns > NARROW:
             middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
-        else:
+        elif columns > HALF:
             narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
+        else:
+            half(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                 pixels, columns, limits)
         ahead += step * count * size // 4
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
@@ -188,9 +193,12 @@ def low_tiles(
         elif columns > NARROW:
             middle_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                        pixels, columns, limits)
-        else:
+        elif columns > HALF:
             narrow_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                        pixels, columns, limits)
+        else:
+            half_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                     pixels, columns, limits)
         ahead += step * count * size // 4
         rows += 8 * height
         out += height * pitch

@@ -40,6 +40,9 @@ HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
 A large image leaves the cache, which costs more than computing rows twice.
 """
 
+CROWDED = 256
+"""Pixels at multiples of as many bytes compete for few sets of the cache."""
+
 SMALL_HALO = 0.15
 """Largest share of rows computed twice with more tiles than workers."""
 
@@ -128,7 +131,8 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         layer = chain.depthwise
         outputs = layer.call.output().shape[3]
-        over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
+        pixel = _pixel(outputs, is_copied=chain.expand is None)
+        over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(layer, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
@@ -140,12 +144,15 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     return lower
 
 
-def _pixel(channels: int) -> int:
-    """Return the distance between pixels in bytes, which is an odd number of cache lines.
+def _pixel(channels: int, is_copied: bool) -> int:
+    """Return the distance between pixels in bytes.
 
     A register of channels is read from many pixels in turn. With a distance that is a multiple of a
-    large power of two, they would compete for the same few sets of the cache.
+    large power of two, they would compete for the same few sets of the cache, so it is an odd
+    number of cache lines. Rows that are copied as they are, without gaps, take less time.
     """
+    if is_copied and 4 * channels % CROWDED:
+        return 4 * channels
     return (4 * channels + 63) // 64 * 64 | 64
 
 
@@ -198,7 +205,9 @@ def _expand_words(
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
         _, _, width, channels = source.shape
         ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
-        ends |= {"in_row": 4 * width * channels, "tap_bytes": 4 * channels, "out_w": width}
+        row, is_dense = 4 * width * channels, over.pixel == 4 * channels
+        copies, size = (1, row) if is_dense else (width, 4 * channels)
+        ends |= {"in_row": row, "tap_bytes": size, "out_w": copies}
         memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
