@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from delegated import Array, assert_near, delegated, is_taken, kernels_of, levels, run
 from delegraph import Interpreter
 from delegraph.arithmetic import Window
+from delegraph.errors import DelegateError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
@@ -21,6 +22,7 @@ from delegraph.testing import TensorDef, constant, graph_model, one_op_model, te
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.lowering.convolution import conv_fusion
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows, split
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 from support.convolutions import window
@@ -406,6 +408,21 @@ def test_activations_and_added_channels_need_no_step(chain: tuple, level: str) -
     model, shape = layers_model(*chain)
     assert len(kernels_of(model)) == 1
     assert_agrees(model, values(shape), level=level)
+
+
+def test_a_residual_of_more_columns_than_the_result_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its tiles would read over the end of the residual."""
+
+    def wider(*given: Any) -> dict[str, Any]:
+        return output_words(*given) | {"residual_columns": 6}
+
+    output_words = conv_fusion.output_words
+    monkeypatch.setattr(conv_fusion, "output_words", wider)
+    model, _ = layers_model((1, 3, 3, 5), "mark", "conv 5 1", "add")
+    with pytest.raises(DelegateError, match="a residual has no more columns"):
+        delegated(model).allocate_tensors()
 
 
 def test_values_that_others_read_are_not_fused_away() -> None:
