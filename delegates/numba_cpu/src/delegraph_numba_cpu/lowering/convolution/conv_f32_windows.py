@@ -184,6 +184,9 @@ def window_words(
         "chunk": split.chunk,
         "columns": windows.columns,
         "pitch": pitch,
+        "residual_pitch": pitch,
+        "residual_columns": windows.columns,
+        "slopes": 0,
         "column_tiles": split.column_tiles,
     }
 

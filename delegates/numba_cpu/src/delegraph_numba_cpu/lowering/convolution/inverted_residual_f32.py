@@ -14,7 +14,7 @@ from typing import Any
 
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
     PRODUCTS_A_NANOSECOND,
@@ -27,6 +27,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
     Layer,
     Residual,
     layer_at,
+    output_words,
     residual_after,
 )
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
@@ -42,6 +43,9 @@ HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 Layers that are not fused write their images to memory, or where the other threads then read them.
 The larger the image is, the more this costs, beside computing rows twice.
 """
+
+CROWDED = 256
+"""Pixels at multiples of as many bytes compete for few sets of the cache."""
 
 SMALL_HALO = 0.15
 """Largest share of rows computed twice with more tiles than workers."""
@@ -145,7 +149,8 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         layer = chain.depthwise
         outputs = layer.call.output().shape[3]
-        over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
+        pixel = _pixel(outputs, is_copied=chain.expand is None)
+        over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
@@ -157,12 +162,15 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     return lower
 
 
-def _pixel(channels: int) -> int:
-    """Return the distance between pixels in bytes, which is an odd number of cache lines.
+def _pixel(channels: int, is_copied: bool) -> int:
+    """Return the distance between pixels in bytes.
 
     A register of channels is read from many pixels in turn. With a distance that is a multiple of a
-    large power of two, they would compete for the same few sets of the cache.
+    large power of two, they would compete for the same few sets of the cache, so it is an odd
+    number of cache lines. Rows that are copied as they are, without gaps, take less time.
     """
+    if is_copied and 4 * channels % CROWDED:
+        return 4 * channels
     return (4 * channels + 63) // 64 * 64 | 64
 
 
@@ -181,7 +189,7 @@ def _depthwise_words(
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
     size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
-    low, high = clamp_range(call)
+    low, high = layer.activations.limits
     return words | {
         "x": 0,
         "y": 0,
@@ -215,7 +223,9 @@ def _expand_words(
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
         _, _, width, channels = source.shape
         ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
-        ends |= {"in_row": 4 * width * channels, "tap_bytes": 4 * channels, "out_w": width}
+        row, is_dense = 4 * width * channels, over.pixel == 4 * channels
+        copies, size = (1, row) if is_dense else (width, 4 * channels)
+        ends |= {"in_row": row, "tap_bytes": size, "out_w": copies}
         memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
@@ -224,12 +234,13 @@ def _expand_words(
         dilation = inner.across.dilation
         taps = (kernel_h, 1, 0) if dilation == 1 else (kernel_h, kernel_w, dilation * inner.pixel)
         words = window_words(inner, Split(ring_rows, 1, 1), taps, builder, tables=ring_rows)
-        low, high = clamp_range(chain.expand.call)
+        (low, high), slopes = chain.expand.activations.limits, chain.expand.activations.slopes
         ends = {
             "weight": packed_matrix(builder, weight, bias, outputs),
             "tap_bytes": (kernel_w if dilation == 1 else 1) * inner.pixel,
             "low": low,
             "high": high,
+            "slopes": 0 if slopes is None else builder.tensor(slopes.index),
         }
         memory = {}
     fixed = {
@@ -247,21 +258,16 @@ def _expand_words(
 def _project_words(
     chain: Chain, over: Windows, parts: Split, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    call, residual = chain.project.call, chain.residual
+    call = chain.project.call
     weight, bias = call.input(1), call.optional_input(2)
     outputs = weight.shape[0]
     inner = Windows(*chain.project.windows, over.images, over.pixel, outputs)
-    low, high = clamp_range(call)
-    return window_words(inner, parts, (1, 1, 0), builder) | {
+    words = window_words(inner, parts, (1, 1, 0), builder)
+    words |= output_words(builder, chain.project, chain.residual)
+    return words | {
         "x": 0,
-        "y": builder.tensor(residual.output),
         "weight": packed_matrix(builder, weight, bias, outputs),
-        "residual": 0 if residual.other is None else builder.tensor(residual.other),
         "tap_bytes": 4 * over.columns,
-        "low": low,
-        "high": high,
-        "sum_low": residual.limits[0],
-        "sum_high": residual.limits[1],
         "weight_image": 0,
         "tiles": 1,
     }
