@@ -147,7 +147,7 @@ def warm(
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
-    """Compute a batch of each size that a server prepares, for each signature of the model."""
+    """Run the model once for each batch size that a server uses, in each of its signatures."""
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serving.batches import ServedBatches
     from delegraph.scale.serving.tensors import served_signature

@@ -75,7 +75,10 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return the status of a failed C function of *signature*; None if it returns no status."""
+    """Return the value by which a C function tells that it failed; None if it returns nothing.
+
+    *signature* is the C types of its result and arguments.
+    """
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 

@@ -214,7 +214,7 @@ class Comparison:
 
 
 def run_case(open_it: Open, case: SweepCase, seconds: float = TIME_LIMIT) -> Run:
-    """Run of a case in an interpreter.
+    """Run a case in an interpreter; return what came of it.
 
     Args:
         open_it: returns an interpreter of a file.

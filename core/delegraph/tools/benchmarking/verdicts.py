@@ -124,7 +124,7 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 
 
 def ratio(effects: Array) -> Ratio:
-    """Return the ratio over all blocks, with its interval.
+    """Return the ratio of two set-ups' times over all blocks, with its confidence interval.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``.

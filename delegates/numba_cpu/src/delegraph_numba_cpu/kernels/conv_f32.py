@@ -226,7 +226,7 @@ DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PAC
 
 @kernel(instructions.PACK)
 def pack_matrix(block, tile, worker):
-    """Write a share of the blocks of columns of all matrices."""
+    """Pack the matrices of a batch: this tile's part of their blocks of columns."""
     rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)
     width = word(block, BLOCK_WIDTH)
     blocks, tiles = (columns + width - 1) // width, word(block, SHARES)

@@ -218,7 +218,7 @@ def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, A
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return the number of tiles for *rows* rows that move *size* bytes together."""
+    """Return the number of tiles for copying *rows* rows of *size* bytes in all."""
     return builder.tiles(size / BYTES_A_NANOSECOND, rows)
 
 
