@@ -2,7 +2,7 @@
 
 The standard decorator compiles up to seven methods of each class. A process imports dozens of such
 classes before its first answer, which takes longer than to import all their modules. Here
-``__init__`` is compiled when a class makes its first object, and the other methods are plain
+``__init__`` is compiled when a class has made :data:`FEW` objects, and the other methods are plain
 functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as well.
 
 A class may extend classes of this decorator only; a standard dataclass may extend both kinds.
@@ -45,6 +45,9 @@ else:
         return type(record)(**{name: getattr(record, name) for name in names} | changes)
 
 
+FEW = 32
+"""Number of a class's first objects whose fields are set one by one; compiling takes as long."""
+
 _NONE = object()
 _set = object.__setattr__
 _STANDARD = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
@@ -68,7 +71,7 @@ class _Field:
 class _Declaration:
     """A class, and how it was declared."""
 
-    __slots__ = ("cls", "eq", "frozen", "kw_only", "own", "slots", "stub")
+    __slots__ = ("cls", "eq", "filled", "frozen", "known", "kw_only", "own", "slots", "stub")
 
     def __init__(
         self,
@@ -79,6 +82,8 @@ class _Declaration:
         kw_only: bool = False,
     ) -> None:
         self.cls = cls
+        self.known: dict[str, dict[str, Any]] | None = None
+        self.filled = 0
         self.frozen, self.slots, self.eq, self.kw_only = frozen, slots, eq, kw_only
         self.own = {
             name: cls.__dict__.get(name, _NONE)
@@ -119,6 +124,8 @@ class _Declaration:
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the keywords of each field by name, those of base classes first."""
+        if self.known is not None:
+            return self.known
         found = {}
         for base in reversed(self.cls.__mro__):
             declared = base.__dict__.get("__lazy_dataclass__")
@@ -126,7 +133,36 @@ class _Declaration:
                 options = {} if value is _NONE else {"default": value}
                 options = value.options if isinstance(value, _Field) else options
                 found[name] = {"kw_only": declared.kw_only, **options}
+        self.known = found
         return found
+
+    def fill(self, record: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        """Set the fields of one of the first objects to the arguments of its class.
+
+        Return False, with nothing set, for later objects and for arguments that do not fit.
+        """
+        fields = self.fields()
+        if self.filled == FEW or not fields.keys() >= named.keys():
+            return False
+        ordered = [name for name, options in fields.items() if not options["kw_only"]]
+        given = dict(zip(ordered, values, strict=False)) | named
+        if len(given) < len(values) + len(named):
+            return False  # a field twice, or too many values
+        for name, options in fields.items():
+            if name not in given and not options.keys() & {"default", "default_factory"}:
+                return False
+        self.filled += 1
+        write = _set if self.frozen else setattr
+        for name, options in fields.items():
+            if name in given:
+                write(record, name, given[name])
+            elif "default_factory" in options:
+                write(record, name, options["default_factory"]())
+            else:
+                write(record, name, options["default"])
+        if hasattr(record, "__post_init__"):
+            record.__post_init__()
+        return True
 
     def compile(self) -> None:
         """Put the compiled ``__init__`` into the class, where it has none of its own."""
@@ -200,8 +236,9 @@ def _methods(declaration: _Declaration) -> dict[str, Any]:
     getter: list[Any] = []
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        declaration.compile()
-        declaration.cls.__init__(self, *values, **named)
+        if not declaration.fill(self, values, named):
+            declaration.compile()
+            declaration.cls.__init__(self, *values, **named)
 
     def compared(record: Any) -> Any:
         if not getter:
