@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import Tensor
 from delegraph.errors import DelegraphError
@@ -32,6 +31,9 @@ from delegraph_numba_cpu.kept.checks import check_computed_records, check_number
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Layout, Program, name_of
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _WORD = 8
 

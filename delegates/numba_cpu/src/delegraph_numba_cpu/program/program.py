@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
@@ -25,6 +24,9 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COPY = ("moves", "copy")
 """Family and kernel of copies; a start with a kept program may do without the module of moves."""
