@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import executor as layout
@@ -40,7 +41,8 @@ def is_guarded() -> bool:
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Layout:
     """Memory layout of a program, and the words of its rows.
 
     Attributes:
