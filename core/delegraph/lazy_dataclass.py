@@ -71,7 +71,9 @@ class _Field:
 class _Declaration:
     """A class, and how it was declared."""
 
-    __slots__ = ("cls", "eq", "filled", "frozen", "known", "kw_only", "own", "slots", "stub")
+    __slots__ = (
+        "cls", "eq", "filled", "frozen", "getter", "known", "kw_only", "own", "slots", "stub",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -84,6 +86,7 @@ class _Declaration:
         self.cls = cls
         self.known: dict[str, dict[str, Any]] | None = None
         self.filled = 0
+        self.getter: Any = None
         self.frozen, self.slots, self.eq, self.kw_only = frozen, slots, eq, kw_only
         self.own = {
             name: cls.__dict__.get(name, _NONE)
@@ -232,52 +235,59 @@ class _Attribute:
 
 
 def _methods(declaration: _Declaration) -> dict[str, Any]:
-    """Return the methods of a class, by name."""
-    getter: list[Any] = []
+    """Return the methods of a class, by name; all classes have the same but for ``__init__``."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         if not declaration.fill(self, values, named):
             declaration.compile()
             declaration.cls.__init__(self, *values, **named)
 
-    def compared(record: Any) -> Any:
-        if not getter:
-            fields = declaration.fields().items()
-            names = [name for name, options in fields if options.get("compare", True)]
-            getter.append(attrgetter(*names) if names else lambda record: ())
-        return getter[0](record)
-
-    def __eq__(self: Any, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return bool(compared(self) == compared(other))
-
-    def __hash__(self: Any) -> int:
-        return hash(compared(self))
-
-    def refuse(what: str, record: object, name: str) -> None:
-        if type(record) is declaration.cls or name in declaration.fields():
-            from dataclasses import FrozenInstanceError
-
-            raise FrozenInstanceError(f"cannot {what} field {name!r}")
-
-    def __setattr__(self: Any, name: str, value: object) -> None:
-        refuse("assign to", self, name)
-        _set(self, name, value)
-
-    def __delattr__(self: Any, name: str) -> None:
-        refuse("delete", self, name)
-        object.__delattr__(self, name)
-
     methods: dict[str, Any] = {"__init__": __init__, "__repr__": _repr, "__replace__": replace}
     if declaration.eq:
-        methods["__eq__"] = __eq__
-        methods["__hash__"] = __hash__ if declaration.frozen else None
+        methods["__eq__"] = _eq
+        methods["__hash__"] = _hash if declaration.frozen else None
     if declaration.frozen:
-        methods |= {"__setattr__": __setattr__, "__delattr__": __delattr__}
+        methods |= {"__setattr__": _setattr, "__delattr__": _delattr}
         if declaration.slots:
             methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     return methods
+
+
+def _eq(self: Any, other: object) -> bool:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return bool(_compared(self) == _compared(other))
+
+
+def _hash(self: Any) -> int:
+    return hash(_compared(self))
+
+
+def _compared(record: Any) -> Any:
+    declaration = type(record).__lazy_dataclass__
+    if declaration.getter is None:
+        fields = declaration.fields().items()
+        names = [name for name, options in fields if options.get("compare", True)]
+        declaration.getter = attrgetter(*names) if names else lambda record: ()
+    return declaration.getter(record)
+
+
+def _setattr(self: Any, name: str, value: object) -> None:
+    _refuse("assign to", self, name)
+    _set(self, name, value)
+
+
+def _delattr(self: Any, name: str) -> None:
+    _refuse("delete", self, name)
+    object.__delattr__(self, name)
+
+
+def _refuse(what: str, record: object, name: str) -> None:
+    declaration = type(record).__lazy_dataclass__  # type: ignore[attr-defined]  # of this decorator
+    if type(record) is declaration.cls or name in declaration.fields():
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot {what} field {name!r}")
 
 
 def _repr(self: Any) -> str:
