@@ -145,7 +145,7 @@ class _Declaration:
         Return False, with nothing set, for later objects and for arguments that do not fit.
         """
         fields = self.fields()
-        if self.filled == FEW or not fields.keys() >= named.keys():
+        if self.filled >= FEW or not fields.keys() >= named.keys():
             return False
         ordered = [name for name, options in fields.items() if not options["kw_only"]]
         given = dict(zip(ordered, values, strict=False)) | named
