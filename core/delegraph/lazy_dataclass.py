@@ -142,27 +142,26 @@ class _Declaration:
     def fill(self, record: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
         """Set the fields of one of the first objects to the arguments of its class.
 
-        Return False, with nothing set, for later objects and for arguments that do not fit.
+        Return False for later objects, and for arguments that do not fit.
         """
-        fields = self.fields()
-        if self.filled >= FEW or not fields.keys() >= named.keys():
+        if self.filled >= FEW:
             return False
+        fields = self.fields()
         ordered = [name for name, options in fields.items() if not options["kw_only"]]
         given = dict(zip(ordered, values, strict=False)) | named
-        if len(given) < len(values) + len(named):
-            return False  # a field twice, or too many values
-        for name, options in fields.items():
-            if name not in given and not options.keys() & {"default", "default_factory"}:
-                return False
-        self.filled += 1
+        if len(given) < len(values) + len(named) or not fields.keys() >= named.keys():
+            return False  # a field twice, too many values, or other names
         write = _set if self.frozen else setattr
         for name, options in fields.items():
             if name in given:
                 write(record, name, given[name])
+            elif "default" in options:
+                write(record, name, options["default"])
             elif "default_factory" in options:
                 write(record, name, options["default_factory"]())
             else:
-                write(record, name, options["default"])
+                return False
+        self.filled += 1
         if hasattr(record, "__post_init__"):
             record.__post_init__()
         return True
