@@ -252,10 +252,10 @@ def _methods(declaration: _Declaration) -> dict[str, Any]:
     return methods
 
 
-def _eq(self: Any, other: object) -> bool:
+def _eq(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return bool(_compared(self) == _compared(other))
+    return _compared(self) == _compared(other)
 
 
 def _hash(self: Any) -> int:
