@@ -255,7 +255,7 @@ def _methods(declaration: _Declaration) -> dict[str, Any]:
 def _eq(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return _compared(self) == _compared(other)
+    return bool(_compared(self) == _compared(other))
 
 
 def _hash(self: Any) -> int:
