@@ -265,7 +265,7 @@ class TableType(type):
 def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
     for name, value in namespace.items():
         if isinstance(value, Field):
-            yield value._replace(name=name)
+            yield Field(value.id, value.kind, value.default, name)
 
 
 class Table(tuple[Any, ...], metaclass=TableType):
