@@ -322,12 +322,9 @@ class Session(SharedState):
                 absorbed |= subgraph.plan.absorbed  # a node of this one computes those
 
     def _kept_data(self) -> list[PreservedTensors]:
-        allocated = [subgraph for subgraph in self.subgraphs if subgraph.is_allocated]
-        if not allocated:
-            return []
         from delegraph.runtime.preserved_tensors import PreservedTensors
 
-        return [PreservedTensors(subgraph) for subgraph in allocated]
+        return [PreservedTensors(subgraph) for subgraph in self.subgraphs if subgraph.is_allocated]
 
     def _allocate_again(self, kept: Iterable[PreservedTensors]) -> None:
         for data in kept:
