@@ -124,7 +124,7 @@ def test_signatures_are_those_of_the_fields() -> None:
     assert str(inspect.signature(Fresh)) == "(x: 'int', y: 'str' = 'a') -> None"
 
 
-def test_nothing_is_compiled_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_compiled_for_few_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = []
     monkeypatch.setattr(
         lazy_dataclass, "exec", lambda *a: (sources.append(a[0]), exec(*a)), raising=False
@@ -134,9 +134,46 @@ def test_nothing_is_compiled_before_the_first_object(monkeypatch: pytest.MonkeyP
     class Fresh:
         x: int
 
+        y: int = 2
+
+    few = [Fresh(1) for _ in range(lazy_dataclass.FEW)]
     assert not sources
-    assert Fresh(1) == Fresh(1)
+    assert Fresh(y=2, x=1) == Fresh(1) == few[0]
     assert len(sources) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "message"),
+    [
+        ((), {}, "missing 1 required positional argument: 'x'"),
+        ((1, 2, 3), {}, r"takes from 2 to 3 positional arguments but 4 were given"),
+        ((1,), {"x": 2}, "got multiple values for argument 'x'"),
+        ((1,), {"z": 2}, "got an unexpected keyword argument 'z'"),
+    ],
+)
+def test_first_objects_refuse_what_later_ones_refuse(
+    values: tuple[int, ...], named: dict[str, int], message: str
+) -> None:
+    @lazy_dataclass.dataclass
+    class Fresh:
+        x: int
+        y: int = 2
+
+    with pytest.raises(TypeError, match=message):
+        Fresh(*values, **named)
+
+
+def test_first_objects_are_as_later_ones() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True)
+    class Fresh(Point):
+        z: int = lazy_dataclass.field(default=3, kw_only=True)
+
+    made = [Fresh(1, notes=["a"], z=each) for each in range(lazy_dataclass.FEW + 2)]
+    assert [dataclasses.astuple(each) for each in made] == [
+        (1, 2, ["a"], each) for each in range(len(made))
+    ]
+    with pytest.raises(ValueError, match="-1"):
+        Fresh(-1)
 
 
 def test_a_standard_dataclass_is_no_base() -> None:

@@ -47,6 +47,7 @@ PACKAGES = {
     "errors",
     "graph",
     "json_records",
+    "lazy_dataclass",
     "memory",
     "micro",
     "native",
@@ -62,6 +63,7 @@ PACKAGES = {
 NAMESPACES = {
     "delegraph.errors",
     "delegraph.json_records",
+    "delegraph.lazy_dataclass",
     "delegraph.micro.runtime",
     "delegraph.scale.beam",
     "delegraph.scale.ray",
@@ -80,7 +82,6 @@ LOOK_IN = {
     "collector": "gc of Python",
     "exports": "lazy_loader, which it is made of",
     "kernels": "delegraph.operators, delegraph.arithmetic or delegraph.builtin_registration",
-    "lazy_dataclass": "dataclasses of Python",
     "log": "logging of Python",
     "processes": "subprocess and multiprocessing of Python",
     "runtime": "delegraph itself: Interpreter, load_delegate",

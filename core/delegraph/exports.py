@@ -8,7 +8,7 @@ from typing import Any
 
 import lazy_loader
 
-from delegraph.collector import collector_paused
+from delegraph.collector import MANY, collector_paused
 
 
 def exports_of(
@@ -35,7 +35,8 @@ def exports_of(
         return attached[0]
 
     def get(name: str) -> Any:
-        with collector_paused():  # the first use of an export imports many modules, which last
+        lasting = 0 if attached else MANY  # objects of modules, many by the first use of an export
+        with collector_paused(lasting):
             export, _, names = stub()
             return names if name == "__all__" else export(name)
 

@@ -2,7 +2,7 @@
 
 The standard decorator compiles up to seven methods of each class. A process imports dozens of such
 classes before its first answer, which takes longer than to import all their modules. Here
-``__init__`` is compiled when a class makes its first object, and the other methods are plain
+``__init__`` is compiled when a class has made :data:`FEW` objects, and the other methods are plain
 functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as well.
 
 A class may extend classes of this decorator only; a standard dataclass may extend both kinds.
@@ -45,6 +45,9 @@ else:
         return type(record)(**{name: getattr(record, name) for name in names} | changes)
 
 
+FEW = 32
+"""Number of a class's first objects whose fields are set one by one; compiling takes as long."""
+
 _NONE = object()
 _set = object.__setattr__
 _STANDARD = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
@@ -68,7 +71,9 @@ class _Field:
 class _Declaration:
     """A class, and how it was declared."""
 
-    __slots__ = ("cls", "eq", "frozen", "kw_only", "own", "slots", "stub")
+    __slots__ = (
+        "cls", "eq", "filled", "frozen", "getter", "known", "kw_only", "own", "slots", "stub",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -79,6 +84,9 @@ class _Declaration:
         kw_only: bool = False,
     ) -> None:
         self.cls = cls
+        self.known: dict[str, dict[str, Any]] | None = None
+        self.filled = 0
+        self.getter: Any = None
         self.frozen, self.slots, self.eq, self.kw_only = frozen, slots, eq, kw_only
         self.own = {
             name: cls.__dict__.get(name, _NONE)
@@ -119,6 +127,8 @@ class _Declaration:
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """Return the keywords of each field by name, those of base classes first."""
+        if self.known is not None:
+            return self.known
         found = {}
         for base in reversed(self.cls.__mro__):
             declared = base.__dict__.get("__lazy_dataclass__")
@@ -126,7 +136,35 @@ class _Declaration:
                 options = {} if value is _NONE else {"default": value}
                 options = value.options if isinstance(value, _Field) else options
                 found[name] = {"kw_only": declared.kw_only, **options}
+        self.known = found
         return found
+
+    def fill(self, record: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
+        """Set the fields of one of the first objects to the arguments of its class.
+
+        Return False for later objects, and for arguments that do not fit.
+        """
+        if self.filled >= FEW:
+            return False
+        fields = self.fields()
+        ordered = [name for name, options in fields.items() if not options["kw_only"]]
+        given = dict(zip(ordered, values, strict=False)) | named
+        if len(given) < len(values) + len(named) or not fields.keys() >= named.keys():
+            return False  # a field twice, too many values, or other names
+        write = _set if self.frozen else setattr
+        for name, options in fields.items():
+            if name in given:
+                write(record, name, given[name])
+            elif "default" in options:
+                write(record, name, options["default"])
+            elif "default_factory" in options:
+                write(record, name, options["default_factory"]())
+            else:
+                return False
+        self.filled += 1
+        if hasattr(record, "__post_init__"):
+            record.__post_init__()
+        return True
 
     def compile(self) -> None:
         """Put the compiled ``__init__`` into the class, where it has none of its own."""
@@ -196,51 +234,59 @@ class _Attribute:
 
 
 def _methods(declaration: _Declaration) -> dict[str, Any]:
-    """Return the methods of a class, by name."""
-    getter: list[Any] = []
+    """Return the methods of a class, by name; all classes have the same but for ``__init__``."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
-        declaration.compile()
-        declaration.cls.__init__(self, *values, **named)
-
-    def compared(record: Any) -> Any:
-        if not getter:
-            fields = declaration.fields().items()
-            names = [name for name, options in fields if options.get("compare", True)]
-            getter.append(attrgetter(*names) if names else lambda record: ())
-        return getter[0](record)
-
-    def __eq__(self: Any, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return bool(compared(self) == compared(other))
-
-    def __hash__(self: Any) -> int:
-        return hash(compared(self))
-
-    def refuse(what: str, record: object, name: str) -> None:
-        if type(record) is declaration.cls or name in declaration.fields():
-            from dataclasses import FrozenInstanceError
-
-            raise FrozenInstanceError(f"cannot {what} field {name!r}")
-
-    def __setattr__(self: Any, name: str, value: object) -> None:
-        refuse("assign to", self, name)
-        _set(self, name, value)
-
-    def __delattr__(self: Any, name: str) -> None:
-        refuse("delete", self, name)
-        object.__delattr__(self, name)
+        if not declaration.fill(self, values, named):
+            declaration.compile()
+            declaration.cls.__init__(self, *values, **named)
 
     methods: dict[str, Any] = {"__init__": __init__, "__repr__": _repr, "__replace__": replace}
     if declaration.eq:
-        methods["__eq__"] = __eq__
-        methods["__hash__"] = __hash__ if declaration.frozen else None
+        methods["__eq__"] = _eq
+        methods["__hash__"] = _hash if declaration.frozen else None
     if declaration.frozen:
-        methods |= {"__setattr__": __setattr__, "__delattr__": __delattr__}
+        methods |= {"__setattr__": _setattr, "__delattr__": _delattr}
         if declaration.slots:
             methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     return methods
+
+
+def _eq(self: Any, other: object) -> Any:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    return bool(_compared(self) == _compared(other))
+
+
+def _hash(self: Any) -> int:
+    return hash(_compared(self))
+
+
+def _compared(record: Any) -> Any:
+    declaration = type(record).__lazy_dataclass__
+    if declaration.getter is None:
+        fields = declaration.fields().items()
+        names = [name for name, options in fields if options.get("compare", True)]
+        declaration.getter = attrgetter(*names) if names else lambda record: ()
+    return declaration.getter(record)
+
+
+def _setattr(self: Any, name: str, value: object) -> None:
+    _refuse("assign to", self, name)
+    _set(self, name, value)
+
+
+def _delattr(self: Any, name: str) -> None:
+    _refuse("delete", self, name)
+    object.__delattr__(self, name)
+
+
+def _refuse(what: str, record: object, name: str) -> None:
+    declaration = type(record).__lazy_dataclass__  # type: ignore[attr-defined]  # of this decorator
+    if type(record) is declaration.cls or name in declaration.fields():
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"cannot {what} field {name!r}")
 
 
 def _repr(self: Any) -> str:

@@ -56,6 +56,12 @@ def test_a_folder_that_programs_write_to_changes_nothing(site: Path) -> None:
     assert PathState().kept() == FOUND
 
 
+def test_a_folder_of_scripts_makes_no_difference(site: Path) -> None:
+    PathState().keep(FOUND)
+    sys.path.insert(0, str(site.parent))
+    assert PathState().kept() == FOUND
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -63,7 +69,7 @@ def test_a_folder_that_programs_write_to_changes_nothing(site: Path) -> None:
         lambda site: install(site, "one-1.0.dist-info", when=LONG_AGO + 1),
         lambda site: (site / "one-1.0.dist-info").rename(site / "one-1.1.dist-info"),
         lambda site: os.utime(site / "old.egg-info" / "entry_points.txt", (LONG_AGO, LONG_AGO + 1)),
-        lambda site: sys.path.append(str(site.parent)),
+        lambda site: sys.path.append(str(site)),
     ],
     ids=["installed", "installed again", "another version", "changed in place", "another path"],
 )

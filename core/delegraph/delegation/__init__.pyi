@@ -17,6 +17,7 @@ from .engine_delegate import EngineKernel as EngineKernel
 from .engine_delegate import EngineProgram as EngineProgram
 from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .hashing import sha256 as sha256
 from .model_entries import ModelEntries as ModelEntries
 from .node_by_node import NodeByNodeKernel as NodeByNodeKernel
 from .node_by_node import NodeCall as NodeCall

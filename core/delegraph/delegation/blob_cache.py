@@ -25,6 +25,7 @@ from delegraph.delegation.cache_entries import (
 )
 from delegraph.delegation.cache_files import CacheFolder, pieces_of
 from delegraph.delegation.configuration import configuration
+from delegraph.delegation.hashing import hex_digest
 from delegraph.errors import ArgumentError, DelegateError
 from delegraph.log import Logger
 
@@ -328,12 +329,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, 
 
 
 def _digest(content: bytes | Sequence[memoryview]) -> str:
-    import hashlib  # here: it takes milliseconds, and most processes keep nothing
-
-    found = hashlib.sha256()
-    for piece in pieces_of(content):
-        found.update(piece)
-    return found.hexdigest()
+    return hex_digest(*pieces_of(content))
 
 
 def _mark_as_used(path: str) -> None:

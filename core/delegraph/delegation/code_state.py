@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 
+from delegraph.delegation.hashing import sha256
+
 
 @cache
 def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool = False) -> str:
@@ -54,8 +56,6 @@ def package_state(package: str) -> str:
 
 
 def _file_state(path: str) -> str:
-    from hashlib import sha256
-
     if _holds_wheels(os.path.dirname(path)):
         return ""
     with open(path, "rb") as file:
@@ -86,16 +86,13 @@ def files_state(roots: Iterable[str]) -> str:
 
     It is quick to compute. Other contents have another state, unless somebody sets times back.
     """
-    from hashlib import sha256
-
-    digest, folders = sha256(), list(roots)
+    found, folders = [], list(roots)
     while folders:
         with os.scandir(folders.pop()) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
+            for entry in entries:
                 if entry.name.endswith(".py"):
                     status = entry.stat()
-                    text = f"{entry.path}\n{status.st_size} {status.st_mtime_ns}\n"
-                    digest.update(text.encode(errors="surrogateescape"))
+                    found.append((entry.path, status.st_size, status.st_mtime_ns))
                 elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir():
                     folders.append(entry.path)
-    return digest.hexdigest()
+    return sha256(repr(sorted(found)).encode()).hexdigest()

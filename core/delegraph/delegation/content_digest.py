@@ -8,13 +8,13 @@ tell.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.hashing import hex_digest
 from delegraph.graph.model_files import mapped_file
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
     if not model.external_buffers.files:
         return digest
     parts = [content_digest(file, cache_dir) for file in model.external_buffers.files]
-    return hashlib.sha256("".join([digest, *parts]).encode()).hexdigest()
+    return hex_digest("".join([digest, *parts]).encode())
 
 
 def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
@@ -57,10 +57,10 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
     file = mapped_file(content)
     status = None if file is None else file.status
     if file is None or status is None or content.nbytes < LEAST:
-        return hashlib.sha256(content.data).hexdigest()
+        return hex_digest(content.data)
     changed = status.st_mtime_ns, status.st_ctime_ns
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
-        return hashlib.sha256(content.data).hexdigest()
+        return hex_digest(content.data)
     place: tuple[int, ...] = ()
     if content.nbytes != status.st_size:  # a section of a bundle, or a model without entries
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
@@ -70,6 +70,6 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
     found = cache.read(key)
     if found is not None and len(found) == 64:
         return found.decode("ascii", "replace")
-    digest = hashlib.sha256(content.data).hexdigest()
+    digest = hex_digest(content.data)
     cache.keep(key, digest.encode())
     return digest

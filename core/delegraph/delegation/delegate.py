@@ -12,7 +12,6 @@ from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from delegraph.delegation.rejections import Rejection
-from delegraph.delegation.shared_objects import Shared
 from delegraph.errors import DelegateError
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import OpContext
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.model_entries import ModelEntries
     from delegraph.delegation.partition_model import PartitionModel
+    from delegraph.delegation.shared_objects import Shared
     from delegraph.operators.registration import Node, Registration
     from delegraph.operators.tensor import Tensor
     from delegraph.schema.enums import TensorType

@@ -6,11 +6,11 @@ The file is untrusted, so a delegate checks all of an entry before it uses it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
+from delegraph.delegation.hashing import hex_digest
 from delegraph.errors import ArgumentError
 from delegraph.graph.model_entries import ALIGNMENT
 
@@ -122,7 +122,7 @@ class ModelEntries:
 
 
 def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return hex_digest(content)
 
 
 def _checked(what: str, name: str) -> str:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from delegraph.errors import MalformedModelError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.log import Logger
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ _LISTED = struct.Struct("<4s6xH8xIIHHH8xI")  # method, sizes, lengths, offset of
 _HEADER = struct.Struct("<4s22xHH")  # lengths of the name and of the extra field
 
 
-class EntryPlaces(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EntryPlaces:
     """Where the entries of a model file are.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 Looking at every installed distribution takes longer than running a small model. The list that was
 found is kept with what it follows from: ``sys.path``, and name and time of each distribution's
-description there. Installing and removing change those, so the next process looks again.
+description there. Installing and removing change those, so the next process looks again. Folders
+without a description, such as those of scripts, make no difference.
 
 The file decides which modules are imported, so it is used only where this user and root alone may
 write it, as :mod:`delegraph.delegation.cache_files` has it; one that is damaged is as good as none.
@@ -57,6 +58,7 @@ class PathState:
             seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
         except (OSError, TypeError):  # the working folder was removed, or a place is no text
             return
+        seen = [each for each in seen if each[1]]  # programs in other folders find the same
         newest = max((when for _, found in seen for _, when in found), default=0)
         is_settled = newest < time.time_ns() - _SETTLED_NS
         if is_settled and _are_plain_finders():

@@ -262,4 +262,6 @@ def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> 
 
 
 def _is_dataclass_type(value: object) -> bool:
-    return isinstance(value, type) and hasattr(value, "__dataclass_fields__")
+    if not isinstance(value, type):
+        return False  # fields of a class are not asked for: a lazy one would make them
+    return any("__dataclass_fields__" in vars(each) for each in value.__mro__)

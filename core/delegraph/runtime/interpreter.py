@@ -6,10 +6,12 @@ Source:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from delegraph.collector import MANY, collector_paused
 from delegraph.errors import StateError
 from delegraph.runtime.arguments import checked_num_threads, model_of, tensor_at
 from delegraph.runtime.details import tensor_details
@@ -154,12 +156,14 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         both, failures = (experimental_delegates, delegates), options.failures
         given = self._delegates = [each for some in both for each in _chosen(some, failures)]
         if given or delegates is None:
-            from delegraph.runtime.delegates import defaults  # here: not with ``delegates=[]``
-
             is_left_open = delegates is None and experimental_delegates is None
-            self._session.calls.run(
-                "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
-            )
+            is_first = "delegraph.runtime.delegates.defaults" not in sys.modules
+            with collector_paused(lasting=MANY if is_first else 0):  # modules of delegates
+                from delegraph.runtime.delegates import defaults  # here: not with ``delegates=[]``
+
+                self._session.calls.run(
+                    "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
+                )
 
     # -- running -------------------------------------------------------------------------------
 

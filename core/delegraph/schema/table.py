@@ -47,25 +47,38 @@ INT64 = np.dtype("<i8")
 UINT64 = np.dtype("<u8")
 
 
-class Scalar(NamedTuple):
+# Classes written by hand: every process makes them, and a ``NamedTuple`` takes ten times as long.
+
+
+class _Numbers:
+    """Numbers of one type, which may be an enumeration."""
+
+    __slots__ = __match_args__ = ("dtype", "enum")
+
+    def __init__(self, dtype: np.dtype[Any], enum: type[IntEnum] | None = None) -> None:
+        self.dtype = dtype
+        self.enum = enum
+
+
+class Scalar(_Numbers):
     """A number, bool or enumeration, stored in the table itself."""
 
-    dtype: np.dtype[Any]
-    enum: type[IntEnum] | None = None
+    __slots__ = ()
 
 
-class String(NamedTuple):
+class String:
     """A field that holds a UTF-8 text."""
 
+    __slots__ = ()
 
-class ScalarVector(NamedTuple):
+
+class ScalarVector(_Numbers):
     """A list of numbers read as a tuple, for the short lists of the schema such as shapes."""
 
-    dtype: np.dtype[Any]
-    enum: type[IntEnum] | None = None
+    __slots__ = ()
 
 
-class ArrayVector(NamedTuple):
+class ArrayVector:
     """A list of numbers read as a view of the file, for long lists such as constants.
 
     Attributes:
@@ -73,29 +86,41 @@ class ArrayVector(NamedTuple):
         align: bytes; written files start the elements at a multiple of it.
     """
 
-    dtype: np.dtype[Any]
-    align: int
+    __slots__ = __match_args__ = ("dtype", "align")
+
+    def __init__(self, dtype: np.dtype[Any], align: int) -> None:
+        self.dtype = dtype
+        self.align = align
 
 
-class Child(NamedTuple):
+class Child:
     """A field that refers to one table."""
 
-    table: type[Table]
+    __slots__ = __match_args__ = ("table",)
+
+    def __init__(self, table: type[Table]) -> None:
+        self.table = table
 
 
-class ChildVector(NamedTuple):
+class ChildVector:
     """A field that refers to a list of tables."""
 
-    table: type[Table]
+    __slots__ = __match_args__ = ("table",)
+
+    def __init__(self, table: type[Table]) -> None:
+        self.table = table
 
 
-class Union(NamedTuple):
+class Union:
     """A field that refers to a table of one of several types.
 
     The field id before this one holds the type tag.
     """
 
-    tables: Mapping[int, type[Table]]
+    __slots__ = __match_args__ = ("tables",)
+
+    def __init__(self, tables: Mapping[int, type[Table]]) -> None:
+        self.tables = tables
 
     def tag(self, table: Table) -> int:
         """Return the tag under which *table* is stored."""
@@ -240,7 +265,7 @@ class TableType(type):
 def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
     for name, value in namespace.items():
         if isinstance(value, Field):
-            yield value._replace(name=name)
+            yield Field(value.id, value.kind, value.default, name)
 
 
 class Table(tuple[Any, ...], metaclass=TableType):

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def change(folder: Path, **values: Any) -> None:
     manifest = prebuilt.read_manifest(folder)
-    (folder / prebuilt.MANIFEST).write_text(json.dumps(asdict(replace(manifest, **values))))
+    (folder / prebuilt.MANIFEST).write_text(json.dumps(manifest._replace(**values)._asdict()))
     prebuilt.usable_manifest.cache_clear()
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.delegation.code_state import code_state
+from delegraph.delegation.hashing import sha256
 from delegraph.operators.op_table import OP_TABLE, has_own_kernel
 from delegraph.operators.registration import Registration
 from delegraph.operators.tensor import AllocationType, Tensor
@@ -98,8 +99,6 @@ class KeptFindings:
 
     def _digest(self, text: str, nodes: Sequence[Step]) -> str:
         """Digest of what findings depend on: *text*, *nodes*, the tensors and the memory limit."""
-        from hashlib import sha256
-
         subgraph = self._subgraph
         limit = subgraph.session.memory_limit
         about = (text, subgraph.spec.index, subgraph.context.numerics, limit.bytes, limit.copies)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
-
-from numpy.typing import DTypeLike
+from typing import TYPE_CHECKING, Any, cast
 
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.operators.registration import (
@@ -22,6 +20,9 @@ from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.runtime.execution.node_errors import require_kernel
 from delegraph.runtime.execution.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class PrivateState:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions.elementwise import (
@@ -23,6 +23,11 @@ from delegraph_numba_cpu.instructions.elementwise import (
     Step,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Words = NDArray[np.int64]
+
 TABLES = {
     Operation.SINE: (24 << 8,),
     Operation.LOOKUP: (1 << 8,),
@@ -32,8 +37,6 @@ TABLES = {
     Operation.LOOKUP_PAIR_BY_POSITION: (1 << 16, 1 << 16),
 }
 """Sizes in bytes of an operation's tables, which are its first parameters."""
-
-Words = NDArray[np.int64]
 
 
 @rule(CHAIN)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph_numba_cpu.bounds.words import Overrun, addresses_of, check_words
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class Touched:

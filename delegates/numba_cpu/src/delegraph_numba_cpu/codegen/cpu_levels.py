@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class CpuLevel:
+class CpuLevel(NamedTuple):
     """Instructions that kernels are compiled for.
 
     Attributes:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import Tensor
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SLACK = 64
 """Number of bytes after every block of a program's memory that kernels may read, but not write."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 import delegraph
 from delegraph import DelegateContext, Tensor
-from delegraph.delegation import code_state
+from delegraph.delegation import code_state, sha256
 from delegraph_numba_cpu.library.prebuilt import PACKAGE, usable_manifest
 
 DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")

@@ -29,11 +29,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from delegraph.delegation import sha256
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bytes = NDArray[np.uint8]
 
 MAGIC = b"DGNUMBA\0"
 
@@ -86,8 +91,6 @@ MEMORY = np.dtype(
 """The place of a tensor is its index, that of a shared constant its position in ``shared``."""
 
 ROW = np.dtype([("block", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
-
-Bytes = NDArray[np.uint8]
 
 
 class UnfitFile(Exception):

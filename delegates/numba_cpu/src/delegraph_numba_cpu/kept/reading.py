@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import Tensor
 from delegraph.errors import DelegraphError
+from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.bounds.rules import FAMILIES
 from delegraph_numba_cpu.instructions import Instruction
@@ -33,13 +33,17 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.program import Layout, Program, name_of
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _WORD = 8
 
 LEAST = 64 << 10
 """Bytes of constants that count toward the limit, as in ``program/shared_constants.py``."""
 
 
-class Host(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Host:
     """What a program is read for.
 
     Attributes:

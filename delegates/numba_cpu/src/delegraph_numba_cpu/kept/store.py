@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from delegraph import DelegateContext, DelegateParams, Rejection
 from delegraph.delegation import BlobCache, ModelEntries
+from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.kept import claims, keys
 from delegraph_numba_cpu.kept.program_file import IS_USABLE, UnfitFile
 from delegraph_numba_cpu.kept.reading import Host, read
@@ -44,7 +44,8 @@ def is_wanted(kept_programs: bool) -> bool:
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
-class Places(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Places:
     """Where programs and claims of a model are kept.
 
     Attributes:
@@ -161,7 +162,8 @@ class KeptClaims:
             self._places = None
 
 
-class Maker(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Maker:
     """What makes the programs of a delegate in one subgraph.
 
     Attributes:

@@ -74,7 +74,10 @@ _OF_NUMPY = (
 
 def _flags_of_linux() -> list[str]:
     """Return the flags of the first processor core; reading those of all cores may take long."""
-    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="latin-1") as file:
+    with (
+        contextlib.suppress(OSError),
+        open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
+    ):
         for line in file:
             name, _, value = line.partition(":")
             if name.strip() in ("flags", "Features"):
@@ -209,7 +212,7 @@ def physical_cores() -> int:
     for cpu in usable:
         path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
         try:
-            with open(path, encoding="ascii") as file:
+            with open(path, encoding="utf-8") as file:
                 siblings.add(file.read().strip())
         except OSError:
             siblings.add(str(cpu))

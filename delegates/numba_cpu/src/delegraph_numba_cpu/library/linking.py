@@ -12,7 +12,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -110,7 +109,7 @@ def make_libraries(
         unfinished.replace(path)
     files = {name: file for name, file in names.items() if (folder / file).is_file()}
     manifest = Manifest(sources, in_place, host_system(), machine, files, failures)
-    (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
+    (folder / MANIFEST).write_text(json.dumps(manifest._asdict(), indent=2) + "\n")
     return manifest
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
@@ -31,8 +30,7 @@ FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
 MANIFEST = "manifest.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
@@ -49,8 +47,8 @@ class Manifest:
     in_place: bool
     system: str
     machine: str
-    files: dict[str, str]
-    failures: dict[str, str] = field(default_factory=dict)
+    files: Mapping[str, str]
+    failures: Mapping[str, str]
 
 
 OBJECTS = ".objects"

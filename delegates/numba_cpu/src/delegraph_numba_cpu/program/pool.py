@@ -13,16 +13,18 @@ import atexit
 import os
 import threading
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.library.cpu import physical_cores, usable_processors
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SPIN_FOR_RUN = 50e-6
 """Seconds for which a worker polls for the next run before it sleeps."""

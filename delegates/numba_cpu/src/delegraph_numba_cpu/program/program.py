@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph import DelegateContext, Tensor
 from delegraph.errors import DelegateError
+from delegraph.lazy_dataclass import dataclass
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions import executor as layout
@@ -25,6 +25,9 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 from delegraph_numba_cpu.program.working_memory import WorkingMemory, planned
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COPY = ("moves", "copy")
 """Family and kernel of copies; a start with a kept program may do without the module of moves."""
@@ -38,7 +41,8 @@ def is_guarded() -> bool:
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Layout:
     """Memory layout of a program, and the words of its rows.
 
     Attributes:

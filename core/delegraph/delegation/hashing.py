@@ -1,0 +1,47 @@
+"""SHA-256 of short content, for processes that hash nothing else.
+
+``hashlib`` loads OpenSSL, which takes longer than to hash what a start with kept programs needs.
+The standard library's own ``random`` does as this module does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+    from hashlib import sha256 as _sha256
+
+    from typing_extensions import Buffer
+else:
+    try:
+        from _sha2 import sha256 as _sha256  # from Python 3.12 on
+    except ImportError:
+        try:
+            from _sha256 import sha256 as _sha256
+        except ImportError:  # this Python was built without hash functions of its own
+            from hashlib import sha256 as _sha256
+
+SHORT = 1 << 20
+"""Bytes from which on ``hashlib`` is faster, its import included."""
+
+
+def sha256(content: Buffer = b"") -> _Hash:
+    """Return what ``hashlib.sha256(content)`` returns, without importing ``hashlib``.
+
+    >>> sha256(b"abc").hexdigest()[:16]
+    'ba7816bf8f01cfea'
+    """
+    return _sha256(content)
+
+
+def hex_digest(*pieces: memoryview | bytes) -> str:
+    """Return the SHA-256 of bytes in pieces, in hexadecimal digits, however many there are."""
+    found = sha256()
+    if sum(memoryview(piece).nbytes for piece in pieces) >= SHORT:
+        import hashlib
+
+        found = hashlib.sha256()
+    for piece in pieces:
+        found.update(piece)
+    return found.hexdigest()
