@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
 from delegraph.graph import load_model
 from delegraph.plugins import installed
 from support.language_models import language_model
+from support.scripts import script
 
 DEMO = Path(__file__).parents[1] / "docs" / "demo"
 MODELS = DEMO / "models"
@@ -31,16 +30,6 @@ PLUGINS = {offer.spec.name for offer in installed().offers()}
 needs_example = pytest.mark.skipif(
     not {"add_sub", "sin"} <= PLUGINS, reason="delegraph-example is not installed"
 )
-
-
-def load_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DEMO / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look themselves up there
-    spec.loader.exec_module(module)
-    return module
 
 
 def run_demo(folder: Path, **environment: str) -> str:
@@ -138,7 +127,7 @@ def test_demo_runs_without_any_plugin(tmp_path: Path) -> None:
 
 
 def test_sines_model_is_what_its_script_makes() -> None:
-    made = load_script("make_sines").sines_model()
+    made = script("demo/make_sines.py").sines_model()
     assert made == (MODELS / "sines.tflite").read_bytes()
 
 
@@ -172,7 +161,7 @@ def test_digits_models_give_the_official_answers(name: str) -> None:
     official = OfficialInterpreter(
         str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )
-    demo = load_script("demo_run")
+    demo = script("demo/demo_run.py")
     images = unseen_digits()["images"][:40]
     with Interpreter(path) as ours:
         for interpreter in (ours, official):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import codeop
 import contextlib
 import doctest
-import importlib.util
 import inspect
 import io
 import os
@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from delegraph.plugins import PluginState, hookspecs
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
 from distributions.projects import URL
+from support.scripts import script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -102,6 +102,20 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             with contextlib.redirect_stdout(printed):
                 exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), names)
     assert runner.summarize(verbose=False).failed == 0
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=page_name)
+def test_examples_can_be_pasted_without_their_prompts(page: Path) -> None:
+    """After a compound statement, Python's prompt waits for an empty line."""
+    for block in (b for b in blocks(page) if b.language == "python"):
+        pending: list[str] = []
+        for line in block.text.splitlines():
+            if not line.startswith("..."):
+                assert not pending, f"'...' is missing after {pending[-1]}"
+            if line.startswith((">>>", "...")):
+                pending.append(line[4:])
+                if codeop.compile_command("\n".join(pending)) is not None:
+                    pending = []
 
 
 def negations(count: int) -> bytes:
@@ -249,7 +263,7 @@ def test_publishing_page_shows_the_workflow_that_new_writes() -> None:
 
 
 def test_operators_page_is_in_step_with_the_op_table() -> None:
-    generator = load_script(DOCS / "generate_operators.py")
+    generator = script("generate_operators.py")
     page = (DOCS / "operators.md").read_text(encoding="utf-8")
     assert generator.page() == page, "run: python docs/generate_operators.py"
 
@@ -301,12 +315,3 @@ def test_command_line_page_explains_every_command_and_exit_code() -> None:
     assert [code for code, _ in codes] == ["0", "1", "2", "3", "4"]
     for code, meaning in codes:
         assert f"| {code} | {meaning} |" in page
-
-
-def load_script(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

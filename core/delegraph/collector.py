@@ -12,12 +12,12 @@ MANY = 2000
 
 @contextmanager
 def collector_paused(lasting: int = 0) -> Iterator[None]:
-    """Keep the cycle collector off while tens of thousands of lasting objects are made.
+    """Turn the cycle collector off while tens of thousands of lasting objects are made.
 
-    It would rescan them each time their number has grown by a quarter, and find nothing. Where it
-    goes on afterwards, it would scan all of them twice more on their way to the oldest generation;
-    many go there at once. Objects that were young before stay out of that, since garbage among
-    them would wait for a full collection.
+    Otherwise the collector would scan the objects each time their number has grown by a quarter,
+    and find no garbage. After the block it would scan all of them twice more on their way to the
+    oldest generation, so many objects are moved there at once. Objects made before the block are
+    scanned first, since garbage among them would then wait for a full collection.
 
     Args:
         lasting: about how many objects are made.

@@ -3,7 +3,7 @@
 DelegraphError
   + ModelError                the model cannot be used
     - MalformedModelError     (ValueError) while loading: the bytes are not a sound TFLite file
-    - SectionError            (ValueError) a bundle without the model asked for, or with several
+    - SectionError            (ValueError) a bundle without the requested model, or with several
     - ExternalBufferError     (ValueError) constants in another file that cannot be used
     - UnsupportedModelError   (ValueError) a sound file with an operator version we do not know
     - NodeError               (RuntimeError) one node failed to prepare or to run
@@ -16,7 +16,7 @@ DelegraphError
   + ArenaTooSmallError        (MemoryError) a micro arena without room for what the model needs
   + MicroRuntimeError         (RuntimeError) a model that ``micro.runtime`` cannot prepare or run
   + TensorIndexError          (IndexError) ``micro.runtime`` is asked for a tensor that is not there
-  + ResizeError               (RuntimeError) a tensor that cannot have the shape asked for
+  + ResizeError               (RuntimeError) a tensor that cannot have the requested shape
   + ArgumentError             (ValueError) a wrong argument: tensor index, dtype, shape, option
     - ArgumentTypeError       (TypeError) an argument of another type: a name where an index belongs
     - ArgumentAttributeError  (AttributeError) an object that lacks what the call reads of it
@@ -28,12 +28,12 @@ DelegraphError
       + DelegateLibraryError  (OSError) its library is not there, or the system cannot load it
       + NotADelegateError     (AttributeError) a library without the functions of a delegate
     - DelegateProcessError    the process in which it runs was lost, or took too long
-    - PartitionRejected       raised by a kernel that does not want its partition
-    - PlacementError          nodes are not where the rules or ``require`` want them
+    - PartitionRejected       raised by a kernel to reject its partition
+    - PlacementError          nodes are placed against the rules or ``require``
   + CompiledModelError        (RuntimeError) a call of ``delegraph.compiled_model`` that cannot be
   + PredictionError           (RuntimeError) the model failed on a row of a batch
   + UnsupportedRuntimeError   (RuntimeError) an official runtime that cannot take our delegates
-  + PluginError               an installed plugin is at fault, or the one asked for is missing
+  + PluginError               an installed plugin is at fault, or a requested one is missing
     - PluginLoadError         (RuntimeError) it is installed and cannot be used
     - UnknownDelegateError    (ValueError) no installed plugin provides that name
     - AmbiguousDelegateError  (ValueError) two distributions provide that name
@@ -47,6 +47,7 @@ The built-in bases are the types the official interpreter raises at the same mis
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Literal
 
 
@@ -76,7 +77,7 @@ class MalformedModelError(ModelError, ValueError):
 
 
 class SectionError(ModelError, ValueError):
-    """A bundle does not have the section asked for, or has several models; the message has them."""
+    """A bundle lacks the requested section, or has several models; the message lists them."""
 
 
 class ExternalBufferError(ModelError, ValueError):
@@ -114,7 +115,7 @@ class StateError(DelegraphError, RuntimeError):
 
 
 class CallCancelledError(DelegraphError, RuntimeError):
-    """Somebody asked the call that was running to stop; the next one runs as ever."""
+    """The running call was stopped by a request; the next call is not affected."""
 
 
 class TimeLimitError(CallCancelledError, TimeoutError):
@@ -122,7 +123,7 @@ class TimeLimitError(CallCancelledError, TimeoutError):
 
 
 class ArenaTooSmallError(DelegraphError, MemoryError):
-    """An arena of fixed size without room for what is asked of it.
+    """An arena of fixed size is too small for what a model needs.
 
     Attributes:
         missing: bytes by which the request that failed was too large; requests that would have
@@ -135,15 +136,15 @@ class ArenaTooSmallError(DelegraphError, MemoryError):
 
 
 class MicroRuntimeError(DelegraphError, RuntimeError):
-    """A model that :mod:`delegraph.micro.runtime` cannot prepare or run; it says why."""
+    """:mod:`delegraph.micro.runtime` cannot prepare or run a model; the message says why."""
 
 
 class TensorIndexError(DelegraphError, IndexError):
-    """:mod:`delegraph.micro.runtime` was asked for a tensor that the model does not have."""
+    """A call of :mod:`delegraph.micro.runtime` names a tensor that the model does not have."""
 
 
 class ResizeError(DelegraphError, RuntimeError):
-    """A tensor that cannot be resized, or not to the shape asked for."""
+    """A tensor cannot be resized at all, or not to the requested shape."""
 
 
 class ArgumentError(DelegraphError, ValueError):
@@ -151,15 +152,15 @@ class ArgumentError(DelegraphError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument of another type than the call takes; or a thing that cannot be copied at all."""
+    """An argument has the wrong type for a call; or the object can never be copied."""
 
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
-    """An argument without what the call reads of it: a list has no ``shape``, for example."""
+    """An argument lacks an attribute that the call reads, such as ``shape`` of a list."""
 
 
 class ConfigurationError(ArgumentError):
-    """The user's configuration file cannot be used; the message names file, key and what fits."""
+    """The user's configuration file is wrong; the message names file, key and valid values."""
 
 
 class PredictionError(DelegraphError, RuntimeError):
@@ -203,7 +204,7 @@ class DelegateError(DelegraphError, RuntimeError):
 
     Attributes:
         delegate: name of the delegate; empty when it is not known.
-        phase: what it was doing; None when it was not the delegate's own code.
+        phase: phase in which the delegate failed; None if its own code did not fail.
         node_index: the node concerned: the one asked about, the first of a partition whose kernel
             could not be made, or the delegate's own node; or None.
     """
@@ -232,7 +233,7 @@ class DelegateProcessError(DelegateError):
 
 
 class PartitionRejected(DelegateError):
-    """Raised by a kernel's ``init`` that does not want its partition: others compute its nodes.
+    """Raised by a kernel's ``init`` to reject its partition, whose nodes then run elsewhere.
 
     The placement shows why, as it shows why a node was refused. A kernel's ``prepare`` raises it
     for shapes that the kernel does not compute: Delegraph's kernels compute the partition then, and
@@ -285,7 +286,7 @@ class NotADelegateError(DelegateLoadError, AttributeError):
 
 
 class PlacementError(DelegateError):
-    """Nodes are not where rules or ``require="full"`` want them; the message lists them."""
+    """The placement violates rules or ``require="full"``; the message lists the nodes."""
 
 
 class UnsupportedRuntimeError(DelegraphError, RuntimeError):
@@ -293,7 +294,7 @@ class UnsupportedRuntimeError(DelegraphError, RuntimeError):
 
 
 class PluginError(DelegraphError):
-    """An installed plugin is at fault, or the one asked for is not there."""
+    """An installed plugin is at fault, or a requested plugin or delegate is not installed."""
 
 
 class PluginLoadError(PluginError, RuntimeError):
@@ -301,11 +302,11 @@ class PluginLoadError(PluginError, RuntimeError):
 
 
 class UnknownDelegateError(PluginError, ValueError):
-    """No installed plugin provides the delegate asked for."""
+    """No installed plugin provides the requested delegate."""
 
 
 class AmbiguousDelegateError(PluginError, ValueError):
-    """Several distributions provide the delegate; ``dist:name`` tells them apart."""
+    """Several distributions provide a delegate of one name; write ``dist:name`` to choose."""
 
 
 class PluginOptionError(PluginError, ValueError):
@@ -319,6 +320,17 @@ def in_words(error: BaseException) -> str:
     "KeyError: 'x'"
     """
     return str(error) if isinstance(error, DelegraphError) else f"{type(error).__name__}: {error}"
+
+
+def blame(error: BaseException, delegate: str, phase: str) -> None:
+    """Record the delegate that raised an exception which a host raises as it is."""
+    with suppress(AttributeError):  # a class may have no place for it
+        error.delegraph_origin = f"delegate {delegate!r} failed in {phase}"  # type: ignore[attr-defined]
+
+
+def blamed(error: BaseException) -> str:
+    """Delegate and phase that :func:`blame` recorded, in words; empty for other errors."""
+    return str(getattr(error, "delegraph_origin", ""))
 
 
 def printable(text: str) -> str:
@@ -335,7 +347,7 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggestion to put after an unknown *name*; empty when no known name is like it.
+    """Suggestion of a similar known name for an unknown *name*; empty if none is similar.
 
     >>> did_you_mean("imgae", ["image", "mask"])
     " (did you mean 'image'?)"

@@ -51,17 +51,17 @@ class JsonRecord:
     json_properties: ClassVar[Mapping[str, str]] = {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the dictionary that ``json.dumps`` takes."""
+        """Return the object as a dictionary for ``json.dumps``."""
         return _object(self)
 
     @classmethod
     def from_json(cls: type[R], content: object) -> R:
-        """Return the object that :meth:`to_json` described; see :func:`from_json`."""
+        """Return the object that :meth:`to_json` described by *content*; see :func:`from_json`."""
         return from_json(cls, content)
 
 
 def to_json(value: Any) -> Any:
-    """Return *value* as ``json.dumps`` takes it; an object's own ``to_json`` goes first.
+    """Return *value* in a form for ``json.dumps``; an object's ``to_json`` method has priority.
 
     >>> to_json({2: (1, None), "types": {"b", "a"}})
     {'2': [1, None], 'types': ['a', 'b']}
@@ -101,7 +101,7 @@ def _object(record: Any) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], content: object) -> T:
-    """Return the object of *kind*, a class or an annotation, that :func:`to_json` described.
+    """Return the object of *kind*, a class or an annotation, that *content* describes.
 
     A field that is missing has its default; keys that are no fields are passed over.
 

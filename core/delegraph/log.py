@@ -23,7 +23,7 @@ class Logger:
         self._name = name
 
     def debug(self, text: str, *values: Any) -> None:
-        """Log details as :meth:`info` does, with the level for those."""
+        """Log details as :meth:`info` does, with the level DEBUG."""
         if "logging" in sys.modules:
             self.standard().debug(text, *values, stacklevel=2)
 
@@ -41,7 +41,7 @@ class Logger:
         self.standard().warning(text, *values, stacklevel=2)
 
     def log(self, level: int, text: str, *values: Any) -> None:
-        """Log with a level of ``logging``; see :meth:`warning`."""
+        """Log *text* with a level of ``logging``; see :meth:`warning`."""
         self.standard().log(level, text, *values, stacklevel=2)
 
     def standard(self) -> logging.Logger:

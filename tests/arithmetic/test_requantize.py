@@ -112,6 +112,14 @@ def test_tiny_multipliers_take_slower_methods(multiplier, bound, method):
     assert requantize.method.name == method
 
 
+def test_no_channels_are_no_work():
+    scaling, bias = fixed_point_scaling(np.full(1, 2.0**-20), False), np.zeros(1, np.int64)
+    args = Memory(), scaling, bias, float(2**24), 5, -128, 127, np.dtype(np.int8)
+    requantize = Requantize(*args)
+    assert requantize.method == Method.INTEGERS
+    requantize(np.zeros((1, 0), np.float32), np.zeros((1, 0), np.int8))
+
+
 def test_pruned_channels_do_not_slow_the_others_down():
     scaling = fixed_point_scaling(np.array([0.004, 2.0**-26, 2.0**-24]), halves_away=True)
     bias, bound = np.array([500, 2**30, -(2**30)]), np.array([2.0**20, 0, 16])

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from delegraph import DelegraphError, Interpreter
 from delegraph.memory import (
-    ArenaPlanner,
     BestPlan,
     OffsetsAssignment,
     PlannerGraph,
@@ -27,6 +26,7 @@ from delegraph.memory import (
     usage_records,
     verify_plan,
 )
+from support.planner_graphs import planned
 
 ALIGNMENT = 64
 
@@ -48,14 +48,6 @@ class Arena(NamedTuple):
             if self.default <= 1.01 * bound:
                 return f"within 1 % of {name}"
         return "more than 1 % above the optimum"
-
-
-def planned(graph: PlannerGraph, *, tighten: bool) -> ArenaPlanner:
-    """Return a planner that has placed all tensors."""
-    planner = ArenaPlanner(graph, tighten=tighten)
-    planner.plan_allocations()
-    planner.execute_allocations(0, len(graph.nodes) - 1)
-    return planner
 
 
 def arena_of(graph: PlannerGraph) -> Arena:

@@ -42,6 +42,7 @@ SHORT = {
     "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--seconds", "1"],
     "delegates/flex/benchmarks/nodes.py": ["--seconds", "1"],
     "delegates/numba_cpu/benchmarks/pointwise.py": ["--rounds", "5"],
+    "delegates/numba_cpu/benchmarks/thread_times.py": [FLOAT, "--rounds", "20"],
 }
 """Every benchmark, with arguments that make it short and need nothing but a clone."""
 

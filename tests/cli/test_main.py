@@ -22,7 +22,7 @@ from delegraph.errors import (
     UnknownDelegateError,
 )
 from delegraph.plugins import installed
-from delegraph.testing import graph_model
+from delegraph.testing import command, graph_model
 from support.command import Command
 from support.fake_distributions import write_plugin
 
@@ -229,6 +229,7 @@ def test_a_folder_and_another_format_are_named(delegraph: Command, tmp_path: Pat
     ran = delegraph("inspect", tmp_path / "saved_model.pb")
     assert (ran.code, len(ran.err.splitlines())) == (1, 1)
     assert "it is a SavedModel (saved_model.pb), no TFLite model" in ran.err
+    assert "download it again" not in ran.err
 
 
 def test_traceback_shows_where_an_error_comes_from(tmp_path: Path) -> None:
@@ -394,3 +395,30 @@ def test_other_shells_are_told_the_same(shell: str) -> None:
     )
     assert "serving_default" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "-i", "2"),
+        ("inspect",),
+        ("explain", "-d", "sin"),
+        ("memory",),
+        ("benchmark", "--runs", "1", "--min-seconds", "0", "--warmup-seconds", "0"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_titles_leave_folders_out_of_long_paths(
+    delegraph: Command,
+    sines: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr(command, "WIDTH", 60)
+    model = tmp_path / ("long" * 20) / "sines.tflite"
+    model.parent.mkdir()
+    shutil.copyfile(sines, model)
+    lines = delegraph(words[0], model, *words[1:]).out.splitlines()
+    title = next(line for line in lines if line.startswith(str(model)[:9]))
+    assert title.endswith(".../sines.tflite")

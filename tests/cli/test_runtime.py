@@ -82,7 +82,11 @@ def test_failing_delegates_fall_back_there(
     path = tmp_path / "failing.py"
     path.write_text(FAILING)
     words = ("run", sines, "-i", "2", "--delegate-file", path, "--runtime", runtime, "--json")
-    assert "device lost" in delegraph(*words).err
+    failed = delegraph(*words)
+    assert failed.code == failed.json["error"]["exit_code"] == 3
+    told = "delegate 'failing' failed in eval: OSError: device lost"
+    assert failed.json["error"]["message"] == told
+    assert f"error: {told}" in failed.err
     ran = delegraph(*words, "--on-failure", "fallback")
     assert ran.code == 0
     assert "warning: delegate 'failing', node " in ran.err

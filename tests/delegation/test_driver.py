@@ -19,7 +19,7 @@ from delegraph import (
     Rejection,
     SimpleDelegateKernelInterface,
 )
-from delegraph.errors import DelegateError, PartitionRejected
+from delegraph.errors import DelegateError, DelegraphError, PartitionRejected
 from delegraph.native import LiteRtInterpreter
 from delegraph.testing import graph_model
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
@@ -72,6 +72,27 @@ class LivingKernel(ByNameKernel):
 
     def close(self) -> None:
         self.delegate.calls.append("close")
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@HOSTS
+@pytest.mark.parametrize("is_sequence", [False, True])
+def test_a_kernel_that_returns_its_values_is_an_error(host: Host, is_sequence: bool) -> None:
+    class Returns(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            value = np.sin(context.tensors[node.inputs[0]].data)
+            return [value] if is_sequence else value  # type: ignore[return-value]
+
+    class Delegate(ByName):
+        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+            return Returns(self)
+
+    made = host(model_content=sines(), delegates=[Delegate("SIN")])
+    wanted = r"Returns\.eval returned float32 \[4\] and did not write it into the output: write"
+    with made, pytest.raises(DelegraphError, match=wanted):
+        run(made)
 
 
 # -- refused partitions ----------------------------------------------------------------------------

@@ -192,6 +192,53 @@ def test_a_node_without_a_function_is_an_error_of_prepare(host: Host) -> None:
         run(host(model_content=sines(), delegates=[delegate]))
 
 
+@HOSTS
+def test_data_that_is_read_too_early_is_named(host: Host) -> None:
+    class Reads(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            y = call.input(0).data + 1
+            return lambda: np.copyto(call.output().data, y)
+
+    delegate = NodeByNode("SIN")
+    delegate.kernel = Reads
+    with pytest.raises(DelegraphError, match=r"'NoneType'.*; while preparing, only constants have"):
+        run(host(model_content=sines(), delegates=[delegate]))
+
+
+@HOSTS
+def test_a_function_that_returns_its_value_is_an_error_of_the_first_run(host: Host) -> None:
+    class Returns(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            super().prepare_node(call)
+            return lambda: np.sin(call.input(0).data)
+
+    delegate = NodeByNode("SIN")
+    delegate.kernel = Returns
+    wanted = r"SIN.*function returned float32 \[4\] and did not write it into the output: "
+    with host(model_content=sines(), delegates=[delegate]) as made:
+        for _ in range(2):  # it stays one
+            with pytest.raises(DelegraphError, match=wanted):
+                run(made)
+
+
+@pytest.mark.parametrize("returned", [lambda y: y, lambda y: [y[:2], y[2:]], lambda y: y.size])
+def test_a_function_may_return_its_output_or_what_is_no_array(returned: Any) -> None:
+    class Returns(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            step, y = super().prepare_node(call), call.output()
+
+            def run() -> Any:
+                step()
+                return returned(y.data)
+
+            return run
+
+    delegate = NodeByNode("SIN", "ADD", "MUL")
+    delegate.kernel = Returns
+    with Interpreter(model_content=sines(), delegates=[delegate]) as made:
+        np.testing.assert_allclose(run(made), Y, rtol=1e-6)
+
+
 def test_an_absent_input_and_output_are_named() -> None:
     class Asks(Kernel):
         def prepare_node(self, call: NodeCall) -> Eval:

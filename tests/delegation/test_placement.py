@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 
 import pytest
 
 from delegraph import Rejection
-from delegraph.delegation import placement as placement_module
 from delegraph.delegation.placement import (
     Crossing,
     NodePlacement,
@@ -123,7 +121,3 @@ def test_a_note_stands_behind_what_its_delegate_takes() -> None:
     )
     assert placement.to_json()["notes"] == {"npu": "within 1 unit", "gpu": "slow"}
     assert "(quarantined; within 1 unit)" in str(replace(placement, quarantined=("npu",)))
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(placement_module).failed == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from delegraph import PlacementRule, Rejection
-from delegraph.delegation import rules as rules_module
 from delegraph.delegation.matched_rules import MatchedRules
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rules import require_full
@@ -382,10 +380,6 @@ def test_long_lists_are_cut() -> None:
     bound = bind([PlacementRule("pin", "npu", operators="SIN")], model)
     with pytest.raises(PlacementError, match=r"by 20 nodes: node 0 .*node 7 .*; and 12 more$"):
         bound.check_pins(Placement(left, (), ("npu",)))
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(rules_module).failed == 0
 
 
 def test_rules_written_to_a_file_are_read_as_they_were(tmp_path: Path) -> None:

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import doctest
-
 from delegraph import Claim
-from delegraph.delegation import widening
 from delegraph.delegation.capabilities import Capabilities
 from delegraph.delegation.node_traits import NodeTraits
 from delegraph.delegation.widening import Widening, widened
@@ -25,7 +22,3 @@ def test_types_are_added_for_every_role() -> None:
     assert wide.types_of("input") == ("FLOAT32", "INT8")
     assert wide.types_of("output") == ("FLOAT16", "INT8")
     assert (wide.versions, wide.activations) == (None, ())
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(widening).failed == 0

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -16,22 +13,14 @@ from jsonschema import Draft202012Validator
 from delegraph.cli import delegraph as root
 from delegraph.plugins import installed
 from delegraph.testing import run_command
+from support.scripts import script
 
 DOCS = Path(__file__).parents[2] / "docs"
 AGAIN = "run `python docs/generate_json_schemas.py`, and look at what changed"
 
 
-def load_script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-EXAMPLES = load_script("json_examples")  # which the script imports
-SCRIPT = load_script("generate_json_schemas")
+EXAMPLES = script("json_examples.py")  # which the script imports
+SCRIPT = script("generate_json_schemas.py")
 NEEDED = {"add_sub", "sin", "edgetpu", "flex", "numba_cpu"}
 
 needs_plugins = pytest.mark.skipif(

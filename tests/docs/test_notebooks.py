@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "run_notebooks.py"
-_spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-run_notebooks = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(run_notebooks)
+from support.scripts import script
+
+run_notebooks = script("run_notebooks.py")
 
 NEEDED = {"first-delegate": "ai_edge_litert", "find-the-node-that-drifts": "PIL"}
 

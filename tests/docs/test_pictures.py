@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from delegraph.plugins import installed
+from support.scripts import script
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "make_pictures.py"
-_spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-make_pictures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(make_pictures)
+make_pictures = script("make_pictures.py")
 
 OFFERED = {offer.spec.name for offer in installed().offers()}
 

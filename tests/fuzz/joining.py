@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from delegraph.schema import tables
+from delegraph.testing.sweep.chains import moved_operator
 
 
 def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.Model:
@@ -24,7 +25,8 @@ def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.M
         if found is not None and chance.random() < 0.8:
             place[i] = found
     tensors = tuple(t.replace(buffer=t.buffer + first_buffer) for t in added.tensors or ())
-    nodes = tuple(_moved(n, place, len(model.operator_codes or ())) for n in added.operators or ())
+    first_code = len(model.operator_codes or ())
+    nodes = tuple(moved_operator(node, place, first_code) for node in added.operators or ())
     fed = tuple(place[i] for i in added.inputs or () if place.get(i, -1) >= first_tensor)
     main = graph.replace(
         tensors=(*(graph.tensors or ()), *tensors),
@@ -51,15 +53,3 @@ def _fitting(graph: tables.SubGraph, wanted: tables.Tensor, chance: Random) -> i
         if group and (group is same or chance.random() < 0.6):
             return chance.choice(group)
     return None
-
-
-def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tables.Operator:
-    def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        return None if indices is None else tuple(place.get(i, i) for i in indices)
-
-    return node.replace(
-        opcode_index=node.opcode_index + first_code,
-        inputs=moved(node.inputs),
-        outputs=moved(node.outputs),
-        intermediates=moved(node.intermediates),
-    )

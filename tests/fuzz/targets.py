@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from delegraph.delegation.delegate import Delegate
+from delegraph.errors import UnresolvedOpError
 from delegraph.plugins.plugin_set import installed
 from delegraph.runtime.delegates.requested_delegates import as_delegate
 from delegraph.testing.sweep import hosts
 from delegraph.testing.sweep.hosts import (
     is_undefined,
-    lacks_operators,
     open_official,
     open_official_with,
     open_ours,
@@ -103,7 +103,7 @@ class Target:
         mine = run(lambda content: together(content, delegate), copy)
         names = operator_names(copy.content)
         fault = None if mine.error is None else self._error_fault(mine.error, right.error)
-        if fault is None and lacks_operators(right.error):
+        if fault is None and _lacks_operators(right.error):
             return Ending("computed" if mine.error is None else "refused", None, mine.delegated)
         if fault is None:
             promised, random = delegate.capabilities(), is_random(names)
@@ -174,3 +174,9 @@ def _feed(interpreter: Any, feeding: Feeding, step: int) -> None:
     for number, detail in enumerate(details):
         array = feeding.array(step, number, detail["shape"], detail["dtype"])
         interpreter.set_tensor(detail["index"], array)
+
+
+def _lacks_operators(error: BaseException | None) -> bool:
+    """Return whether an error says that operators without a kernel need a delegate."""
+    unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
+    return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
 from delegraph.errors import UnsupportedModelError
-from delegraph.graph import calls, parse_model
+from delegraph.graph import parse_model
 from delegraph.graph.calls import call_depth, called_subgraphs, reachable_subgraphs, require_depth
 from delegraph.graph.model import Model
 from delegraph.schema.options import AddOptions, WhileOptions
@@ -88,7 +86,3 @@ def test_a_model_that_goes_deeper_than_the_limit_is_refused() -> None:
     require_depth(calling(1, None), 1)
     with pytest.raises(UnsupportedModelError, match="1 deep, more than the limit of 0"):
         require_depth(calling(1, None), 0)
-
-
-def test_the_example_is_right() -> None:
-    assert doctest.testmod(calls).failed == 0

@@ -8,17 +8,10 @@ from hypothesis import strategies as st
 
 from delegraph.errors import ArgumentError
 from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
-from support.planner_graphs import Graph
+from support.planner_graphs import Graph, planned
 
 NEVER = 10**9
 RESHAPE, BINARY = 4 | 1, 4 | 8  # in-place bits of RESHAPE, and of ADD and MUL
-
-
-def planned(graph, **options):
-    planner = ArenaPlanner(graph, **options)
-    planner.plan_allocations()
-    planner.execute_allocations(0, max(len(graph.nodes) - 1, 0))
-    return planner
 
 
 def offset(planner, tensor):

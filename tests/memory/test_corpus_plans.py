@@ -7,7 +7,6 @@ import pytest
 from delegraph.errors import ModelError
 from delegraph.graph import load_model
 from delegraph.memory import (
-    ArenaPlanner,
     DeclaredGraph,
     MemoryStrategy,
     OffsetsAssignment,
@@ -19,6 +18,7 @@ from delegraph.memory import (
     verify_plan,
 )
 from support.corpus import corpus_file, corpus_rows, needs_corpus
+from support.planner_graphs import planned
 
 INPLACE = {"ADD": 12, "SUB": 12, "MUL": 12, "DIV": 12, "SOFTMAX": 4, "RESHAPE": 5, "SQUEEZE": 5}
 MODELS = [row["name"] for row in corpus_rows()]
@@ -53,9 +53,7 @@ def test_the_default_arena_is_right_and_within_a_percent_of_the_smallest(name):
         if any(-1 in tensor.shape_signature for tensor in subgraph.tensors):
             continue  # sizes unknown; those declared do not go together
         graph = DeclaredGraph(subgraph, INPLACE)
-        planner = ArenaPlanner(graph, tighten=True)
-        planner.plan_allocations()
-        planner.execute_allocations(0, len(graph.nodes) - 1)
+        planner = planned(graph, tighten=True)
         records, tensors = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
         addresses = [planner.address(tensor) for tensor in tensors]
         plan = OffsetsAssignment([a[1] for a in addresses], planner.arena_bytes[0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from delegraph.memory.arena_planner import ArenaPlanner, PlanNode, TensorKind
+from delegraph.memory.arena_planner import PlanNode, TensorKind
 from delegraph.schema.enums import BuiltinOperator, TensorType
 from delegraph.schema.options import (
     AddOptions,
@@ -20,6 +20,7 @@ from delegraph.schema.options import (
 )
 from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, operator_code
 from delegraph.schema.writer import write_model
+from support.planner_graphs import planned
 
 INPLACE = {"ADD": 4 | 8, "MUL": 4 | 8, "RESHAPE": 4 | 1, "SOFTMAX": 4}
 CODES = ["ADD", "MUL", "RESHAPE", "SOFTMAX", "CONCATENATION", "NEG", "RELU"]
@@ -146,9 +147,7 @@ def official_offsets(graph):
 
 
 def found_offsets(graph):
-    planner = ArenaPlanner(graph)
-    planner.plan_allocations()
-    planner.execute_allocations(0, len(graph.ops) - 1)
+    planner = planned(graph)
     return {t: planner.address(t)[1] for t in range(graph.num_tensors) if t not in graph.constants}
 
 

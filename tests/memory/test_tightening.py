@@ -12,7 +12,7 @@ from delegraph.memory.records import OffsetsAssignment, TensorUsageRecord
 from delegraph.memory.tightening import tightened
 from delegraph.memory.usage import usage_records
 from delegraph.memory.verifier import verify_plan
-from support.planner_graphs import Graph
+from support.planner_graphs import Graph, planned
 
 
 def random_graph(rng, sizes=(4, 60, 64, 500, 1028, 2048)):
@@ -24,11 +24,9 @@ def random_graph(rng, sizes=(4, 60, 64, 500, 1028, 2048)):
     return Graph(nodes, [0], [count], [rng.choice(sizes) for _ in range(count + 1)])
 
 
-def planned(graph, **options):
+def arena_of(graph, **options):
     """Return the planner, the records and the plan of its arena."""
-    planner = ArenaPlanner(graph, **options)
-    planner.plan_allocations()
-    planner.execute_allocations(0, len(graph.nodes) - 1)
+    planner = planned(graph, **options)
     records, tensors = usage_records(graph, keep_inputs=True, root_of=planner.shared_root)
     offsets = [planner.address(tensor)[1] for tensor in tensors]
     return planner, records, OffsetsAssignment(offsets, planner.arena_bytes[0])
@@ -39,8 +37,8 @@ def test_tightened_plans_are_right_and_never_larger():
     smaller = 0
     for _ in range(150):
         graph = random_graph(rng)
-        _, records, plan = planned(graph, tighten=True)
-        _, _, greedy = planned(graph)
+        _, records, plan = arena_of(graph, tighten=True)
+        _, _, greedy = arena_of(graph)
         assert not verify_plan(records, plan, 64)
         assert plan.total_size <= greedy.total_size
         smaller += plan.total_size < greedy.total_size
@@ -80,9 +78,9 @@ def test_nothing_is_overwritten_in_place_that_is_read_afterwards():
     as_tflite = 0
     for _ in range(600):
         graph = Graph([any_node(rng, i) for i in range(10)], [0], [10], [64] * 11)
-        planner, *_ = planned(graph, tighten=True)
+        planner, *_ = arena_of(graph, tighten=True)
         assert not wrong_reads(graph, planner.shared_root)
-        as_tflite += bool(wrong_reads(graph, planned(graph)[0].shared_root))
+        as_tflite += bool(wrong_reads(graph, arena_of(graph)[0].shared_root))
     assert as_tflite  # there are such graphs among them
 
 

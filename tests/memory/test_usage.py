@@ -7,10 +7,10 @@ import pytest
 
 import delegraph.memory
 from delegraph.graph.model import OperatorSpec, SubgraphSpec, TensorSpec
-from delegraph.memory import ArenaPlanner, DeclaredGraph, TensorUsageRecord, usage_records
+from delegraph.memory import DeclaredGraph, TensorUsageRecord, usage_records
 from delegraph.memory.arena_planner import PlanNode, TensorKind
 from delegraph.schema.enums import BuiltinOperator, TensorType
-from support.planner_graphs import Graph
+from support.planner_graphs import Graph, planned
 
 
 def rows(graph, **options):
@@ -86,15 +86,13 @@ def test_records_tell_what_the_arena_planner_plans_for():
     shared = 0
     for _ in range(200):
         graph = random_graph(rng)
-        planner = ArenaPlanner(graph)
-        planner.plan_allocations()
-        planner.execute_allocations(0, len(graph.nodes) - 1)
-        planned = {
+        planner = planned(graph)
+        expected = {
             tensor: (block.size, block.first_node, min(block.last_node, len(graph.nodes) - 1))
             for tensor, block in planner.allocations.items()
         }
-        assert rows(graph, keep_inputs=True, root_of=planner.shared_root) == planned
-        shared += graph.num_tensors - len(planned)
+        assert rows(graph, keep_inputs=True, root_of=planner.shared_root) == expected
+        shared += graph.num_tensors - len(expected)
     assert shared > 100
 
 

@@ -10,9 +10,6 @@ from pathlib import Path
 from mutation.campaign import Verdicts
 from mutation.mutants import Mutant
 
-Explanations = Mapping[str, Mapping[str, str]]
-"""Why a mutant cannot be killed, by module and by the mutant's name."""
-
 
 @dataclass
 class Row:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ctypes
-import doctest
 import subprocess
 import sys
 from pathlib import Path
@@ -47,10 +46,6 @@ def test_advice_names_the_limit_and_the_argument() -> None:
 
 def test_physical_memory_is_that_of_the_machine() -> None:
     assert physical_memory() == psutil.virtual_memory().total
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(memory_limit).failed == 0
 
 
 def test_windows_is_asked_for_its_physical_memory(monkeypatch: pytest.MonkeyPatch) -> None:

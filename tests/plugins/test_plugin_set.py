@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from delegraph.errors import (
 )
 from delegraph.operators import Registration, unregister_custom_op
 from delegraph.plugins import PluginSet
+from delegraph.plugins.sources import pip_install
 from support.fake_distributions import write_distribution, write_plugin
 
 OPTIONS = """\
@@ -226,8 +229,42 @@ def test_a_delegate_of_another_distribution_is_not_taken(site: Path) -> None:
 
 
 def test_a_known_package_is_named(site: Path) -> None:
-    with pytest.raises(UnknownDelegateError, match="'pip install delegraph-flex' provides it"):
+    with pytest.raises(UnknownDelegateError) as caught:
         PluginSet(entry_points=[]).find("flex")
+    command = pip_install("delegraph-flex")
+    assert f"delegraph-flex has one of this name: {command}; available" in str(caught.value)
+
+
+def test_a_file_of_that_name_is_offered_before_a_package(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sin.py").touch()
+    monkeypatch.chdir(tmp_path)
+    wanted = r"delegate 'sin'; --delegate-file sin\.py applies the delegate of the file here; deleg"
+    with pytest.raises(UnknownDelegateError, match=wanted):
+        PluginSet(entry_points=[]).find("sin")
+
+
+def test_a_plugin_that_offers_nothing_is_named(site: Path) -> None:
+    write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
+    wanted = (
+        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "delegraph_delegates, with @delegraph.hookimpl; available"
+    )
+    with pytest.raises(UnknownDelegateError, match=re.escape(wanted)):
+        PluginSet().find("mine")
+    with pytest.raises(UnknownDelegateError, match="provides delegate 'sin' of 'other'; available"):
+        PluginSet().find("other:sin")
+
+
+def test_a_broken_editable_plugin_is_mended_in_its_folder(site: Path, tmp_path: Path) -> None:
+    write_plugin(site, "broken", "raise RuntimeError('no driver')")
+    (info,) = site.glob("fake_broken-*.dist-info")
+    origin = {"url": tmp_path.as_uri(), "dir_info": {"editable": True}}
+    (info / "direct_url.json").write_text(json.dumps(origin))
+    with pytest.raises(PluginLoadError) as caught:
+        PluginSet().create_delegate("broken")
+    assert f"no driver; mend its code in {tmp_path}, or leave it out with" in str(caught.value)
 
 
 def test_a_known_package_that_is_installed_is_not_advised(site: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import gc
 import weakref
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 from delegraph.errors import StateError
-from delegraph.runtime import tensor_access
 from delegraph.runtime.tensor_access import MemoryViews
 
 
@@ -34,7 +32,3 @@ def test_a_view_keeps_its_memory() -> None:
     gc.collect()
     assert memory() is not None
     assert view.tolist() == [0, 0, 0, 0]
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(tensor_access).failed == 0

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter, Predictor
+from delegraph import Predictor
 from delegraph.errors import ArgumentError, DelegraphError
+from support.digits import answers_one_by_one
 from support.moody_delegate import moody_setup
 
 beam: Any = pytest.importorskip("apache_beam", reason="Beam is tested by make test-scale-beam")
@@ -36,9 +37,7 @@ WORKERS = {
 @pytest.fixture(scope="module")
 def expected() -> NDArray[Any]:
     """What an interpreter answers to each picture."""
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        return np.concatenate([runner(image=one[np.newaxis])["digit"] for one in PICTURES])
+    return answers_one_by_one(PICTURES)
 
 
 @pytest.fixture(autouse=True)

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter, Predictor
+from delegraph import Predictor
 from delegraph.errors import ArgumentError, PredictionError
 from delegraph.scale.job import PIECES, predict
 from delegraph.scale.opening import open_source
 from delegraph.tools.setup import Setup
+from support.digits import answers_one_by_one
 from support.moody_delegate import moody_setup
 
 MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
@@ -48,9 +49,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_two_processes_give_what_an_interpreter_gives(tmp_path: Path) -> None:
     images = np.random.default_rng(0).integers(-128, 128, (70, 8, 8, 1)).astype(np.int8)
     np.savez(tmp_path / "images.npz", image=images, label=np.arange(70) % 10)
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        expected = np.array([runner(image=image[np.newaxis])["digit"][0] for image in images])
+    expected = answers_one_by_one(images)
     told: list[tuple[str, float, float | None]] = []
     with Predictor(DIGITS, max_batch=16, on_error="column") as predictor:
         source = open_source(str(tmp_path / "images.npz"), predictor.input_columns())

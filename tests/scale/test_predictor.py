@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
 from delegraph.errors import ArgumentError, PredictionError
 from delegraph.scale.batching import SIZES_KEPT
 from delegraph.scale.predictor import Predictor
 from delegraph.schema import options as o
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.tools.setup import Setup
+from support.digits import answers_one_by_one
 
 MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 DIGITS = MODELS / "digits_int8.tflite"
@@ -24,13 +24,6 @@ DIGITS = MODELS / "digits_int8.tflite"
 
 def pictures(rows: int, seed: int = 0) -> NDArray[Any]:
     return np.random.default_rng(seed).integers(-128, 128, (rows, 8, 8, 1)).astype(np.int8)
-
-
-def one_by_one(images: NDArray[Any]) -> NDArray[Any]:
-    """What an interpreter answers to each row."""
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        return np.array([runner(image=image[np.newaxis])["digit"][0] for image in images])
 
 
 @pytest.mark.parametrize("batching", ["auto", "resize", "rows"])
@@ -41,7 +34,7 @@ def test_every_way_of_batching_gives_the_same(batching: Any, rows: int) -> None:
     predictor = Predictor(DIGITS, batching=batching, max_batch=16)
     for _ in range(2):  # the first batch decides, the second follows
         batch = predictor({"id": np.arange(rows), "image": images})
-        np.testing.assert_array_equal(batch["digit"], one_by_one(images))
+        np.testing.assert_array_equal(batch["digit"], answers_one_by_one(images))
         np.testing.assert_array_equal(batch["id"], np.arange(rows))
         assert list(batch) == ["id", "image", "digit"]
 
@@ -91,7 +84,7 @@ def lookup(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("model", [total, flat])
-def test_a_model_that_mixes_rows_gets_them_one_by_one(model: Any, tmp_path: Path) -> None:
+def test_a_model_that_mixes_rows_gets_them_answers_one_by_one(model: Any, tmp_path: Path) -> None:
     predictor = Predictor(model(tmp_path))
     shape = (5, 3) if model is total else (5, 2, 2)
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -151,7 +144,7 @@ def test_a_fixed_size_is_filled(tmp_path: Path) -> None:
 def test_rows_may_have_the_shape_of_the_whole_input() -> None:
     images = pictures(3)
     found = Predictor(DIGITS)({"image": images[:, np.newaxis]})["digit"]
-    np.testing.assert_array_equal(found, one_by_one(images)[:, np.newaxis])
+    np.testing.assert_array_equal(found, answers_one_by_one(images)[:, np.newaxis])
 
 
 def test_rows_may_differ_in_shape(tmp_path: Path) -> None:

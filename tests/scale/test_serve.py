@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
+from support.digits import answers_one_by_one
 from support.gated_delegate import GatedModel
 from support.served import Served, kill
 
@@ -78,9 +78,7 @@ class Client:
 @pytest.fixture(scope="module")
 def expected() -> NDArray[Any]:
     """What an interpreter answers to each picture."""
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        return np.concatenate([runner(image=one[np.newaxis])["digit"] for one in PICTURES])
+    return answers_one_by_one(PICTURES)
 
 
 ENGINES = {"embedded": [], "ray": ["--replicas", "2"]}

@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from delegraph import Interpreter
+from support.digits import answers_one_by_one
 from support.served import Served, kill
 
 NEEDED = ("grpc", "httptools", "psutil", "tritonclient", "uvicorn")
@@ -163,9 +163,7 @@ def resident(served: Served) -> int:
 def test_all_kinds_of_clients_at_once(engine: str, tmp_path: Path) -> None:
     if engine == "ray" and importlib.util.find_spec("ray") is None:
         pytest.skip("tested by make test-scale-serve-ray")
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        expected = np.concatenate([runner(image=one[np.newaxis])["digit"] for one in PICTURES])
+    expected = answers_one_by_one(PICTURES)
     words = [*WORDS, *(["--replicas", "2"] if engine == "ray" else [])]
     with Served(words, tmp_path / "log") as served, ThreadPoolExecutor(20) as pool:
         served.wait_until_ready()

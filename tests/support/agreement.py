@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from delegraph.schema.table import Table
-from delegraph.testing import TensorDef, delegraph_outputs, one_op_model, tensor
+from delegraph.testing import TensorDef, delegraph_outputs, operator_case
 from delegraph.testing.operator_case import Fed
 from support.official import official_outputs
 
@@ -23,24 +23,11 @@ Outputs = Sequence["str | TensorDef"]
 
 
 def model_and_arrays(
-    op: str,
-    inputs: Inputs,
-    outputs: Outputs,
-    options: Table | None = None,
-    *,
-    version: int = 1,
-    custom_options: bytes | None = None,
+    op: str, inputs: Inputs, outputs: Outputs, options: Table | None = None, **given: Any
 ) -> tuple[bytes, list[NDArray[Any]]]:
     """Return the model file of a case and the arrays for its graph inputs."""
-    model = one_op_model(
-        op,
-        [x.definition if isinstance(x, Fed) else x for x in inputs],
-        [tensor((), y) if isinstance(y, str) else y for y in outputs],
-        options,
-        version=version,
-        custom_options=custom_options,
-    )
-    return model, [x.array for x in inputs if isinstance(x, Fed)]
+    case = operator_case(op, inputs, outputs, options, **given)
+    return case.model(), list(case.steps[0])
 
 
 def assert_agrees(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "demo" / "make_language_model.py"
+from support.scripts import script
+
 PREFILL, STEPS = 8, 20
 
 
-def _script() -> Any:
-    spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[SCRIPT.stem] = module  # where dataclasses look
-    spec.loader.exec_module(module)
-    return module
-
-
-MAKER = _script()
+MAKER = script("demo/make_language_model.py")
 
 
 def language_model(**sizes: Any) -> bytes:

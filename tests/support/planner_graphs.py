@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from delegraph.memory.arena_planner import PlanNode, TensorKind
+from delegraph.memory.arena_planner import ArenaPlanner, PlannerGraph, PlanNode, TensorKind
 
 
 @dataclass
@@ -27,3 +28,11 @@ class Graph:
 
     def tensor_kind(self, index: int) -> TensorKind:
         return self.kinds.get(index, TensorKind.ARENA_RW)
+
+
+def planned(graph: PlannerGraph, **options: Any) -> ArenaPlanner:
+    """Return a planner that has placed all tensors."""
+    planner = ArenaPlanner(graph, **options)
+    planner.plan_allocations()
+    planner.execute_allocations(0, max(len(graph.nodes) - 1, 0))
+    return planner

@@ -216,6 +216,12 @@ def test_wrong_result_is_shrunk_and_saved(
     assert len(list(tmp_path.glob("*.npy"))) == len(details)
 
 
+def test_a_result_that_is_returned_and_not_written_is_named(tmp_path: Path) -> None:
+    tested = subject(faulty.with_kernel(faulty.ReturnsItsResult), tmp_path)
+    with pytest.raises(AssertionError, match=r"eval returned .* did not write it into the output"):
+        numbers.results_are_right(tested, "MUL")
+
+
 def test_wrong_result_of_one_type_leaves_the_others_right(tmp_path: Path) -> None:
     tested = subject(faulty.with_kernel(faulty.WrongIntegers), tmp_path)
     numbers.results_are_right(tested, "MUL")

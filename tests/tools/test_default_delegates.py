@@ -40,14 +40,14 @@ def test_the_one_of_the_rest_is_named_where_it_is_ready() -> None:
 @pytest.mark.usefixtures("unset")
 def test_one_that_is_not_ready_is_not_applied_and_the_reason_is_named() -> None:
     assert str(defaults_among(plugins(is_ready=False))) == (
-        "By default: no delegate (numba_cpu: not prebuilt, would have to compile first)"
+        "By default: Delegraph's own kernels (numba_cpu: not prebuilt, would have to compile first)"
     )
 
 
 @pytest.mark.usefixtures("unset")
 def test_one_that_is_missing_or_disabled_is_told() -> None:
     found = defaults_among(PluginSet(plugins=()))
-    assert (found.delegates, found.why) == ((), "no delegate that may be one is installed")
+    assert (found.delegates, found.why) == ((), "no installed delegate applies by default")
     found = defaults_among(plugins(state=PluginState.DISABLED, error="it is on a list"))
     assert found.delegates == ()
     assert "is disabled: it is on a list" in found.why
@@ -60,5 +60,5 @@ def test_who_names_the_defaults_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert found.why == f"set by configuration file {str(tmp_path / 'delegraph.toml')!r}: delegates"
     monkeypatch.setenv(DEFAULT_DELEGATES_VARIABLE, "")
     assert str(defaults_among(plugins())) == (
-        "By default: no delegate (set by DELEGRAPH_DEFAULT_DELEGATES)"
+        "By default: Delegraph's own kernels (set by DELEGRAPH_DEFAULT_DELEGATES)"
     )

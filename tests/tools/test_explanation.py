@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from delegraph import (
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools import explanation
 from delegraph.tools.explanation import (
     SignaturePlacement,
     Stage,
@@ -28,6 +26,7 @@ from delegraph.tools.explanation import (
 )
 from delegraph.tools.refusals import Refusal
 from support.by_name import ByName
+from support.half_weights import half_weights
 from support.language_models import language_model
 
 SIN = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
@@ -75,16 +74,21 @@ def test_a_reason_is_told_without_the_tensor_so_that_nodes_group() -> None:
     )
 
 
+def test_constants_that_are_computed_once_are_in_no_stage_and_no_rejection() -> None:
+    with Interpreter(model_content=half_weights(), delegates=[ByName("SIN")]) as interpreter:
+        found = explain(interpreter)
+        again = explain_placement(interpreter.placement, interpreter.session.model)
+    sin = Stage(0, "by_name", 0, (4,), ("SIN",))
+    assert found.stages == again.stages == (Stage(0, None, None, (1, 3), ("MUL", "MUL")), sin)
+    assert [refusal.nodes for refusal in found.refusals] == [(1, 3)]
+
+
 @pytest.mark.parametrize("make", [lambda: Refusing(False), Silent], ids=["False", "silence"])
 def test_no_answer_is_reported_as_such(
     make: Callable[[], Delegate | SimpleDelegateInterface],
 ) -> None:
     (refusal,) = refusals(make())
     assert (refusal.constraint, refusal.reason) == ("no-reason", "no reason given")
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(explanation).failed == 0
 
 
 SINES = Path(__file__).parents[2] / "docs" / "demo" / "models" / "sines.tflite"

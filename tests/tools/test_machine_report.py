@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from dataclasses import replace
@@ -52,6 +53,17 @@ def test_a_cache_that_others_may_write_is_a_finding(
     (finding,) = check_machine(report_with(cache))
     assert (finding.level, finding.subject) == (Level.ERROR, f"cache {tmp_path}")
     assert finding.remedy.startswith("DELEGRAPH_CACHE=FOLDER names another")
+
+
+def test_a_cache_whose_content_may_not_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(folder: Path, pattern: str) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder / "delegate"))
+
+    monkeypatch.setattr(Path, "rglob", refuses)
+    monkeypatch.setenv("DELEGRAPH_CACHE", str(tmp_path))
+    assert machine_report().caches[0].error == f"{tmp_path / 'delegate'} Permission denied"
 
 
 @posix

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.graph.loader import parse_model
 from delegraph.schema.options import FullyConnectedOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
@@ -35,6 +36,14 @@ def test_parameters_are_learnt_values_and_not_axes_or_indices() -> None:
     counts = {count.type: (count.parameters, count.bytes) for count in summary.types}
     assert counts == {"FLOAT32": (2, 8), "INT32": (0, 16)}
     assert (summary.parameters, summary.macs, summary.quantization) == (2, 0, "")
+
+
+def test_what_a_delegate_compiled_is_no_parameters() -> None:
+    inputs = [tensor((1,)), constant(np.zeros(9, np.uint8))]
+    summary = summarize_model(parse_model(one_op_model(CUSTOM_OP, inputs, [tensor((1,))])))
+    assert [(count.parameters, count.bytes) for count in summary.types] == [(0, 9)]
+    other = summarize_model(parse_model(one_op_model("MyOp", inputs, [tensor((1,))])))
+    assert other.parameters == 9
 
 
 def test_float16_weights_are_seen_behind_their_dequantize() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from delegraph.plugins import Plugin, PluginSet
-from delegraph.tools.plugin_check import Finding, Level, check_plugins
+from delegraph.tools.plugin_check import Finding, Level, check_loads, check_offers, errors_first
 from support.fake_distributions import write_plugin
 
 OPERATOR = """\
@@ -42,7 +42,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def findings(**chosen: list[str]) -> list[Finding]:
-    return [f for f in check_plugins(PluginSet(**chosen)) if "example" not in f.subject]
+    plugins = PluginSet(**chosen)
+    found = errors_first([*check_offers(plugins), *check_loads(plugins)])
+    return [f for f in found if "example" not in f.subject]
 
 
 def test_good_plugins_give_no_findings(site: Path) -> None:

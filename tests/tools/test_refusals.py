@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 
 from delegraph import Interpreter, Rejection
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import refusals as refusals_module
 from delegraph.tools.explanation import explain
 from delegraph.tools.refusals import Refusal
 from support.answering import Answering
@@ -60,7 +57,3 @@ def test_what_leaves_most_arithmetic_behind_comes_first() -> None:
         ("large", (0,), 0.5),
         ("small", (2, 3), 0.0),
     ]
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(refusals_module).failed == 0

@@ -28,6 +28,23 @@ def test_none_means_no_delegate_at_all() -> None:
     assert Setup("m.tflite", delegates=("none",)).requested_delegates() == []
 
 
+@pytest.mark.parametrize(
+    ("words", "runs_on"), [(("none",), None), ((), None), (("default",), "XNNPACK")]
+)
+def test_none_means_nothing_but_builtin_kernels_in_litert_too(
+    sines: Path, words: tuple[str, ...], runs_on: str | None
+) -> None:
+    pytest.importorskip("ai_edge_litert")
+    with Setup(str(sines), runtime="litert", delegates=words).interpreter() as interpreter:
+        interpreter.allocate_tensors()
+        assert {node.delegate for node in interpreter.placement.nodes} == {runs_on}
+
+
+def test_default_means_what_applies_without_being_named() -> None:
+    assert Setup("m.tflite", delegates=("default",)).requested_delegates() is None
+    assert Setup("m.tflite", delegates=("default", "sin")).requested_delegates() == ["sin"]
+
+
 def test_rules_are_passed_on(sines: Path) -> None:
     rule = PlacementRule("exclude", operators="SIN")
     with Setup(str(sines), delegates=("sin",), rules=[rule]).interpreter() as interpreter:

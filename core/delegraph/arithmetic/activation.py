@@ -97,7 +97,7 @@ def apply_activation(activation: int, x: NDArray[Any]) -> None:
 
 
 def clamp(x: NDArray[Any], low: float, high: float) -> None:
-    """Clamp the elements of *x* in place; an infinite bound is skipped."""
+    """Clamp the elements of *x* in place to *low* and *high*; an infinite bound has no effect."""
     if np.isfinite(low):
         if np.isfinite(high):
             np.clip(x, low, high, out=x)
@@ -133,7 +133,7 @@ class BiasClamp:
         self._high = None if high == np.inf else np.float32(high)
 
     def __call__(self, y: NDArray[Any]) -> None:
-        """Update *y*, ``[..., O], float32``, contiguous."""
+        """Add the bias to *y* and clamp it; *y* is ``[..., O], float32``, contiguous."""
         by_pattern(self._compute, len(self._bias), y.reshape(-1))
 
     def _compute(self, y: NDArray[Any]) -> None:

@@ -42,7 +42,7 @@ def broadcast_operands(
     Args:
         context: context of the node.
         node: the node.
-        result: type of the output; None means that of the inputs.
+        result: type of the output; None means the type of the inputs.
 
     Raises:
         OperatorError: the node does not have two inputs and one output, the input types differ, or

@@ -133,7 +133,7 @@ class DepthwiseTaps:
         return padded
 
     def _view(self, padded: NDArray[Any], phase: _Phase, start: int, stop: int) -> NDArray[Any]:
-        """Return a view of what *phase*'s taps read for output rows *start* to *stop*.
+        """Return a view of the input that *phase*'s taps read for output rows *start* to *stop*.
 
         *padded* is the array that :meth:`_surround` fills.
 

@@ -41,7 +41,7 @@ class IntegerWeights:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The float type that inputs and accumulators need."""
+        """Float type of the products: float32 where it adds them up exactly, else float64."""
         return self.matrices[0].dtype
 
 

@@ -267,7 +267,7 @@ def reduce_multiplier(multiplier: IntArray | int) -> NDArray[np.int64]:
 def _doubling_high_mul(
     x: IntArray, multiplier: IntArray | int, shift: IntArray | int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return *x*, shifted left and multiplied by the mantissa, and the right shift still to do.
+    """Return *x* shifted left and multiplied by the mantissa, and the right shift that remains.
 
     *multiplier* and *shift* are those of :func:`multiply_by_quantized_multiplier`.
     """

@@ -55,7 +55,7 @@ def int16_pairs(
         product = product_function(node, a, b, y)
         return Int16Pairs(product, product, 0)
     if op == "ADD":
-        require_zero_points(0, a, b, y)
+        require_zero_points(a, b, y)
         sums = int16_sums(node, a, b, y, numerics)
     else:
         difference = scaled_sum(node, a, b, y, -1, rescale)

@@ -65,7 +65,7 @@ def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: Scaled
 
 
 class _Workspace:
-    """Working memory of a sum, for given shapes, or for blocks of up to a given length."""
+    """Working memory of a sum of arrays of *shapes*, or of blocks of up to a given length."""
 
     def __init__(self, context: OpContext, shapes: tuple[tuple[int, ...], ...]) -> None:
         self.is_block = len(set(shapes)) == 1

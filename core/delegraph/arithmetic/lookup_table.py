@@ -37,7 +37,7 @@ _TRANSLATE_FROM = 4096  # elements from which bytearray.translate beats ndarray.
 
 
 def every_value(dtype: np.dtype[Any]) -> Integers:
-    """Return all values of an 8- or 16-bit integer type in table order.
+    """Return all values of *dtype*, an 8- or 16-bit integer type, in table order.
 
     >>> every_value(np.dtype(np.int8))[126:130].tolist()
     [126, 127, -128, -127]

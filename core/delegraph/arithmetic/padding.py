@@ -66,7 +66,7 @@ class Window:
         return range(max(first, 0), min(end, self.kernel))
 
     def valid_outputs(self, tap: int) -> tuple[int, int]:
-        """Return the first and end of the outputs for which *tap* lies inside the input."""
+        """Return the range of outputs, first and end, for which *tap* lies inside the input."""
         offset = tap * self.dilation - self.before
         first = max(-(offset // self.stride), 0)
         end = (self.input - 1 - offset) // self.stride + 1
@@ -128,7 +128,7 @@ def convolution_windows(
 
 
 def require_fit(padding: int, windows: Iterable[Window]) -> None:
-    """Check that none of *windows* is far larger than its axis.
+    """Check that no window of the axes *windows* is far larger than its axis.
 
     Raises:
         OperatorError: a window is larger than the input by two strides or more.
@@ -168,7 +168,7 @@ def pool_windows(
 
 
 def _count(padding: int, input_size: int, span: int, stride: int) -> int:
-    """Return the number of windows by the official formula, which may be negative.
+    """Return the number of windows along an axis by the official formula; it may be negative.
 
     *span* is the number of input positions from a window's first to its last tap.
     """

@@ -25,7 +25,7 @@ def quantize_rows(
 
     Args:
         rows: ``[R, I], float32``.
-        asymmetric: whether rows get a zero point; without one, values are in -127..127.
+        asymmetric: whether rows get a zero point; without zero points, values are in -127..127.
 
     Returns:
         ``[R, I], int8``, scales ``[R], float32``, zero points ``[R], int32``. A row of zeros has

@@ -46,7 +46,7 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
         tflite/kernels/internal/reference/add.h.
     """
     if a.type is TensorType.INT16:
-        require_zero_points(0, a, b, y)
+        require_zero_points(a, b, y)
         function = power_of_two_sum(node, a, b, y, 1)
         if function is not None:
             return run_int16(a, b, y, function)
@@ -64,9 +64,10 @@ def quantized_add(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tenso
 def int16_sums(
     node: Node, a: Tensor, b: Tensor, y: Tensor, numerics: Numerics
 ) -> tuple[ScaledSum, ScaledSum, int]:
-    """Return ``y = a + b`` for int16 as two sums, and the position where the first one ends.
+    """Return ``y = a + b`` for int16 as two sums, and the position where the first sum ends.
 
-    The first sum has the roundings of the builtin vector loop, the second those of later elements.
+    The first sum has the roundings of the builtin vector loop, the second the roundings of later
+    elements.
 
     Operands of different shapes have no vector loop, so its end is 0.
     """

@@ -140,7 +140,7 @@ def power_of_two_sum(
     exponents = power_of_two(a.scale), power_of_two(b.scale), power_of_two(y.scale)
     if exponents[0] is None or exponents[1] is None or exponents[2] is None:
         return None
-    require_zero_points(0, a, b, y)
+    require_zero_points(a, b, y)
     a_shift, b_shift = exponents[2] - exponents[0], exponents[2] - exponents[1]
     if min(a_shift, b_shift) != 0:
         raise OperatorError(
@@ -195,7 +195,7 @@ def product_function(
         OperatorError: an int16 tensor has a zero point, or a scale is missing.
     """
     if a.type is TensorType.INT16:
-        require_zero_points(0, a, b, y)
+        require_zero_points(a, b, y)
     require_scales(a, b, y)
     low, high = quantized_activation_range(_activation(node), y)
     multiplier, shift = unlimited_multiplier(float(_product_scale(a, b, y)))

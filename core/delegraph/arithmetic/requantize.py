@@ -62,7 +62,7 @@ def requantizer(
         bound: largest magnitude of a sum without bias.
         zero_point: zero point of the output.
         dtype: integer type of the output.
-        limits: smallest and largest value; by default those of *dtype*.
+        limits: smallest and largest value; by default the limits of *dtype*.
         int64_sums: whether the official kernel adds up in 64 bits, and rounds once.
 
     Source:
@@ -220,6 +220,8 @@ class Requantize:
             acc: exact integers, ``[..., O]``, contiguous, any float dtype.
             out: the same shape, contiguous.
         """
+        if not acc.size:
+            return
         if self.method != Method.INTEGERS:
             unsigned = out.reshape(-1).view(self._unsigned)
             by_pattern(self._store, len(self._factor), acc.reshape(-1), unsigned)
@@ -266,7 +268,7 @@ def _is_exact(
         limit: magnitude from which float64 loses bits, for each channel.
         product: largest magnitude of the product.
         offset: magnitude of the constant.
-        reach: magnitude from which the output is saturated, whatever the last bits are.
+        reach: magnitude from which the output is saturated, so that rounding errors have no effect.
     """
     fits = product + offset < limit
     harmless = (product < limit) | (limit - offset > reach)

@@ -48,7 +48,7 @@ def run_vector_loop(
     Args:
         context: context of the node.
         tensors: both operands and the output.
-        functions: the function of vector loops, and that of the remaining elements.
+        functions: the function of vector loops, and the function of the remaining elements.
         loop: the innermost loop; None if there is no vector loop.
         lanes: number of elements that a vector loop computes at a time.
     """
@@ -79,7 +79,7 @@ def _split_lookup(
     Args:
         context: context of the node.
         tensors: both operands and the output.
-        functions: the function before *vector_end*, and the one from there on.
+        functions: the function before *vector_end*, and the function from there on.
         length: number of elements in a run of the innermost loop.
         vector_end: position in that run.
     """

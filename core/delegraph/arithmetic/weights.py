@@ -54,7 +54,7 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 
     Args:
         compute: reads the data of *sources*.
-        sources: tensors; None stands for an absent tensor.
+        sources: tensors; None is an absent tensor.
     """
     if all(source is None or source.is_constant_or_persistent for source in sources):
         value = compute()

@@ -1,4 +1,4 @@
-"""Files that hold models: ``.task`` and other zips, ``.litertlm``, and what ``FILE#SECTION`` means.
+"""Files that hold models: ``.task`` and other zips, ``.litertlm``, and addresses ``FILE#SECTION``.
 
 Open first: ``opening.py`` for how an address becomes a model's bytes; ``bundle.py`` for ``Bundle``
 and ``Section``; ``zip_archive.py`` and ``litertlm.py`` for the formats; ``writing.py`` for a bundle

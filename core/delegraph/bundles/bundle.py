@@ -31,11 +31,12 @@ _PREFIX = "tf_lite_"
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Deflated bytes: how many they become, and what is known of these.
+    """How the deflated bytes of a section are inflated and checked.
 
     Attributes:
         size: bytes after inflating.
-        window: ``wbits`` of ``zlib``, which says what stands around the deflated bytes.
+        window: ``wbits`` of ``zlib``, which describes the header and trailer around the deflated
+            bytes.
         crc: CRC-32 of the inflated bytes; None if unknown.
         obstacle: why the bytes cannot be inflated; empty if they can.
     """
@@ -53,12 +54,12 @@ class Section:
     Attributes:
         index: number of the section in the bundle, from 0.
         name: name of a member of a zip; empty in other bundles.
-        type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for all else what the
-            bundle says.
+        type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for other sections the
+            type that the bundle declares.
         begin: first byte in the bundle.
         end: byte after the last one.
         items: facts about the section, by key.
-        packed: how the section is compressed; None if it is stored as it is.
+        packed: how the section is compressed; None if it is not compressed.
     """
 
     index: int
@@ -71,13 +72,13 @@ class Section:
 
     @property
     def model_type(self) -> str:
-        """The item ``model_type``; empty without one."""
+        """The item ``model_type``; empty if it has none."""
         found = self.items.get("model_type")
         return found if isinstance(found, str) else ""
 
     @property
     def address(self) -> str:
-        """What stands after the ``#`` for this section: a name, or the number."""
+        """Text after the ``#`` in the address of this section: its name, or its number."""
         return self.name or self.model_type or str(self.index)
 
     @property
@@ -163,7 +164,7 @@ def _plain(model_type: str) -> str:
 
 
 def kind_of(head: bytes) -> str:
-    """Return the type that the first bytes of a section or file tell: empty for other content."""
+    """Return the type of a section or file by its first bytes, *head*; empty if unknown."""
     if head[4:8] == FILE_IDENTIFIER:
         return MODEL
     if head.startswith(b"LITERTLM"):

@@ -55,11 +55,11 @@ _TYPES = (
 )
 _ZLIB_TOKENIZER = "HF_Tokenizer_Zlib"
 _LOOKED_INTO = ("NONE", "GenericBinaryData", MODEL)
-"""Types that say too little: the first bytes tell what such a section is."""
+"""Section types that do not name the format; the first bytes of the section do."""
 
 
 def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
-    """Return a ``.litertlm`` file as a bundle.
+    """Return *content*, the bytes of a ``.litertlm`` file, as a bundle.
 
     Raises:
         MalformedModelError: the header is damaged or of another major version, there are too many
@@ -78,7 +78,7 @@ def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
-    """Return the header's flatbuffer, and the version of the format."""
+    """Return the header's flatbuffer and the version of the format, of the file *content*."""
     if len(content) < HEADER_BEGIN:
         raise MalformedModelError(f"a LiteRT-LM bundle of {len(content)} bytes has no header")
     _, major, minor, patch, end = _HEAD.unpack_from(content.data)
@@ -97,7 +97,7 @@ def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
 
 
 def _require_apart(objects: Iterable[SectionObject], header_end: int, size: int) -> None:
-    """Check that sections lie between the header and the end of the file, one after the other."""
+    """Check that sections lie after the header, inside the file, and do not overlap."""
     places = [(each.begin_offset, each.end_offset, index) for index, each in enumerate(objects)]
     for begin, end, index in places:
         if not header_end <= begin <= end <= size:
@@ -124,12 +124,12 @@ def _section(content: NDArray[np.uint8], index: int, record: SectionObject) -> S
 
 
 def _facts(pairs: Iterable[KeyValuePair]) -> dict[str, Any]:
-    """Return facts by key; the value of an unknown type is None."""
+    """Return a mapping from keys to values of *pairs*; None for values of unknown type."""
     return {each.key or "": None if each.value is None else each.value[0] for each in pairs}
 
 
 def offset_positions(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Return where the file has the begin and the end of each section, as bytes of the file.
+    """Return where the file *content* stores the begin and the end of each section.
 
     Raises:
         MalformedModelError: a section has its place by default, and so nowhere in the file.

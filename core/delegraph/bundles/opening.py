@@ -32,7 +32,7 @@ Chain = tuple[tuple[Bundle, Section], ...]
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address, and what follows its first ``#``; None without a section.
+    """Return the file of an address, and the text after its first ``#``; None without a ``#``.
 
     The longest start of *path* that is a file counts, so a name may have a ``#`` of its own.
     """
@@ -64,7 +64,7 @@ class FoundModel:
         """Return the bytes of a group of external buffers, which lie in the same bundle.
 
         Args:
-            name: name of the group; in a zip that of a member beside the model.
+            name: name of the group; in a zip, the name of a member beside the model.
 
         Raises:
             ExternalBufferError: the bundle has no such section, or several.
@@ -97,7 +97,7 @@ def find_model(
         content: the file, ``[bytes], uint8``.
         words: sections as in an address, after the first ``#``; None for the only model. A file of
             an unknown format is returned as it is then.
-        memory_limit: bytes that may be inflated; None for what suits the file.
+        memory_limit: bytes that may be inflated; None for a limit that suits the file.
 
     Raises:
         MalformedModelError: a bundle is damaged, or more would be inflated.
@@ -145,7 +145,7 @@ class _Search:
     def follow(
         self, content: NDArray[np.uint8], words: str | None
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the part that *words* lead to, and the bundles that were passed."""
+        """Return the part of *content* that *words* name, and the bundles on the way to it."""
         chain: Chain = ()
         while words is not None:
             bundle = self.read(content, len(chain))
@@ -155,7 +155,7 @@ class _Search:
         return content, chain
 
     def read(self, content: NDArray[np.uint8], depth: int) -> Bundle:
-        """Return *content* as a bundle."""
+        """Return *content* as a bundle; *depth* is the number of bundles around it."""
         if depth >= MAX_DEPTH:
             raise MalformedModelError(f"more than {MAX_DEPTH} bundles within each other")
         kind = kind_of(content[:8].tobytes())
@@ -178,7 +178,7 @@ class _Search:
     def only_model(
         self, content: NDArray[np.uint8], chain: Chain
     ) -> tuple[NDArray[np.uint8], Chain]:
-        """Return the only model in a bundle, and in bundles in it."""
+        """Return the only model in the bundle *content* or in bundles inside it."""
         bundle = self.read(content, len(chain))
         models = list(self._models(bundle, chain))
         if not models:
@@ -206,7 +206,7 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section that the longest start of *words* names, and the words after it."""
+    """Return the section of *bundle* that the longest start of *words* names, and the rest."""
     at = len(words)
     while at >= 0:
         found = bundle.named(words[:at])

@@ -86,7 +86,7 @@ def _uint64(content: NDArray[np.uint8], at: int) -> int:
 def _write_zip(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a zip; what was stored is stored, and begins at a multiple of the same power of two."""
+    """Write a zip; stored members stay stored, at a multiple of the same power of two."""
     limit = ReadLimit(len(bundle.content))
     entries, _ = read_directory(bundle.content)
     with zipfile.ZipFile(stream, "w") as archive:

@@ -76,7 +76,7 @@ class _Reading:
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes."""
+        """Return the next *size* bytes; all that follow if *size* is negative or None."""
         rest = max(0, len(self._content) - self._at)
         size = rest if size is None or size < 0 else min(size, rest)
         if size > MAX_LIST:
@@ -87,7 +87,7 @@ class _Reading:
 
 
 def read_directory(content: NDArray[np.uint8]) -> tuple[list[zipfile.ZipInfo], int]:
-    """Return the entries of an archive's list of files, and the byte at which the list begins.
+    """Return the entries in the directory of the archive *content*, and the directory's position.
 
     Raises:
         MalformedModelError: the archive is damaged, or has too many files.
@@ -103,7 +103,7 @@ def read_directory(content: NDArray[np.uint8]) -> tuple[list[zipfile.ZipInfo], i
 
 
 def read_zip(content: NDArray[np.uint8]) -> Bundle:
-    """Return an archive as a bundle; a model before the archive is its first section.
+    """Return the archive *content* as a bundle; a model before the archive is its first section.
 
     Raises:
         MalformedModelError: the archive is damaged, has too many files, or a file in a place or of
@@ -127,7 +127,7 @@ def read_zip(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tuple[int, int]:
-    """Return the first byte of a member's data and the byte after the last one."""
+    """Return the first byte of a member's data in *content*, and the byte after the last one."""
     at, what = entry.header_offset, f"{entry.filename!r} of the zip"
     if not 0 <= at <= end - LOCAL_HEADER.size:
         raise MalformedModelError(f"{what} begins at byte {at}, outside of the zip")

@@ -9,6 +9,7 @@ from delegraph.errors import (
     PlacementError,
     PluginError,
     TimeLimitError,
+    blamed,
 )
 
 OK = 0
@@ -35,7 +36,7 @@ def exit_code_of(error: Exception) -> int | None:
         return TIME_IS_UP
     if isinstance(error, PlacementError):
         return CHECK_FAILED
-    if isinstance(error, PluginError | DelegateError):
+    if isinstance(error, PluginError | DelegateError) or blamed(error):
         return PLUGIN_TROUBLE
     if isinstance(error, ArgumentError):
         return USAGE

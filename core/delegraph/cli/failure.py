@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 import click
 
 from delegraph.cli.exit_codes import CHECK_FAILED, INTERRUPTED, exit_code_of
-from delegraph.errors import DelegraphError, MalformedModelError, printable
+from delegraph.errors import (
+    DelegateError,
+    DelegraphError,
+    MalformedModelError,
+    blamed,
+    in_words,
+    printable,
+)
 from delegraph.json_records import JsonRecord
 
 
@@ -46,7 +53,9 @@ class Failure(JsonRecord):
             return cls(kind, _on_one_line(error.format_message()), error.exit_code)
         code = exit_code_of(error) if isinstance(error, Exception) else None
         if code is not None:
-            return cls(kind, _on_one_line(f"{error}{_advice(error)}"), code)
+            origin = "" if isinstance(error, DelegateError) else blamed(error)
+            text = f"{origin}: {in_words(error)}" if origin else f"{error}{_advice(error)}"
+            return cls(kind, _on_one_line(text), code)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
@@ -62,7 +71,8 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 
 def _advice(error: BaseException) -> str:
     """Return advice on an error whose message has none; empty for other errors."""
-    if isinstance(error, MalformedModelError) and _DAMAGED.search(str(error)):
+    text = str(error)
+    if isinstance(error, MalformedModelError) and _DAMAGED.search(text) and "no TFLite" not in text:
         return "; check that it is a .tflite file, and copy or download it again"
     return ""
 

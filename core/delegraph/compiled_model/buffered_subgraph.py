@@ -88,7 +88,7 @@ class BufferedSubgraph:
             raise allocation_failure(str(error)) from error
 
     def allocate_if_possible(self) -> None:
-        """Prepare the nodes; where one cannot be prepared, shapes stay as declared."""
+        """Prepare the nodes; if a node cannot be prepared, shapes remain as declared."""
         try:
             self._session.allocate(self._subgraph)
         except (NodeError, OperatorError):
@@ -168,7 +168,7 @@ class BufferedSubgraph:
         """Run the subgraph once.
 
         Args:
-            inputs: memory of each input; None for an input that keeps what it has.
+            inputs: memory of each input; None for an input whose value does not change.
             outputs: memory of each output.
 
         Raises:

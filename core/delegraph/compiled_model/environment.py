@@ -1,4 +1,4 @@
-"""``Environment``: what several compiled models share."""
+"""``Environment``: state that several compiled models share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class EnvironmentOptions:
     """Options of an environment. The paths have no effect: this runtime has no libraries there.
 
     Attributes:
-        runtime_path: folder of the runtime; None for the one that is installed.
+        runtime_path: folder of the runtime; None for the installed runtime.
         compiler_plugin_path: folder of vendors' compilers.
         dispatch_library_path: folder of vendors' libraries for compiled models.
     """
@@ -29,10 +29,10 @@ class EnvironmentOptions:
 
 
 class Environment:
-    """What compiled models share; here nothing but their options.
+    """Options that compiled models share.
 
-    Models need no environment of their own. A closed one makes no more models, and those made
-    before go on.
+    Models need no environment of their own. A closed environment makes no more models; models that
+    it made before stay usable.
 
     Args:
         capsule: any object; None for a closed environment.
@@ -64,7 +64,7 @@ class Environment:
             dispatch_library_path: as in :class:`EnvironmentOptions`.
 
         Raises:
-            ArgumentError: options, and other arguments beside them.
+            ArgumentError: both options and other arguments are given.
             ArgumentTypeError: a path that is no text.
         """
         if isinstance(options, str):
@@ -93,7 +93,7 @@ class Environment:
 
     @property
     def capsule(self) -> Any:
-        """An object that stands for the environment.
+        """A Python capsule that represents the environment.
 
         Raises:
             ArgumentError: the environment is closed.

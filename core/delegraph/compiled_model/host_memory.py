@@ -124,7 +124,7 @@ class HostMemory:
         return self.objects is None and not self.follows_runs
 
     def view(self, tensor: Tensor) -> NDArray[Any]:
-        """Return the memory as the array of a tensor, the same object for the same tensor.
+        """Return the memory as an array of *tensor*'s type and shape; equal calls give one object.
 
         The memory must have the tensor's bytes. Packed types are seen as bytes.
         """
@@ -150,7 +150,7 @@ class HostMemory:
         self._keep(data)
 
     def put_again(self, values: Any) -> bool:
-        """Copy *values* if dtype and shape are those of the last array; else return False."""
+        """Copy *values* if they have dtype and shape of the last array; otherwise return False."""
         view = self._written
         if (
             view is None
@@ -202,7 +202,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array if *shape* and *dtype* are those of the last read; None for others."""
+        """Return a new array if *shape* and *dtype* are as in the last read, else None."""
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None
@@ -265,7 +265,7 @@ def address_of(array: NDArray[Any]) -> int:
 
 
 def overlapping(memories: Iterable[HostMemory]) -> set[HostMemory]:
-    """Return the memories that share bytes with another one, or are given twice."""
+    """Return the memories that share bytes with another one, or occur twice."""
     found: set[HostMemory] = set()
     last: tuple[int, HostMemory] | None = None
     starts = sorted(((address_of(m.data), m) for m in memories), key=lambda pair: pair[0])

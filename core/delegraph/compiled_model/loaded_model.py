@@ -164,7 +164,7 @@ def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
 
 
 def _called(session: Session) -> frozenset[int]:
-    """Return the indices of the subgraphs that operators of the model call."""
+    """Return the indices of the subgraphs that operators of *session*'s model call."""
     if len(session.subgraphs) == 1:
         return frozenset()
     return frozenset(

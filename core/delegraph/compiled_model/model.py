@@ -112,7 +112,7 @@ class CompiledModel:
         return cls(LoadedModel(loaded(source, chosen, additions)), environment)
 
     def close(self) -> None:
-        """Release the model; buffers stay valid. Twice does no harm."""
+        """Release the model; buffers remain valid. A second call has no effect."""
         model, self._model = self._model, None
         if model is not None:
             model.close()

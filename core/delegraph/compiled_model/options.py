@@ -223,7 +223,7 @@ def checked_accelerators(bits: int) -> HardwareAccelerator:
 def resolved_options(
     options: Options | None, hardware_accel: HardwareAccelerator | None
 ) -> Options:
-    """Return *options*, or those for *hardware_accel*; without both, the CPU with one thread.
+    """Return *options*, or the options for *hardware_accel*; by default the CPU with one thread.
 
     Raises:
         ArgumentError: both are given.

@@ -72,7 +72,7 @@ class QualcommOptimizationLevel(IntEnum):
 
 
 class QualcommGraphPriority(IntEnum):
-    """Priority of the model among those that share a processor; without effect here."""
+    """Priority of a model among the models that share a processor; without effect here."""
 
     DEFAULT = 0
     LOW = 1

@@ -205,7 +205,7 @@ class BlobCache:
         return content
 
     def keep(self, key: str, content: bytes | Sequence[memoryview]) -> bool:
-        """Write *content* for later processes, in place of what is there for *key*.
+        """Write *content* to the cache under *key*, in place of any earlier content.
 
         Args:
             key: key of the content.

@@ -97,7 +97,7 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
 
 
 def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
-    """Yield the files of a cache, each with the names of its namespace and version."""
+    """Yield the files of the cache *place*, each with the names of its namespace and version."""
     for namespace in _content(place):
         for version in _content(namespace.path):
             for file in _content(version.path):
@@ -155,7 +155,7 @@ def trim(folder: CacheFolder, limit: int, added: int) -> None:
 
 
 def _remove_unfinished(place: str) -> None:
-    """Remove files that a process left unfinished more than a day ago."""
+    """Remove files in *place* that a process left unfinished more than a day ago."""
     now = time.time()
     for _, _, file in _files(place):
         with contextlib.suppress(OSError):

@@ -76,7 +76,7 @@ class CacheFolder:
             name: its name, with ``/`` between folders: ``avx2-0123/moves.kernels``.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
             OSError: it cannot be read, or others may have written it.
         """
         with self._opened(name) as file:
@@ -91,7 +91,7 @@ class CacheFolder:
             name: as for :meth:`read`.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
             OSError: it cannot be mapped, or others may have written it.
         """
         with self._opened(name) as file:
@@ -101,7 +101,7 @@ class CacheFolder:
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[BinaryIO]:
-        """Yield an open file that only this user can have written."""
+        """Yield the open file *name*, which only this user can have written."""
         place = self.place()
         *folders, last = name.split("/")
         for folder in folders:
@@ -123,7 +123,7 @@ class CacheFolder:
 
         Args:
             name: as for :meth:`read`.
-            content: what it shall hold, as a whole or in pieces.
+            content: new content of the file, as a whole or in pieces.
 
         Raises:
             OSError: it cannot be written, or others may write its folder.
@@ -291,12 +291,12 @@ def replace_file(path: AnyPath, content: bytes | Sequence[memoryview]) -> None:
 
 
 def open_itself(name: str, flags: int) -> int:
-    """Open a file without following a symbolic link or waiting for the writer of a pipe."""
+    """Open the file *name* itself: follow no symbolic link, and wait for no writer of a pipe."""
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _require_private(place: str, status: os.stat_result) -> None:
-    """Reject a file or folder that another user owns or may write to."""
+    """Reject a file or folder *place* that another user owns or may write to."""
     if not hasattr(os, "geteuid"):
         return
     _require_owner(place, status)

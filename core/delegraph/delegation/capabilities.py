@@ -69,7 +69,8 @@ class Claim(JsonRecord):
         versions: first and last version of the operators; None for any.
         activations: activation functions that may be fused, beside ``NONE``. The feature
             ``"activation"`` stands for any.
-        tolerance: how far results of these operators may be off; None for that of their types.
+        tolerance: largest error of results of these operators; None for the tolerance of their
+            types.
 
     Raises:
         ArgumentError: a name that does not exist, a role that one of the operators lacks, or
@@ -140,7 +141,7 @@ class Claim(JsonRecord):
         return activation in named or "activation" in self.features
 
     def widened(self, by: Widening) -> Claim:
-        """Return a copy of the claim that includes what *by* adds to it.
+        """Return a copy of the claim with the additions of *by*.
 
         Types are added to those of every role, the operands that a claim names.
         """

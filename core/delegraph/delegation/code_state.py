@@ -48,7 +48,7 @@ def edited_state(kind: type) -> str:
 
 @cache
 def package_state(package: str) -> str:
-    """State of a package's files, taken once in a process: later edits change no class."""
+    """State of a package's files at the first call in this process; later edits change no class."""
     is_installed = _holds_wheels(os.path.dirname(package)) or installation(package) is not None
     return "" if is_installed else files_state([package])
 

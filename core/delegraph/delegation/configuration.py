@@ -164,7 +164,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping from ``table.key`` to the value, for all tables of a file."""
+    """Return a mapping from ``table.key`` to the value, for all tables of the file *content*."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

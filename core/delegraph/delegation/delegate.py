@@ -166,8 +166,8 @@ class DelegateContext(OpContext, Protocol):
     def model_digest(self) -> str | None:
         """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        Part of the key of what a delegate keeps; ``model_entries`` in the file do not change it.
-        It is None, too, once a constant has been changed.
+        Delegates use it in the keys of files that they store; ``model_entries`` in the file do not
+        change it. It is None, too, once a constant has been changed.
         """
 
     @property
@@ -180,7 +180,7 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Reasons, by node index, for malformed nodes, which are never given to a delegate.
+        """Mapping from each malformed node, which no delegate may claim, to the reason.
 
         Either Delegraph's kernels refuse the node, or one of its inputs never gets a value.
         """
@@ -217,7 +217,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection for a partition whose kernel failed, if the failure policy allows it.
+        """Return a rejection of the failed partition *params* if the failure policy allows it.
 
         With ``on_failure="fallback"`` or ``"shadow"`` the delegate loses this partition only, and
         the failure is recorded as an incident.
@@ -228,7 +228,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def add_tensors(self, count: int) -> int:
-        """Append tensors without type or shape; return the index of the first."""
+        """Append *count* tensors without type or shape; return the index of the first."""
 
     def set_tensor_type(self, tensor: Tensor, type: TensorType) -> None:
         """Set the element type of a tensor that a delegate added."""
@@ -310,7 +310,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def get_model_metadata(self, name: str) -> NDArray[np.uint8]:
-        """Return a metadata entry of the model, ``[bytes], uint8``.
+        """Return the model's metadata entry *name*, ``[bytes], uint8``.
 
         Raises:
             ArgumentError: the model has no such entry.
@@ -318,7 +318,7 @@ class DelegateContext(OpContext, Protocol):
 
 
 def raise_if_requested(context: DelegateContext) -> None:
-    """Raise the error of a call that was asked to stop; otherwise return.
+    """Raise the error of a stopped call if a stop was requested; otherwise return.
 
     Raises:
         CallCancelledError: the call was asked to stop; a :class:`~delegraph.errors.TimeLimitError`

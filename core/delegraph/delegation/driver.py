@@ -135,7 +135,7 @@ class SimpleDelegate(Delegate):
     def new_kernel(
         self, context: DelegateContext, params: DelegateParams
     ) -> SimpleDelegateKernelInterface:
-        """Return a kernel that has taken a partition.
+        """Return a new kernel that has accepted the partition *params*.
 
         Raises:
             PartitionRejected: the delegate rejects the partition.
@@ -240,7 +240,7 @@ class _Partitions:
             self.rejections.update(dict.fromkeys(params.nodes_to_replace, rejection))
 
     def _checked(self, params: DelegateParams) -> Rejection | None:
-        """Return why the delegate rejects a partition, before a kernel is created; else None."""
+        """Return why the delegate rejects the partition *params*; None if it accepts."""
         delegate, nodes = self._delegate, params.nodes_to_replace
         return answered(
             lambda: delegate.simple.check_partition(self._context, params),
@@ -250,7 +250,7 @@ class _Partitions:
         )
 
     def _initialized(self, params: DelegateParams) -> Rejection | None:
-        """Create the kernel of a partition, or return why the kernel rejects it."""
+        """Create the kernel of the partition *params*, or return why the kernel rejects it."""
         try:
             kernel = self._delegate.new_kernel(self._context, params)
         except PartitionRejected as error:
@@ -273,14 +273,30 @@ def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: N
     """Prepare a kernel, and return the evaluation that runs it."""
     kernel.prepare(context, node)
     native = kernel.native_eval(context, node)
-    step: Eval = lambda: kernel.eval(context, node)  # noqa: E731 - branches wrap it
-    if native is not None:
-        step = NativeEval(native)
+    step = _evaluation(kernel, context, node) if native is None else NativeEval(native)
     if is_asynchronous(kernel):
         step = AsyncEval(step, lambda: require_event(kernel.eval_async(context, node)))
     if type(kernel).memory_changed is SimpleDelegateKernelInterface.memory_changed:
         return step
     return preceded_by(_MemoryWatch(kernel, context, node).look, step)
+
+
+def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
+    """Return a call of ``kernel.eval``; at the first run it looks at what that returns."""
+    has_run = False
+
+    def run() -> None:
+        nonlocal has_run
+        returned: object = kernel.eval(context, node)  # None, unless the author made a mistake
+        if not has_run:
+            if returned is not None:
+                from delegraph.delegation.returned_values import refuse_returned  # few return any
+
+                outputs = [context.tensors[index] for index in node.outputs if index >= 0]
+                refuse_returned(returned, outputs, f"{type(kernel).__name__}.eval")
+            has_run = True
+
+    return run
 
 
 class _MemoryWatch:

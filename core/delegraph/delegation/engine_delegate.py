@@ -119,7 +119,7 @@ class EngineDelegate(SimpleDelegateInterface):
         """Load a partition that :meth:`compile` has compiled, and return its program."""
 
     def flags(self) -> DelegateFlags:
-        """Flags that allow shapes known only while invoking, as the attributes say."""
+        """Flags for dynamic shapes, according to the attributes of the class."""
         if not self.allows_dynamic_shapes:
             return DelegateFlags.NONE
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS | DelegateFlags.REQUIRE_PROPAGATED_SHAPES
@@ -142,7 +142,7 @@ class EngineDelegate(SimpleDelegateInterface):
         return answer and _check_output_shapes(registration.name, node, context)
 
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
-        """Return whether the partition has inputs: engines run no program without any."""
+        """Return whether the partition *params* has inputs, which engines require."""
         if inputs_of(context, params):
             return True
         return Rejection("inputs", "its inputs are all constant")
@@ -243,7 +243,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
-    """Return the tensors that a partition reads while it runs: ``PartitionModel.inputs``."""
+    """Return the tensors that the partition reads at each run: ``PartitionModel.inputs``."""
     tensors = context.tensors
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable

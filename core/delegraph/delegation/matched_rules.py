@@ -124,7 +124,7 @@ def _keys(nodes: _Nodes) -> Iterator[tuple[int, int]]:
 
 
 def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpec]) -> _Nodes:
-    """Return the nodes that meet all conditions of a rule, by subgraph."""
+    """Return the nodes of *subgraphs* that meet all conditions of a rule, by subgraph."""
     called = None if rule.signature is None else subgraphs_of(rule.signature, model)
     found: _Nodes = {}
     for subgraph in subgraphs:
@@ -170,7 +170,7 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the subgraph of a signature and all subgraphs it calls; empty if it does not exist."""
+    """Return the subgraph of a signature and all subgraphs it calls; empty if unknown."""
     roots = [s.subgraph_index for s in model.signatures if s.key == signature]
     return reachable_subgraphs(model, roots)
 

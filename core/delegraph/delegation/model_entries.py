@@ -116,7 +116,7 @@ class ModelEntries:
         return name, self._content[place : place + length]
 
     def _start(self, version: str, key: str) -> str:
-        """How the name of the entry for *key* begins; the digest of its content follows."""
+        """Beginning of the name of the entry for *key*; the digest of its content follows."""
         digest = _digest(key.encode())[:32]
         return f"{self._namespace}/{_checked('version', version)}/{digest}"
 

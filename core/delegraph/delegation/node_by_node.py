@@ -84,7 +84,7 @@ class NodeCall:
         return self.outputs[i]
 
     def resize(self, shape: Sequence[int], output: int = 0) -> None:
-        """Set the shape of an output during prepare; otherwise the declared shape stays."""
+        """Set the shape of an output during prepare; without a call, the declared shape holds."""
         tensor = self.output(output)
         if tensor.index in self._inner:
             tensor.shape = tuple(map(int, shape))
@@ -128,13 +128,15 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
         Called in execution order, at each (re)allocation.
 
         Shapes of inputs are known. Everything that depends on shapes and options is decided here,
-        and outputs whose shape is another than the declared one are resized.
+        and outputs whose shape is another than the declared one are resized. The function writes
+        into the ``data`` of the outputs; arrays that it returns instead are an error.
         """
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         """Prepare every node, then find places for the tensors inside."""
         self._inner.reset()
         self._steps = []
+        self._has_run = False
         for call in self._calls:
             try:
                 step = self.prepare_node(call)
@@ -144,7 +146,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
                         "without arguments that computes the node"
                     )
             except Exception as error:
-                raise _error(call, error) from error
+                raise _error(call, error, _UNREAD * ("NoneType" in str(error))) from error
             self._steps.append(step)
         self._inner.place(context)
 
@@ -156,7 +158,11 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             raise_if_requested(context)
             start = time.perf_counter_ns() if is_profiling else 0
             try:
-                step()
+                returned: object = step()  # None, unless the author made a mistake
+                if not self._has_run and returned is not None:
+                    from delegraph.delegation.returned_values import refuse_returned
+
+                    refuse_returned(returned, call.outputs, "its function")
             except CallCancelledError:
                 raise
             except Exception as error:
@@ -164,6 +170,7 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             if is_profiling:
                 took = time.perf_counter_ns() - start
                 context.record_event(call.name, call.index, start, took)
+        self._has_run = True
 
 
 class _InnerTensors:
@@ -226,5 +233,8 @@ def _view(memory: NDArray[np.uint8], offset: int, size: int, tensor: Tensor) -> 
     return part if tensor.is_packed else part.view(tensor.dtype).reshape(tensor.shape)
 
 
-def _error(call: NodeCall, error: Exception) -> OperatorError:
-    return OperatorError(f"node {call.index} ({call.name}): {in_words(error)}")
+_UNREAD = "; while preparing, only constants have data: the function that is returned reads it"
+
+
+def _error(call: NodeCall, error: Exception, advice: str = "") -> OperatorError:
+    return OperatorError(f"node {call.index} ({call.name}): {in_words(error)}{advice}")

@@ -54,7 +54,7 @@ class NodeTraits:
 
 
 def fused_activation(options: object) -> str:
-    """Return the name of the fused activation in a node's options; ``NONE`` without one."""
+    """Return the name of the fused activation in a node's options; ``NONE`` if it has none."""
     found = getattr(options, "fused_activation_function", ActivationFunctionType.NONE)
     known = found in ActivationFunctionType.__members__.values()
     return ActivationFunctionType(found).name if known else str(found)

@@ -50,7 +50,7 @@ class PartitionedGraph(Protocol):
         """Return the node with an index, and its registration."""
 
     def acquire_subgraph_context(self, index: int) -> PartitionedGraph:
-        """Return another subgraph of the model."""
+        """Return subgraph *index* of the model."""
 
 
 class Partition(Protocol):
@@ -89,10 +89,11 @@ class PartitionModel:
             that are neither constant nor variable, in their order.
         outputs: for each output of the file the graph's tensor: the ``output_tensors``.
         nodes: for each operator of the file the graph's node.
-        tensors: for each tensor of the file the graph's; -1 for those that the graph has not as
-            tensors, such as the scales of blockwise quantization.
-        called: for each subgraph of the file but the first the model's: those that its operators
-            call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph alone.
+        tensors: for each tensor of the file the graph's; -1 for tensors that the graph lacks, such
+            as the scales of blockwise quantization.
+        called: for each subgraph of the file but the first the model's: subgraphs that its
+            operators call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph
+            alone.
     """
 
     content: bytes = field(repr=False)
@@ -166,7 +167,7 @@ class _FileRecords:
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:
-        """Return the file of a subgraph and all subgraphs that it calls."""
+        """Return the file of the subgraph *main* and of all subgraphs that it calls."""
         subgraphs = [main]
         while len(subgraphs) <= len(self._numbers):  # each may call more of them
             subgraphs.append(self._called_subgraph(self.called[len(subgraphs) - 1]))
@@ -209,9 +210,9 @@ class _SubgraphRecords:
 
     Args:
         graph: the model's subgraph that its nodes are of.
-        file: what it shares with others.
-        has_declared_shapes: whether tensors get the shapes that the model declares; else they have
-            those of now.
+        file: records that all subgraphs of the file share.
+        has_declared_shapes: whether tensors get the shapes that the model declares; otherwise their
+            present shapes.
     """
 
     def __init__(
@@ -227,7 +228,7 @@ class _SubgraphRecords:
     def subgraph(
         self, inputs: Sequence[int], outputs: Sequence[int], nodes: Sequence[int], name: str
     ) -> tables.SubGraph:
-        """Return the record of some nodes and their border."""
+        """Return the record of a subgraph of *nodes*, with these inputs and outputs."""
         operators = [
             self._operator(*self._graph.get_node_and_registration(index)) for index in nodes
         ]
@@ -341,7 +342,7 @@ class _SubgraphRecords:
 
 
 def _model_nodes(graph: PartitionedGraph) -> list[int]:
-    """Return the original nodes of a subgraph in model order, those of delegates included."""
+    """Return the original nodes of a subgraph in model order, including delegated nodes."""
     waiting, found = list(graph.get_execution_plan()), []
     while waiting:
         index = waiting.pop()
@@ -355,7 +356,7 @@ def _model_nodes(graph: PartitionedGraph) -> list[int]:
 
 
 def _stored(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return the value of a constant in the file format, ``[bytes], uint8``."""
+    """Return the value of the constant *tensor* in the file format, ``[bytes], uint8``."""
     return encode_strings(tensor.data) if tensor.type is TensorType.STRING else _bytes(tensor.data)
 
 

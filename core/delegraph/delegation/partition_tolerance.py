@@ -69,9 +69,9 @@ class ComputedNode:
     """A node that Delegraph's kernels have computed.
 
     Attributes:
-        form: what it is.
+        form: operator, types and options of the node.
         inputs: tensor indices.
-        outputs: what it wrote, variables among its inputs included.
+        outputs: tensors that the node wrote, including variables among its inputs.
     """
 
     form: NodeTraits
@@ -84,8 +84,8 @@ class ComputedNode:
 
         Args:
             operator: the name of its operator.
-            node: which.
-            tensors: of its subgraph, by index; what it wrote has data.
+            node: the node.
+            tensors: tensors of its subgraph, by index; tensors that it wrote have data.
         """
         read = tuple(i for i in node.inputs if i >= 0)
         written = [i for i in node.outputs if i >= 0] + [i for i in read if tensors[i].is_variable]

@@ -48,7 +48,7 @@ class GraphInfo:
     Attributes:
         nodes: the node at each plan position.
         execution_plan: the node index at each plan position.
-        num_total_nodes: nodes of the subgraph, also those that are not in the plan.
+        num_total_nodes: nodes of the subgraph, including nodes that are not in the plan.
         inputs: tensor indices of the subgraph's inputs. Like ``variables`` they are part of the
             picture without a say: a tensor is ready from the start if no node of the plan makes it.
         outputs: tensor indices of the subgraph's outputs.
@@ -106,7 +106,7 @@ def partition_graph_into_independent_node_subsets(
             current sweep.
         control_edges: pairs of *plan positions*, (before, after). None and *greedily*: nodes that
             might have side effects are chained in plan order. An empty list means no edges at all.
-        disable_node_fusion: give every node a subset of its own.
+        disable_node_fusion: put every node into a separate subset.
 
     Raises:
         PartitionError: a node, edge or tensor index is out of range, or nodes wait for each other.
@@ -160,7 +160,7 @@ def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
 def _edges(
     graph: GraphInfo, greedily: bool, control_edges: Iterable[ControlEdge] | None
 ) -> list[ControlEdge]:
-    """Return the control edges: the given ones, or those that side effects require."""
+    """Return the control edges: *control_edges* if given, otherwise edges due to side effects."""
     if control_edges is not None:
         edges = list(control_edges)
         for edge in edges:
@@ -248,7 +248,7 @@ class _Partitioner:
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
-        """Build the subsets in sweeps over the plan; end a subset at a node of the other kind.
+        """Build the subsets in sweeps over the plan; a node of the other kind ends a subset.
 
         A sweep that ends with a node that fitted is followed by another one.
         """

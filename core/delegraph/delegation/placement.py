@@ -36,6 +36,8 @@ class NodePlacement:
         name: name of its first output tensor; may be empty.
         is_unresolved: whether nothing runs it: no kernel and no delegate has the custom operator.
         is_by_default: whether the default delegate runs it: every delegate asked for left it.
+        is_constant: whether the host computes it once, in preparation: it widens a constant. Such
+            nodes are left out of counts and reasons.
     """
 
     subgraph: int
@@ -47,6 +49,7 @@ class NodePlacement:
     name: str = ""
     is_unresolved: bool = False
     is_by_default: bool = False
+    is_constant: bool = False
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""
@@ -56,8 +59,10 @@ class NodePlacement:
         """Yield each of *delegates* that rejected the node, with the reason.
 
         A node that none of them took, the default delegate apart, was left by all of them: those
-        that said nothing gave no reason.
+        that said nothing gave no reason. There are no reasons for a constant.
         """
+        if self.is_constant:
+            return
         is_left = self.delegate is None or self.is_by_default
         for delegate in dict.fromkeys(delegates):
             rejection = self.rejections.get(delegate)
@@ -77,7 +82,8 @@ class PartitionPlacement:
         index: position in ``Placement.partitions``.
         node_index: index of the delegate node.
         nodes: original nodes it computes, in execution order.
-        inputs: tensor indices read from outside, constants among them.
+        inputs: tensor indices read from outside, constants among them, also those that the host
+            computes once.
         outputs: tensor indices that others read.
         input_bytes: of all inputs but constants; None when the size of one is not known.
         output_bytes: of all outputs; None when the size of one is not known.
@@ -135,13 +141,14 @@ class Placement:
         nodes: every node of every subgraph, in the model's order.
         partitions: every delegate node, by subgraph and execution order, those of the default
             delegate last.
-        delegates: names of the delegates applied, in order, those that took nothing included.
+        delegates: names of the applied delegates, in order, including delegates without nodes.
         crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
             and execution order of its readers; once for each pair of parties.
         subgraph_names: as the model has them; may be empty.
         quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
             compute their partitions, as ``on_failure="shadow"`` says.
-        notes: delegate name to what it wants users to know of its results, where it says anything.
+        notes: mapping from a delegate's name to its note for users about its results, if it has
+            one.
         host: whose kernels compute the nodes that no delegate has.
         default_delegate: name of the delegate that is applied by default, after all others, to
             what these left; None when there is none. The last of ``delegates``.
@@ -161,8 +168,9 @@ class Placement:
     incidents: tuple[Incident, ...] = ()
 
     def __str__(self) -> str:
-        total, unresolved = len(self.nodes), len(self.unresolved())
-        taken = Counter(node.delegate for node in self.nodes if node.delegate is not None)
+        nodes, unresolved = self.computed_nodes(), len(self.unresolved())
+        total, constants = len(nodes), len(self.nodes) - len(nodes)
+        taken = Counter(node.delegate for node in nodes if node.delegate is not None)
         parts = Counter(partition.delegate for partition in self.partitions)
         default, names = self.default_delegate, self.requested_delegates
         by_default = 0 if default is None else taken[default]
@@ -175,13 +183,13 @@ class Placement:
             told[-2:] = [f"{told[-2]}; the rest: {self._rest(default, by_default, stay)}"]
         told += [f"nothing runs {unresolved}"] if unresolved else []
         text = f"{total} node{'s' * (total != 1)}: " + ", ".join(told)
+        once = [f"{constants} constant{'s' * (constants != 1)}, computed once"] if constants else []
         failed = [each for each in self.incidents if each.delegate not in self.quarantined]
-        return "; ".join(
-            [text, *dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)]
-        )
+        failures = dict.fromkeys(f"{each.delegate} failed in {each.phase}" for each in failed)
+        return "; ".join([text, *once, *failures])
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Return who runs the nodes that no requested delegate took."""
+        """Return text about the nodes that no requested delegate took, and about what runs them."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         if not stay:
             return f"{default}, {remarks}"
@@ -219,18 +227,22 @@ class Placement:
             remarks.append("asynchronous")
         return [*remarks, *([self.notes[delegate]] if delegate in self.notes else [])]
 
+    def computed_nodes(self) -> list[NodePlacement]:
+        """Return the nodes that are computed at each ``invoke``: all but the constants."""
+        return [node for node in self.nodes if not node.is_constant]
+
     def unresolved(self) -> list[NodePlacement]:
         """Return the nodes that no kernel or delegate supports; with one, a model cannot run."""
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the nodes that delegates may take: all but those of ``VALIDATION:`` subgraphs."""
+        """Yield the computed nodes that delegates may take: none of ``VALIDATION:`` subgraphs."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
-        return (node for node in self.nodes if node.subgraph not in barred)
+        return (node for node in self.computed_nodes() if node.subgraph not in barred)
 
     @property
     def requested_partitions(self) -> tuple[PartitionPlacement, ...]:
-        """The partitions of requested delegates; those of the default delegate come after them."""
+        """The partitions of requested delegates; partitions of the default delegate follow."""
         return tuple(p for p in self.partitions if not p.is_by_default)
 
     @property
@@ -264,6 +276,7 @@ class Placement:
             is_delegated: whether a requested delegate runs it.
             is_by_default: whether the default delegate runs it.
             is_unresolved: whether nothing runs it.
+            is_constant: whether the host computes it once.
             delegate, partition: the delegate that runs it; None for Delegraph's kernels.
             refused_by: delegates that left it, joined by ``; ``; empty when none did.
             constraints: their constraint ids, in the same order.
@@ -281,6 +294,7 @@ class Placement:
             "is_delegated": node.delegate is not None and not node.is_by_default,
             "is_by_default": node.is_by_default,
             "is_unresolved": node.is_unresolved,
+            "is_constant": node.is_constant,
             "delegate": node.delegate,
             "partition": node.partition,
             "refused_by": "; ".join(delegate for delegate, _ in refusals),
@@ -292,8 +306,9 @@ class Placement:
         """Return the placement as JSON-ready dictionaries and lists.
 
         The totals count what requested delegates take; ``by_default`` counts nodes of the default
-        delegate.
+        delegate. ``nodes`` counts those that are computed at each invoke, ``constants`` the others.
         """
+        computed = self.computed_nodes()
         return {
             "summary": str(self),
             "delegates": list(self.delegates),
@@ -302,11 +317,10 @@ class Placement:
             "notes": dict(self.notes),
             "incidents": to_json(self.incidents),
             "totals": {
-                "nodes": len(self.nodes),
-                "delegated": sum(
-                    n.delegate is not None and not n.is_by_default for n in self.nodes
-                ),
-                "by_default": sum(node.is_by_default for node in self.nodes),
+                "nodes": len(computed),
+                "constants": len(self.nodes) - len(computed),
+                "delegated": sum(n.delegate is not None and not n.is_by_default for n in computed),
+                "by_default": sum(node.is_by_default for node in computed),
                 "unresolved": len(self.unresolved()),
                 "partitions": len(self.requested_partitions),
                 "crossings": len(self.requested_crossings),
@@ -330,6 +344,7 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
         "partition": node.partition,
         "is_unresolved": node.is_unresolved,
         "is_by_default": node.is_by_default,
+        "is_constant": node.is_constant,
         "rejections": {name: reason.to_json() for name, reason in node.refusals(delegates)},
     }
 

@@ -120,7 +120,7 @@ def answered(
 
     Args:
         ask: the delegate's own code.
-        where: returns what it is asked, for errors.
+        where: returns, for errors, the thing that the delegate was asked about.
         delegate: its name, for errors.
         node_index: the node concerned.
 

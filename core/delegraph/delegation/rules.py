@@ -39,7 +39,7 @@ class PlacementRule:
         operators: names as ``delegraph inspect`` shows them; ``*`` and ``?`` are wildcards.
         tensors: patterns for the name of any input or output of the node, constants among them.
         subgraph: index or name.
-        signature: key; the signature's subgraph and those that it calls.
+        signature: key of a signature: its subgraph, and the subgraphs that this one calls.
 
     Raises:
         ArgumentError: a value of the wrong kind, no condition at all, or a pin without delegate.

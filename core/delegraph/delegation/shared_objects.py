@@ -29,10 +29,10 @@ def shared_object(
 ) -> Shared:
     """Return the object that all interpreters of this process have under *key*.
 
-    It is let go of when the last interpreter that has asked for it closes.
+    The object is released when the last interpreter that has asked for it closes.
 
     Args:
-        kept: what belongs to one interpreter and ends with it; it keeps the object alive.
+        kept: mapping that belongs to one interpreter and ends with it; it keeps the object alive.
         key: who shares it: begin with the delegate's name, ``("mine", device)``.
         make: makes it; called once, however many threads ask. What it raises is not kept.
     """

@@ -55,7 +55,7 @@ class SimpleDelegateKernelInterface(ABC):
     def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
         """Start the work of :meth:`eval` and return an event that marks the end of the work.
 
-        Optional. A kernel that has it can run while other nodes do, also those of other kernels of
+        Optional. A kernel that has it can run while other nodes do, also nodes of other kernels of
         its delegate. A host calls it in place of :meth:`eval` where something can run meanwhile, in
         the thread that calls ``eval``, and not again before it has waited. Until then the inputs,
         outputs and ``context.scratch`` memory of the node stay where they are, and nobody writes
@@ -196,7 +196,7 @@ class SimpleDelegateInterface(ABC):
         Delegate.copy_to_buffer_handle(self, context, tensor)  # type: ignore[arg-type]  # name() only
 
     def free_buffer_handle(self, context: DelegateContext, handle: int) -> None:  # noqa: B027 - optional
-        """Free the delegate's own buffer; the default does nothing."""
+        """Free the delegate's own buffer *handle*; the default does nothing."""
 
 
 def is_asynchronous(kernel: object) -> bool:

@@ -14,7 +14,9 @@ from delegraph.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far a result may be from that of Delegraph's kernels: |a - b| <= absolute + relative |b|.
+    """Greatest difference between a result and the result of Delegraph's kernels.
+
+    Results a and right results b must have |a - b| <= absolute + relative |b|.
 
     Attributes:
         relative: share of the right value; >= 0.
@@ -33,7 +35,7 @@ class Tolerance:
         return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return how far each element exceeds the tolerance; 0 or less where it is within.
+        """Return, by element, how far the difference exceeds the tolerance; <= 0 if it does not.
 
         NaN equals NaN, and infinity its like. Strings and bools are compared exactly.
 
@@ -41,8 +43,8 @@ class Tolerance:
         [0.0, 0.0, 4.0]
 
         Args:
-            found: what a delegate computed, of any type; 4-bit integers unpacked.
-            expected: what Delegraph's kernels compute; the same shape and type.
+            found: result of a delegate, of any type; 4-bit integers unpacked.
+            expected: result of Delegraph's kernels; the same shape and type.
         """
         is_other = np.asarray(found != expected)
         if found.dtype.kind in "ObSU" or not is_other.any():
@@ -50,7 +52,7 @@ class Tolerance:
         return np.where(is_other, self._excess(found, expected), 0.0)
 
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return by how much differences are over the tolerance; infinite beside NaN."""
+        """Return the excess of differences over the tolerance; infinite if one value is NaN."""
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         a, b = found.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Additions to all claims of delegates, to ask what they would take if they claimed more."""
+"""Additions to all claims of delegates, to find the nodes that larger claims would cover."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PRESENT: ContextVar[Widening | None] = ContextVar("delegraph_widening", default
 
 @contextmanager
 def widened(by: Widening) -> Iterator[None]:
-    """Let :class:`Capabilities` answer in this block as if all claims had the addition."""
+    """Context in which :class:`Capabilities` answers as if all claims also allowed *by*."""
     token = _PRESENT.set(by)
     try:
         yield

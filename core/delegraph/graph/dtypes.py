@@ -75,7 +75,7 @@ OBJECT_TYPES = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VAR
 
 
 def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
-    """Return the number of bytes of a dense tensor; 0 for types held as Python objects.
+    """Return the number of bytes of a dense tensor; 0 for types whose values are Python objects.
 
     >>> byte_size(TensorType.INT4, (3, 3))
     5
@@ -90,7 +90,7 @@ def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
 
 
 def bits_of(type_: TensorType) -> int:
-    """Bits that a stored element takes.
+    """Number of bits of a stored element of *type_*.
 
     >>> bits_of(TensorType.INT4), bits_of(TensorType.FLOAT32)
     (4, 32)

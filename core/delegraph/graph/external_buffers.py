@@ -100,7 +100,7 @@ def _slice(
 def file_beside(
     model: str, name: str, weights_dir: str | os.PathLike[str] | None = None
 ) -> NDArray[np.uint8]:
-    """Return the mapped file of a group: beside the model, or in the folder that the user names.
+    """Return the mapped file *name*, from the model's folder or from the folder *weights_dir*.
 
     Args:
         model: path of the model's file.

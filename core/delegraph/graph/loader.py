@@ -73,7 +73,7 @@ def load_model(
         path: path of the file; ``FILE#SECTION`` is a model in a bundle.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
         memory_limit: see :func:`parse_model`; bytes that are inflated count, too.
-        weights_dir: a folder that may hold external buffers, besides that of the file.
+        weights_dir: a folder that may hold external buffers, in addition to the folder of the file.
 
     Raises:
         ArgumentError: the file cannot be opened.

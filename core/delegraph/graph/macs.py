@@ -31,7 +31,7 @@ def macs_of(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
 
 
 def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
-    """Return the shape of an input; empty if the input is absent."""
+    """Return the shape of the input at *position*; empty if the input is absent."""
     tensor = inputs[position] if position < len(inputs) else None
     return () if tensor is None else tensor.shape
 

@@ -79,14 +79,14 @@ class TensorMetadata:
         description: text for people.
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
-        mean: what is subtracted from an input, one number or one a channel; may be empty.
-        std: what the difference is divided by.
+        mean: number that is subtracted from an input, one or one per channel; may be empty.
+        std: number by which the difference is divided.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.
         boxes: layout of bounding boxes; None for other tensors.
         score_threshold: scores below it are of no interest; None if unknown.
         axis_labels: names of the classes, along the last axis.
-        value_labels: names of what the values count: value 0 is the first.
+        value_labels: names of the things that the values number: value 0 is the first.
         files: names of the associated files, each with its type in lower case.
         tokenizer: how texts become numbers of this input; None if the metadata has none.
     """
@@ -330,7 +330,7 @@ Unit = TypeVar("Unit", bound=Table)
 
 
 def _unit(record: tables.TensorMetadata, kind: type[Unit]) -> Unit | None:
-    """Return the options of *record*'s first process unit of type *kind*; None without one."""
+    """Return the options of *record*'s first process unit of type *kind*; None if there is none."""
     return next((u.options for u in record.process_units if isinstance(u.options, kind)), None)
 
 

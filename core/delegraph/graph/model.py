@@ -42,7 +42,11 @@ _Record = TypeVar("_Record", bound=type)
 
 
 def _compared_by_identity(record: _Record) -> _Record:
-    """Class decorator of records that hold arrays, whose comparison has no single truth value."""
+    """Class decorator: two records are equal only if they are one object.
+
+    Records that hold arrays cannot be compared by value, because a comparison of arrays is an
+    array.
+    """
     for name in ("__eq__", "__ne__", "__hash__"):
         setattr(record, name, getattr(object, name))
     return record
@@ -83,7 +87,7 @@ class TensorSpec(NamedTuple):
         index: position in its subgraph's tensor list.
         name: may be empty and need not be unique.
         type: element type.
-        shape: declared dimensions; unknown ones are given as 1 here.
+        shape: declared dimensions; unknown dimensions are given as 1 here.
         shape_signature: the same with -1 for each unknown dimension; equals ``shape`` when the
             file has none.
         data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of its file; None when
@@ -184,17 +188,17 @@ Spec = TypeVar("Spec", bound=NamedTuple)
 
 
 class Specs(Sequence[Spec]):
-    """``TensorSpec`` or ``OperatorSpec`` objects by index, all made when one is first asked for.
+    """``TensorSpec`` or ``OperatorSpec`` objects by index; the first access makes all of them.
 
-    A large model has ten thousands of both. To run it takes their fields; the declarations are for
-    delegates and tools, and take as long to make as the file takes to read.
+    A large model has tens of thousands of them, and making them takes as long as reading the file.
+    Running a model needs their fields only; delegates and tools need the objects.
 
     Args:
-        kind: their class; its first field is the index.
-        columns: the values of each of the other fields, in order.
+        kind: the class of the objects; its first field is the index.
+        columns: the values of each other field, in order.
 
     Attributes:
-        made: the declarations; None before one is asked for.
+        made: the objects; None before the first access.
     """
 
     def __init__(self, kind: type[Spec], columns: Sequence[Sequence[Any]]) -> None:
@@ -203,11 +207,11 @@ class Specs(Sequence[Spec]):
         self.made: tuple[Spec, ...] | None = None
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over the fields of each declaration; none is made."""
+        """Return an iterator over the fields of each object, without making the objects."""
         return zip(range(len(self)), *self._columns, strict=True)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the values of a field, other than the index."""
+        """Return the values of the field *name*, one for each index."""
         return self._columns[self._kind._fields.index(name) - 1]
 
     def _all(self) -> tuple[Spec, ...]:
@@ -231,12 +235,12 @@ class Specs(Sequence[Spec]):
 
 
 def rows_of(specs: Sequence[Spec]) -> Iterator[tuple[Any, ...]]:
-    """Return an iterator over the fields of each declaration, in order."""
+    """Return an iterator over the fields of each of *specs*, in order."""
     return specs.rows() if isinstance(specs, Specs) else iter(specs)
 
 
 def column_of(specs: Sequence[Spec], name: str) -> Sequence[Any]:
-    """Return the values that a field has in each declaration."""
+    """Return the values of the field *name* of all *specs*, in order."""
     if isinstance(specs, Specs):
         return cast("Specs[Spec]", specs).column(name)
     return [getattr(spec, name) for spec in specs]
@@ -292,11 +296,11 @@ class Model:
     """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
 
     Attributes:
-        content: the mapped file, ``[bytes], uint8``; constants are views into it, but for those of
-            external buffers.
+        content: the mapped file, ``[bytes], uint8``; constants are views into it, except constants
+            of external buffers.
         metadata: entry name to raw bytes.
         external_buffers: constants in other files.
-        entries: what delegates keep in the file, after the model; None for nothing.
+        entries: entries of delegates in the file, after the model; None if there are none.
     """
 
     version: int

@@ -37,7 +37,7 @@ MAX_FILE = (1 << 32) - 1
 """Bytes that a file with entries may have: the zip has no larger offsets."""
 
 _ALIGNMENT_FIELD = 0xD935
-"""Extra field of zip files that aligns what comes after it, as Android's zipalign writes it."""
+"""Extra field of zip files that aligns the data after it, as Android's zipalign writes it."""
 
 _END = struct.Struct("<4s8xII2x")  # bytes of the list, its offset; without a comment
 _LISTED = struct.Struct("<4s6xH8xIIHHH8xI")  # method, sizes, lengths, offset of the header

@@ -55,7 +55,7 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def is_unchanged(content: NDArray[np.uint8]) -> bool:
-    """Whether a model's content is still what was loaded; a mapped file may be written in place."""
+    """Return whether *content* equals the loaded model; a mapped file may be written in place."""
     file = mapped_file(content)
     if file is None:
         return True
@@ -90,7 +90,7 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
 
     Args:
         path: path of a file, or ``FILE#SECTION``.
-        memory_limit: bytes that may be inflated; None for what suits the file.
+        memory_limit: bytes that may be inflated; None for a limit that suits the file.
 
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.

@@ -53,7 +53,7 @@ _FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\x0a[^\n]{1,3}\x0a", "a TensorFlow graph (GraphDef)", _FROM_TENSORFLOW),
     (rb"\s*[\{\[]", "a text file (JSON)", "give the .tflite file"),
 )
-"""Pattern of the first bytes, what such a file is, and what to do; the first that fits counts."""
+"""Pattern of the first bytes, format of the file, and advice; the first match counts."""
 
 _ZIPS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\.tflite", "a zip with a .tflite file in it", _SECTION),
@@ -67,7 +67,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
 
 
 def other_format(content: NDArray[np.uint8]) -> str:
-    """Name of the format of *content*, and advice; empty when the format is not known.
+    """Text with the format of *content* and advice; empty for an unknown format.
 
     >>> other_format(np.frombuffer(b"GGUF....", np.uint8))
     'it is a GGUF file, no TFLite model: it has weights and no graph: export the model ...'
@@ -87,7 +87,7 @@ def other_format(content: NDArray[np.uint8]) -> str:
 
 
 def other_folder(path: str | os.PathLike[str]) -> str:
-    """Return, in words, what kind of folder *path* is, and how to get a model from it."""
+    """Return a text with the kind of the folder *path*, and how to get a model from it."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)

@@ -33,8 +33,8 @@ def decode_strings(raw: NDArray[np.uint8], shape: Sequence[int]) -> NDArray[np.o
         ``shape``, object: each item ``bytes``.
 
     Raises:
-        MalformedModelError: *raw* is too short, an offset points outside of it or backwards, or
-            the number of strings is not that of *shape*.
+        MalformedModelError: *raw* is too short, an offset points outside of it or backwards, or the
+            number of strings does not fit *shape*.
 
     >>> raw = encode_strings(np.array([b"one", b""], object))
     >>> decode_strings(raw, (1, 2)).tolist()

@@ -128,7 +128,7 @@ class TensorLoader:
         return Specs(TensorSpec, columns)
 
     def _is_sound(self, kind: TensorType, shape: tuple[int, ...]) -> bool:
-        """Whether there can be tensors of this type and shape."""
+        """Return whether tensors of type *kind* can have this shape."""
         try:
             self._required_bytes(0, kind, shape)
         except MalformedModelError:
@@ -198,7 +198,7 @@ class TensorLoader:
         return outside
 
     def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
-        """Return the bytes of a dense tensor; most tensors of a model share a few shapes."""
+        """Return the bytes of a dense tensor of type *kind*; results are remembered."""
         required = self._known_sizes.get((kind, shape))
         if required is None:
             required = self._known_sizes[kind, shape] = self._dense_bytes(index, kind, shape)

@@ -11,7 +11,7 @@ import numpy as np
 from delegraph.arithmetic.output_shape import integers, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import require_counts, require_type, type_option
+from delegraph.operators.checks import require_counts, require_type, tensor_types, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -20,13 +20,7 @@ from delegraph.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_INPUTS = {
-    TensorType.FLOAT32,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT32,
-    TensorType.BOOL,
-}
+_INPUTS = tensor_types("FLOAT32 UINT8 INT8 INT32 BOOL")
 _INDICES = {TensorType.INT32, TensorType.INT64}
 _SHORT = 32  # longest row that is searched column by column
 _MANY = 2048  # number of rows from which this is faster
@@ -70,7 +64,7 @@ class _Search:
     better_number: Any
 
     def first_number(self, x: NDArray[Any], axis: int) -> NDArray[np.intp]:
-        """Return the positions of the first best elements that are numbers; 0 if there is none."""
+        """Return the first position of the best number along *axis*, not NaN; 0 if all are NaN."""
         best = self.better_number.reduce(x, axis=axis, keepdims=True)
         return np.asarray(np.argmax(x == best, axis=axis))
 
@@ -111,7 +105,7 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Return whether elements along an axis are NaN; the *positions* then point to NaN."""
+    """Return whether *x* has NaN along *axis*; the *positions* then point to NaN."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:
@@ -126,7 +120,7 @@ def _has_many_short_rows(x: Tensor, along: int) -> bool:
 
 
 def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Eval:
-    """Return the function for many short rows: it compares column after column of all rows.
+    """Return the function for many short rows of *x*: it compares column after column of all rows.
 
     ``argmax`` goes row by row, which would cost more for each row than for each element.
     """

@@ -101,7 +101,7 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns *tensor* as a view, with the last axes swapped if asked."""
+    """Return a function that returns *tensor*; with *adjoint*, its last two axes are swapped."""
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
@@ -130,7 +130,7 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the evaluation with float rows that are quantised on the fly, and int8 weights.
+    """Return the function for int8 weights; it quantizes the rows of the float input first.
 
     Raises:
         OperatorError: the weights have neither one scale nor one per column.
@@ -181,7 +181,7 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes from int8 to sums in int32; zero points count as 0."""
+    """Return the function for int8 inputs and int32 results, which ignores zero points."""
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))
@@ -195,14 +195,14 @@ def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) 
 def _requantized_eval(
     context: OpContext, left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor
 ) -> Eval:
-    """Return the function that computes from int8 to int8, or from int16 to int16.
+    """Return the function for quantized inputs and results: all int8, or all int16.
 
     Raises:
         OperatorError: the output has another type, or an int16 tensor has a zero point.
     """
     require_same_type(x, y)
     if x.type == TensorType.INT16:
-        require_zero_points(0, x, w, y)
+        require_zero_points(x, w, y)
     scale_x, zero_x = _scale_and_zero_point(x)
     scale_w, zero_w = _scale_and_zero_point(w)
     scale_y, zero_y = _scale_and_zero_point(y)
@@ -231,7 +231,7 @@ def _requantized_eval(
 
 
 def _depth(x: Tensor, y: Tensor) -> int:
-    """Return the number of products that are summed for each result."""
+    """Return the number of products in the sum of each result of *x* times *y*."""
     rows = y.shape[-2]
     return math.prod(x.shape[-2:]) // rows if rows else 0
 

@@ -9,7 +9,7 @@ import numpy as np
 from delegraph.arithmetic.elements import values_of
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS, pack
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
@@ -18,21 +18,9 @@ from delegraph.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_TYPES = {
-    TensorType.BOOL,
-    TensorType.BFLOAT16,
-    TensorType.COMPLEX64,
-    TensorType.FLOAT16,
-    TensorType.FLOAT32,
-    TensorType.FLOAT64,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.UINT8,
-    TensorType.UINT16,
-    TensorType.UINT32,
-}
+_TYPES = tensor_types(
+    "BOOL BFLOAT16 COMPLEX64 FLOAT16 FLOAT32 FLOAT64 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32"
+)
 _PACKED_LIMITS = {TensorType.INT2: (-2, 1), TensorType.INT4: (-8, 7), TensorType.UINT4: (0, 15)}
 
 

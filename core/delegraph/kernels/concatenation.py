@@ -11,25 +11,13 @@ from delegraph.arithmetic.lookup_table import requantisation_table
 from delegraph.arithmetic.output_shape import are_known, check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.UINT32,
-    TensorType.BOOL,
-    TensorType.INT4,
-}
+_TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 UINT32 BOOL INT4")
 
 
 @kernel("CONCATENATION")

@@ -26,6 +26,7 @@ from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,
     require_type,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -49,13 +50,7 @@ _BIAS_TYPES = {
     TensorType.INT16: (TensorType.INT32, TensorType.INT64),
 }
 _FILTER_TYPES = {
-    TensorType.FLOAT32: (
-        TensorType.FLOAT32,
-        TensorType.FLOAT16,
-        TensorType.UINT8,
-        TensorType.INT8,
-        TensorType.INT4,
-    ),
+    TensorType.FLOAT32: tensor_types("FLOAT32 FLOAT16 UINT8 INT8 INT4"),
     TensorType.UINT8: (TensorType.UINT8,),
     TensorType.INT8: (TensorType.INT8, TensorType.INT4),
     TensorType.INT16: (TensorType.INT8, TensorType.INT4),
@@ -136,7 +131,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    """Return the bias tensor; under TFLM's numerics an absent bias is replaced by zeros."""
+    """Return the bias tensor; with TFLM's numerics, zeros stand in for an absent bias."""
     bias = optional_input(context, node, 2)
     if bias is not None or context.numerics != "micro":
         return input_tensor(context, node, 2)

@@ -11,22 +11,20 @@ from delegraph.arithmetic.convolution_scale import affine_quantization
 from delegraph.arithmetic.elements import values_of
 from delegraph.arithmetic.output_shape import are_known, fold_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_type, require_zero_points
+from delegraph.operators.checks import (
+    adopt_type,
+    require_counts,
+    require_type,
+    require_zero_points,
+    tensor_types,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 
 _LANES = 8  # lanes of the official vector loop; the other elements follow the formula
-_TYPES = {
-    TensorType.INT2,
-    TensorType.INT4,
-    TensorType.UINT4,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.FLOAT16,
-}
+_TYPES = tensor_types("INT2 INT4 UINT4 UINT8 INT8 INT16 FLOAT16")
 
 
 @kernel("DEQUANTIZE")
@@ -48,7 +46,7 @@ def prepare_dequantize(context: OpContext, node: Node) -> Eval:
     adopt_type(y, TensorType.FLOAT32)
     context.resize_tensor(y, x.shape)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     run = dequantization(x, y)
     return fold_output(context, y, lambda: (x.shape, run)) if are_known((x,)) else run
 

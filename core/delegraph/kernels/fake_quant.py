@@ -49,6 +49,6 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
 
 
 def _nudged_zero_point(zero_point: np.float32, last_step: np.float32) -> int:
-    """Return the number of the quantization step nearest to the real number 0, as 16 bits."""
+    """Return *zero_point* rounded to the nearest quantization step, as 16 bits."""
     nearest = round_half_away(np.nan_to_num(zero_point).clip(0, last_step))
     return int(nearest) & 0xFFFF

@@ -44,7 +44,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
             f"{value.zero_point} and {y.zero_point}, expected the same"
         )
     if value.type is TensorType.INT16:
-        require_zero_points(0, value)
+        require_zero_points(value)
     if len(dims.shape) != 1 or value.shape:
         raise OperatorError(
             f"dimensions and value have shapes {dims.shape} and {value.shape}, expected a vector "

@@ -32,6 +32,7 @@ from delegraph.operators.checks import (
     options_or_defaults,
     require_counts,
     require_type,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
@@ -51,13 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FILTER_TYPES = {
-    TensorType.FLOAT32: (
-        TensorType.FLOAT32,
-        TensorType.UINT8,
-        TensorType.INT8,
-        TensorType.INT4,
-        TensorType.INT2,
-    ),
+    TensorType.FLOAT32: tensor_types("FLOAT32 UINT8 INT8 INT4 INT2"),
     TensorType.UINT8: (TensorType.UINT8,),
     TensorType.INT8: (TensorType.INT8, TensorType.INT4, TensorType.INT2),
     TensorType.INT16: (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.INT16),

@@ -11,7 +11,7 @@ from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.indices import check_bounds, row_numbers
 from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_type
+from delegraph.operators.checks import require_counts, require_rank, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -22,18 +22,7 @@ if TYPE_CHECKING:
 
 INDEX_TYPES = (TensorType.INT16, TensorType.INT32, TensorType.INT64)
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.BOOL,
-    TensorType.STRING,
-}
+_TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 BOOL STRING")
 
 
 @kernel("GATHER")

@@ -64,7 +64,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit L2_NORMALIZATION.
+    """Return the function that computes 8-bit L2_NORMALIZATION of *x* into *y*.
 
     Source:
         L2Normalization, tflite/kernels/internal/optimized/optimized_ops.h (uint8) and

@@ -64,7 +64,7 @@ def _float(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit LOG_SOFTMAX.
+    """Return the function that computes 8-bit LOG_SOFTMAX of *x* into *y*.
 
     Source:
         LogSoftmax<T>, tflite/kernels/internal/optimized/optimized_ops.h.

@@ -116,7 +116,7 @@ def kept_boxes(
     threshold: np.float32,
     sigma: np.float32,
 ) -> tuple[list[int], list[np.float32]]:
-    """Return the rows of at most *limit* boxes that are kept, best first, and their scores.
+    """Return the rows of at most *limit* boxes that survive, best first, and their scores.
 
     Args:
         boxes: ``[N, 4]``.

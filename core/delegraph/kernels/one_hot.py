@@ -14,20 +14,13 @@ from delegraph.operators.checks import (
     require_counts,
     require_one_element,
     require_type,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
-from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.BOOL,
-}
+_TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64 BOOL")
 
 
 @kernel("ONE_HOT")

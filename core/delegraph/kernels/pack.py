@@ -8,20 +8,13 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output, size_outputs
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.checks import option, require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
 from delegraph.schema.enums import TensorType
 
-_PACKED = {
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_PACKED = tensor_types("FLOAT32 INT8 UINT8 INT16 INT32 INT64")
 _UNPACKED = _PACKED - {TensorType.INT64} | {
     TensorType.FLOAT16,
     TensorType.BFLOAT16,

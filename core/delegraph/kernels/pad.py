@@ -10,7 +10,13 @@ import numpy as np
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import WIDE_INDEX, require_counts, require_type, require_zero_points
+from delegraph.operators.checks import (
+    WIDE_INDEX,
+    require_counts,
+    require_type,
+    require_zero_points,
+    tensor_types,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -31,17 +37,7 @@ Pads = list[tuple[int, int]]
 """Number of elements before and after, for each dimension."""
 
 _PADDINGS = (TensorType.INT8, TensorType.INT16, *WIDE_INDEX)
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.BOOL,
-}
+_TYPES = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 UINT8 INT16 INT32 INT64 BOOL")
 
 
 @kernel("PADV2")
@@ -110,7 +106,7 @@ def _read(paddings: Tensor, rank: int) -> Pads:
 
 
 def _regions(shape: Sequence[int], pads: Pads) -> tuple[tuple[slice, ...], list[tuple[slice, ...]]]:
-    """Return the block of the output that holds the input, and the blocks that cover the border."""
+    """Return the block of the output for the input of *shape*, and the blocks of the border."""
     interior = tuple(
         slice(before, before + size) for size, (before, _) in zip(shape, pads, strict=True)
     )
@@ -136,7 +132,7 @@ def prepare_mirror_pad(context: OpContext, node: Node) -> Eval:
         raise OperatorError(f"input is {x.type.name}, expected whole-byte numbers")
     check_type(y, x)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     _check_paddings(x, paddings)
     skip = 0 if int(getattr(node.options, "mode", 0)) == 1 else 1  # MirrorPadMode: 0 is REFLECT
 

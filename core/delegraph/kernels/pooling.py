@@ -201,7 +201,7 @@ class _Reduction:
         self._reduce(rows.swapaxes(0, 1), out.swapaxes(0, 1), self._across)
 
     def _reduce(self, x: NDArray[Any], y: NDArray[Any], window: Window) -> None:
-        """Reduce windows along the first axis; taps in the border around the image are ignored."""
+        """Reduce windows of *x* along the first axis into *y*; the image's border is ignored."""
         y.fill(self._identity)
         for tap in window.taps:
             first, end = window.valid_outputs(tap)

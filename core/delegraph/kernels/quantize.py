@@ -29,6 +29,7 @@ from delegraph.operators.checks import (
     require_scales,
     require_type,
     require_zero_points,
+    tensor_types,
 )
 from delegraph.operators.numerics import Numerics
 from delegraph.operators.op_table import kernel
@@ -40,12 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OUTPUTS = {
-    TensorType.FLOAT32: {
-        TensorType.UINT8,
-        TensorType.INT8,
-        TensorType.INT16,
-        TensorType.INT4,
-    },
+    TensorType.FLOAT32: tensor_types("UINT8 INT8 INT16 INT4"),
     TensorType.INT16: {TensorType.INT8, TensorType.INT16, TensorType.INT32},
     TensorType.INT32: {TensorType.INT8, TensorType.INT16},
     TensorType.INT8: {TensorType.UINT8, TensorType.INT8, TensorType.INT16},
@@ -130,7 +126,7 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the function for the elements before *end*, block by block to stay in the cache."""
+    """Return the function for the elements before *end*, in blocks that fit the cache."""
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -155,7 +151,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the function that computes the elements from *start* on."""
+    """Return the function that quantizes the elements of *x* from *start* on."""
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
@@ -167,7 +163,7 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the function for outputs with a scale per channel, and for packed outputs."""
+    """Return the function for an output *y* with a scale per channel, or with packed integers."""
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
@@ -182,7 +178,7 @@ def _divided(x: Tensor, y: Tensor) -> Eval:
 
 
 def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
-    """Return the function that requantizes integers to integers.
+    """Return the function that requantizes the stored integers of *x* to stored integers of *y*.
 
     Between 8-bit types, the builtin kernel's vector loop rounds twice with halves up. Elements
     after the loop, other types, and all elements in the reference kernel are rounded the second
@@ -194,7 +190,7 @@ def _requantize(x: Tensor, y: Tensor, numerics: Numerics) -> Eval:
     """
     require_scales(y)
     if x.type is y.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
     scalar = _rescaling(x, y, multiply_by_quantized_multiplier)
     if x.type is TensorType.INT32:
 

@@ -48,8 +48,7 @@ class _Stream:
 
         Args:
             count: number of words.
-            used: number of groups of four words that count as used; None means those that are
-                returned.
+            used: number of groups of four words that count as used; None means the returned groups.
         """
         groups = -(-count // 4)
         words = philox4x32(self._key, counters(self._position, groups), self._high)

@@ -14,7 +14,13 @@ from delegraph.arithmetic.output_shape import integers
 from delegraph.errors import OperatorError
 from delegraph.kernels.stablehlo.data_movement import sizes
 from delegraph.kernels.stablehlo.elementwise import greater, less
-from delegraph.operators.checks import option, require_counts, require_same_type, require_type
+from delegraph.operators.checks import (
+    option,
+    require_counts,
+    require_same_type,
+    require_type,
+    tensor_types,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     CallableSubgraph,
@@ -33,16 +39,7 @@ Accumulate = Callable[[Array, Array], object]
 """Function that updates its first argument by its second, in place."""
 
 _MAX_RANK = 6
-_TYPES = {
-    TensorType.BOOL,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.UINT8,
-    TensorType.FLOAT32,
-    TensorType.FLOAT64,
-}
+_TYPES = tensor_types("BOOL INT8 INT16 INT32 INT64 UINT8 FLOAT32 FLOAT64")
 _BODIES = {
     "ADD": Function.ADD,
     "LOGICAL_AND": Function.ALL,

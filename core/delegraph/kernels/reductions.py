@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -70,7 +70,8 @@ def prepare_mean(context: OpContext, node: Node) -> Eval:
 def prepare_reduce_prod(context: OpContext, node: Node) -> Eval:
     """Return the function that computes REDUCE_PROD; constant inputs are reduced during prepare.
 
-    float32, int32, int64; 8- and 16-bit integers as stored; int8 and int16 with scales.
+    Inputs are float32, int32 or int64, or integers of 8 or 16 bits. The product of int8 and int16
+    with scales is requantized; without scales, the stored integers are multiplied.
 
     Source:
         EvalProd, tflite/kernels/reduce.cc.
@@ -127,7 +128,12 @@ def prepare_reduce_all(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(
-    context: OpContext, node: Node, allowed: set[TensorType], build: Build, *, fold: bool = False
+    context: OpContext,
+    node: Node,
+    allowed: Collection[TensorType],
+    build: Build,
+    *,
+    fold: bool = False,
 ) -> Eval:
     """Return the function for a reduction whose axes may be known only during invoke."""
     require_counts(node, 2)
@@ -166,7 +172,7 @@ def _moved(r: Reduction) -> Eval:
 
 
 def _run(operation: Any, r: Reduction, **initial: Any) -> Eval:
-    """Return the function that reduces by a NumPy ufunc."""
+    """Return the function for the reduction *r* by the NumPy function *operation*."""
     x, y, axes, keep_dims = r.x, r.y, r.axes, r.keep_dims
     reduce = operation.reduce
 

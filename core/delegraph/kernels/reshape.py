@@ -75,7 +75,7 @@ def _shape_option(node: Node) -> list[int]:
 
 
 def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
-    """Return *wanted* with -1 replaced so that the element count equals that of *shape*.
+    """Return *wanted* with -1 replaced so that it has as many elements as *shape*.
 
     Dimensions of 0 are left out of the division, so ``[0, -1]`` keeps the other dimensions'
     product.
@@ -138,7 +138,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     require_type(axis_input, WIDE_INDEX)
     require_one_element(axis_input)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
 
     def plan() -> tuple[Shape, Eval]:
         given = int(np.int64(integers(axis_input)[0]).astype(np.int32))  # as LiteRT's int holds it

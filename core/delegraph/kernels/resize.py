@@ -17,21 +17,14 @@ from delegraph.arithmetic.output_shape import (
 from delegraph.arithmetic.resize_bilinear import resizer
 from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type
+from delegraph.operators.checks import option, require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
 from delegraph.schema.enums import TensorType
 
 _BILINEAR_TYPES = {TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16}
-_NEAREST_TYPES = _BILINEAR_TYPES | {
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.BOOL,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-}
+_NEAREST_TYPES = _BILINEAR_TYPES | tensor_types("FLOAT16 BFLOAT16 BOOL UINT16 INT32 UINT32")
 LONGEST_SIDE = 1 << 24  # positions are float32, which cannot count further
 Planner = Callable[[Tensor, Tensor, tuple[int, int], bool, bool], Eval]
 

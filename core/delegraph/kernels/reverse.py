@@ -21,25 +21,14 @@ from delegraph.operators.checks import (
     require_counts,
     require_rank,
     require_type,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
-from delegraph.schema.enums import TensorType
 
-_SEQUENCE_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-}
-_TYPES = _SEQUENCE_TYPES | {
-    TensorType.FLOAT16,
-    TensorType.BFLOAT16,
-    TensorType.INT8,
-    TensorType.BOOL,
-}
+_SEQUENCE_TYPES = tensor_types("FLOAT32 UINT8 INT16 INT32 INT64")
+_TYPES = _SEQUENCE_TYPES | tensor_types("FLOAT16 BFLOAT16 INT8 BOOL")
 
 
 @kernel("REVERSE_V2")
@@ -66,7 +55,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
 
 
 def _steps(x: Tensor, axes_input: Tensor) -> tuple[slice, ...]:
-    """Return the index that reverses the axes listed in *axes_input*."""
+    """Return the index of *x* that reverses the axes listed in *axes_input*."""
     axes = sorted(normalized_axis(axis, len(x.shape)) for axis in integers(axes_input))
     if any(after - before != 1 for before, after in pairwise(axes)):
         raise OperatorError(f"axes are {axes}, expected neighbours")

@@ -7,20 +7,13 @@ import numpy as np
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.BOOL,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_TYPES = tensor_types("FLOAT32 BOOL UINT8 INT8 INT32 INT64")
 
 
 @kernel("SCATTER_ND")

@@ -106,7 +106,7 @@ def _float16(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def _eight_bit(context: OpContext, x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that computes 8-bit SOFTMAX: float32 exponentials from a table.
+    """Return the function for 8-bit SOFTMAX of *x*: float32 exponentials from a table.
 
     Source:
         Softmax<In, Out>, tflite/kernels/internal/optimized/optimized_ops.h.
@@ -146,10 +146,10 @@ def _is_close(scale: float, expected: float) -> bool:
 
 
 def _int16(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that computes int16 SOFTMAX."""
+    """Return the function that computes int16 SOFTMAX of *x* into *y*."""
     from delegraph.arithmetic.int16_softmax import int16_softmax
 
-    require_zero_points(0, x, y)
+    require_zero_points(x, y)
     if not _is_close(y.scale, 1 / 32768):
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")
     if len(x.shape) > 4:

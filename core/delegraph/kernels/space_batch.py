@@ -89,7 +89,10 @@ def prepare_batch_to_space(context: OpContext, node: Node) -> Eval:
 
 
 def _blocks_first(spatial: int) -> list[int]:
-    """Return the permutation of ``[n, s0, b0, s1, b1, c]`` to ``[b0, b1, n, s0, s1, c]``."""
+    """Return the permutation of ``[n, s0, b0, s1, b1, c]`` to ``[b0, b1, n, s0, s1, c]``.
+
+    *spatial* is the number of axes ``s0``, ``s1``.
+    """
     inside = [2 + 2 * i for i in range(spatial)]
     outside = [1 + 2 * i for i in range(spatial)]
     return [*inside, 0, *outside, 1 + 2 * spatial]
@@ -109,7 +112,7 @@ def _check(x: Tensor, block: Tensor, pairs: Tensor, y: Tensor) -> None:
             f"expected [{spatial}] and [{spatial}, 2]"
         )
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     if (x.scale, x.zero_point) != (y.scale, y.zero_point):
         raise OperatorError("input and output differ in scale or zero point, expected equal ones")
 

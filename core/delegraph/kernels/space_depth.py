@@ -6,19 +6,12 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
-from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_TYPES = tensor_types("FLOAT32 INT8 UINT8 INT32 INT64")
 
 
 def _block_size(node: Node, x: Tensor, y: Tensor) -> int:

@@ -15,20 +15,13 @@ from delegraph.operators.checks import (
     require_counts,
     require_rank,
     require_type,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
-from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_TYPES = tensor_types("FLOAT32 INT8 UINT8 INT16 INT32 INT64")
 
 
 @kernel("SPLIT")

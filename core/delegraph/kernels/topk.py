@@ -60,7 +60,7 @@ def prepare_topk(context: OpContext, node: Node) -> Eval:
 
 
 def _descending(x: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the positions of each row's elements in descending order, NaN last, ties in order."""
+    """Return the positions that sort each row of *x*: descending, NaN last, ties in order."""
     if x.dtype.kind == "f":
         return np.argsort(-x, axis=-1, kind="stable")
     # The least integer has no negative, so sort the reversed row ascending, stably, and reverse it.

@@ -9,20 +9,14 @@ from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     require_counts,
     require_type,
+    tensor_types,
     type_option,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.FLOAT32,
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_TYPES = tensor_types("FLOAT32 UINT8 INT8 INT16 INT32 INT64")
 
 
 @kernel("UNIQUE")

@@ -6,20 +6,12 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import adopt_type, require_counts, require_type
+from delegraph.operators.checks import adopt_type, require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.BOOL,
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.UINT8,
-    TensorType.UINT32,
-}
+_TYPES = tensor_types("BOOL FLOAT32 INT8 INT32 INT64 UINT8 UINT32")
 
 
 @kernel("WHERE")

@@ -25,7 +25,7 @@ MOST_TIGHTENED = 1000
 """Blocks of a plan for which a smaller one is looked for; looking at more takes too long."""
 
 TOLERATED = 1.01
-"""How often what no plan can do without a good plan may take."""
+"""Size of a good plan: at most this many times the bytes that any plan needs."""
 
 _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
 
@@ -51,8 +51,8 @@ class Allocation(NamedTuple):
 class SimpleMemoryArena:
     """Plans blocks by offset; :meth:`commit` then allocates a buffer for all blocks.
 
-    A buffer never shrinks, and what it holds survives growth. Memory is not touched before a
-    tensor is written: a large plan costs address space only.
+    A buffer never shrinks, and its content survives growth. Memory is not touched before a tensor
+    is written: a large plan costs address space only.
 
     Args:
         alignment: bytes that every offset is a multiple of; 1 to 64.
@@ -132,7 +132,7 @@ class SimpleMemoryArena:
         return self._committed
 
     def clear_plan(self) -> None:
-        """Forget all blocks and the high water mark; the buffer is kept for the next plan."""
+        """Remove all blocks and the high water mark; the next plan uses the same buffer."""
         self._committed = False
         self.high_water_mark = 0
         self._activate([])
@@ -151,7 +151,7 @@ class SimpleMemoryArena:
         self._keep(lambda allocation: allocation.last_node >= node)
 
     def purge_after(self, node: int) -> None:
-        """Forget the blocks that come into use after *node*."""
+        """Remove the blocks whose lifetime begins after *node*."""
         self._keep(lambda allocation: allocation.first_node <= node)
 
     def activate_at(self, allocations: Iterable[Allocation], node: int) -> None:
@@ -159,7 +159,7 @@ class SimpleMemoryArena:
         self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
 
     def replan(self, allocations: Sequence[Allocation]) -> None:
-        """Make *allocations* the whole plan; the buffer is kept."""
+        """Make *allocations* the whole plan; the buffer does not change."""
         self._committed = False
         self.high_water_mark = max((block.offset + block.size for block in allocations), default=0)
         self._activate(list(allocations))
@@ -177,7 +177,7 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Return whether a plan takes hardly more bytes than the blocks at its busiest node.
+    """Return whether a plan needs hardly more bytes than the blocks at its busiest node.
 
     This is a quick check: ``bounds.lower_bound`` may find that a node needs more, so that a plan is
     tight although the result is False.

@@ -103,7 +103,7 @@ class ArenaPlanner:
         return [b for b in blocks if b.size and self._graph.tensor_kind(b.tensor) is kind]
 
     def reset_allocations(self) -> None:
-        """Take every tensor's place away; lifetimes and buffers are kept."""
+        """Remove the offsets of all tensors; lifetimes and buffers remain."""
         self._arena.clear_plan()
         self._persistent_arena.clear_plan()
         self.allocations: dict[int, Allocation] = {}
@@ -171,7 +171,7 @@ class ArenaPlanner:
         return self._root
 
     def shared_root(self, tensor: int) -> int:
-        """Return the tensor whose memory *tensor* uses, or *tensor* itself when it has its own."""
+        """Return the tensor whose memory *tensor* uses; *tensor* itself if it shares none."""
         root = self._root.get(tensor, tensor)
         kind_of = self._graph.tensor_kind
         return root if root == tensor or kind_of(root) is kind_of(tensor) else tensor
@@ -215,7 +215,7 @@ class ArenaPlanner:
         return reset
 
     def release_non_persistent_memory(self) -> None:
-        """Give the shared arena's memory back; places are kept, contents are lost."""
+        """Free the memory of the shared arena; offsets remain, contents are lost."""
         self._arena.release_buffer()
 
     def acquire_non_persistent_memory(self) -> None:
@@ -331,7 +331,7 @@ class ArenaPlanner:
         return found
 
     def _in_order(self, tensors: Iterable[int], sizes: Mapping[int, int]) -> list[int]:
-        """Sort by rank: tensors that live for the whole plan, then large ones, then early ones."""
+        """Sort by rank: tensors that live for the whole plan, then by size, then by first use."""
 
         def rank(tensor: int) -> tuple[int, int, int, int]:
             if self._alloc_node[tensor] == 0 and self._dealloc_node[tensor] == NEVER:

@@ -147,7 +147,7 @@ class _Crowd:
     def offset_if_solid(self, size: int, first: int, last: int) -> int | None:
         """Return the end of the blocks if every gap is smaller than *size* bytes, else None.
 
-        A gap is free at every node of ``[first, last]``, so no gap is larger than what is free at
+        A gap is free at every node of ``[first, last]``, so no gap is larger than the free space at
         the fullest of them.
         """
         nodes = self._nodes(first, last)
@@ -158,8 +158,8 @@ class _Crowd:
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
 
-        As offsets are aligned, its rule for equal gaps comes down to this: the first gap that
-        follows a block without padding, else the last gap.
+        As offsets are aligned, it takes of equal gaps the first gap that follows a block without
+        padding, else the last gap.
         """
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places

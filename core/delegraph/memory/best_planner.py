@@ -134,7 +134,7 @@ def _planned(
 def _planned_group(
     records: Sequence[TensorUsageRecord], alignment: int, search: _Search, enough: int
 ) -> BestPlan:
-    """Return a plan by *search* that has tensors in use during all tasks below all others.
+    """Return a plan by *search*; tensors in use during all tasks have the lowest offsets.
 
     Any plan can be changed to such a plan. If it ended with a tensor in use during all tasks, the
     padding of that tensor was free. So the tensor with most padding is on top where that is better.
@@ -232,7 +232,7 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
     """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    The latter are yielded only while the conflicts of the tensors can be listed.
+    These plans are yielded only while the conflicts of the tensors can be listed.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))

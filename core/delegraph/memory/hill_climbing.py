@@ -13,7 +13,7 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 
     A plan is the result of placing tensors in some order, each as low as it can be. Each round
     moves one tensor ahead in the order: one of those that carry the highest, which are the ones to
-    gain by. A plan no larger than the one before is kept, so that the search can cross plateaus.
+    gain by. A plan no larger than the previous plan is kept, so that the search can cross plateaus.
     The choice is seeded: the result depends on the arguments only.
 
     Args:
@@ -50,7 +50,7 @@ def _critical(
         packing: the records.
         offsets: the plan, in units.
         units: sizes of the tensors, in units.
-        neighbours: for each tensor, those in use at one of its tasks.
+        neighbours: for each tensor, the tensors in use at one of its tasks.
     """
     sizes, unit = packing.sizes.tolist(), packing.alignment
     ends = [offset * unit + size for offset, size in zip(offsets, sizes, strict=True)]

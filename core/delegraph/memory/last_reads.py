@@ -15,8 +15,7 @@ class LastReads:
         root: for each tensor that shares memory, the tensor that had it first; read at each call.
 
     Attributes:
-        counts: number of reads of each tensor that is read, without those of tensors that share its
-            memory.
+        counts: number of reads of each tensor, without reads of tensors that share its memory.
     """
 
     def __init__(self, reads: Sequence[Sequence[int]], root: Mapping[int, int]) -> None:

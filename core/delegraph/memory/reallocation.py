@@ -15,7 +15,7 @@ def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[
 
     Args:
         nodes: in any order.
-        tensors: indices of those that share memory, as from
+        tensors: indices of the tensors that share memory; see
             :func:`~delegraph.memory.usage.usage_records`.
 
     >>> usage_graph([PlanNode([5], [6]), PlanNode([6, 5], [7])], tensors=[5, 6, 7])
@@ -38,7 +38,8 @@ def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]
     one or more steps, on each of its direct dependents. The relation is given both ways.
 
     Args:
-        dependencies: for each tensor those that are computed from it, such as :func:`usage_graph`.
+        dependencies: for each tensor, the tensors that are computed from it; see
+            :func:`usage_graph`.
 
     Source:
         ReallocationGraph, tflite/delegates/gpu/common/memory_management/types.cc.

@@ -49,7 +49,7 @@ def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskPr
 
 
 def calculate_positional_maximums(records: Sequence[TensorUsageRecord]) -> list[int]:
-    """Return, for each k, the largest size that is the k-th largest at some task.
+    """Return, for each k, the largest size of a record that is the k-th largest at some task.
 
     No assignment of objects can have a k-th largest object smaller than that.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """A piece of a workspace that one node has reserved.
+    """Part of a workspace, reserved by one node.
 
     Attributes:
         data: the array, of the shape and dtype asked for; another one after each

@@ -125,7 +125,7 @@ class MicroAllocator:
 
         Args:
             arena: the caller's writable memory, used as long as the allocator exists; or the size
-                of an arena on paper, which has addresses and no memory.
+                of an arena with addresses and no memory.
             planner: name of a planner (``"linear"`` keeps every tensor), or the caller's planner,
                 which needs no memory in the arena.
             target: sizes of TFLM's structures.
@@ -299,7 +299,7 @@ class MicroAllocator:
         self._quantization(tensor, lambda *piece: self.keep(Kept.QUANTIZATION, *piece))
 
     def request_scratch_buffer_in_arena(self, size: int, subgraph: int = 0) -> int:
-        """Return the number of a new scratch buffer for the node that is being prepared.
+        """Return the number of a new scratch buffer of *size* bytes for the node being prepared.
 
         Raises:
             OperatorError: the node has already requested 12 buffers.
@@ -331,7 +331,7 @@ class MicroAllocator:
         )
 
     def allocate_temp_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes for use while the present node is prepared."""
+        """Return the address of *size* aligned bytes for use while the present node is prepared."""
         return self._non_persistent.allocate_temp(size, alignment)
 
     def deallocate_temp_buffer(self, address: int) -> None:
@@ -372,7 +372,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate *size* bytes for *count* items of kind *what*, and return their address."""
+        """Return the address of *size* aligned bytes, allocated for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:

@@ -18,8 +18,8 @@ ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
 class ArenaMemory:
     """A caller's buffer, used from its first 16-byte aligned byte.
 
-    With a number of bytes instead of a buffer, the arena is on paper: it has addresses and no
-    memory.
+    With a number of bytes instead of a buffer, the arena has addresses and no memory, which is
+    enough to plan it.
 
     Attributes:
         start: address of the first aligned byte.
@@ -42,6 +42,6 @@ class ArenaMemory:
         return self.start <= address < self.start + self.size
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:
-        """Return ``[size], uint8``: a view of the bytes at *address*; empty if on paper."""
+        """Return the *size* bytes at *address*, as a view; empty if the arena has no memory."""
         first = address - self.start
         return self._memory[first : first + size]

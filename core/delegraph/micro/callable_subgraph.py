@@ -91,7 +91,7 @@ class MicroCallee:
             _copy(self._own[index], self.tensors[index])
 
     def readable(self, tensor_index: int) -> Tensor:
-        """Return the tensor with index *tensor_index*; stand-ins are always up to date."""
+        """Return tensor *tensor_index*; here, its value is always up to date."""
         return self.tensors[tensor_index]
 
 

@@ -236,7 +236,7 @@ class MicroContext(ModelContext):
         return self._run.scratch[number]
 
     def allocate_temp_buffer(self, size: int, alignment: int = 16) -> int:
-        """Return the address of *size* bytes that the node may use while it is prepared.
+        """Return the address of *size* aligned bytes that the node may use while it is prepared.
 
         Allowed only while preparing.
 
@@ -280,7 +280,7 @@ class MicroContext(ModelContext):
 
     @property
     def external_context(self) -> object:
-        """Object that the application has passed to the interpreter; None without one."""
+        """Object that the application has passed to the interpreter; None if none was set."""
         return self._run.external_context
 
     def set_external_context(self, payload: object) -> None:

@@ -85,7 +85,7 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 
 
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
-    """Allocate the model in an arena of *size* bytes on paper; return the bytes of head and tail.
+    """Allocate the model in *size* bytes without real memory; return the bytes of head and tail.
 
     *target* and *planner* are those of :func:`estimate_arena`.
     """

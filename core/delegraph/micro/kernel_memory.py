@@ -189,9 +189,9 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return the function that computes the sizes of multipliers and shifts per output channel.
+    """Return a function of a node: the bytes of its multipliers and of its shifts.
 
-    The weights have their output channels along *axis*.
+    There is one of each for an output channel; the weights have the channels along *axis*.
     """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:

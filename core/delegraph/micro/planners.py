@@ -55,7 +55,7 @@ class MicroMemoryPlanner(Protocol):
         """Whether no two buffers share memory."""
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the bytes of working memory that planning *buffers* buffers takes."""
+        """Return the bytes of working memory that the planner needs for *buffers* buffers."""
 
     def init(self, scratch_bytes: int) -> None:
         """Remove all buffers; *scratch_bytes* is the size of the planner's working memory."""
@@ -121,7 +121,7 @@ class GreedyMemoryPlanner:
         return self._offsets
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return the bytes of working memory that planning *buffers* buffers takes."""
+        """Return the bytes of working memory that the planner needs for *buffers* buffers."""
         return buffers * BYTES_PER_BUFFER
 
     def init(self, scratch_bytes: int) -> None:
@@ -215,7 +215,7 @@ class LinearMemoryPlanner:
         return self._next
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0, because the planner stores its offsets itself."""
+        """Return 0 for any number of *buffers*, because the planner stores its offsets itself."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
@@ -275,7 +275,7 @@ class NonPersistentMemoryPlannerShim:
         return self._count
 
     def scratch_bytes(self, buffers: int) -> int:
-        """Return 0, because nothing is planned."""
+        """Return 0 for any number of *buffers*, because nothing is planned."""
         return 0
 
     def init(self, scratch_bytes: int) -> None:
@@ -285,7 +285,7 @@ class NonPersistentMemoryPlannerShim:
     def add_buffer(
         self, size: int, first_use: int, last_use: int, offline_offset: int = ONLINE
     ) -> None:
-        """Add a buffer, which takes the next offset of the plan; the arguments are ignored.
+        """Add a buffer at the next offset of the plan; the arguments have no effect.
 
         Raises:
             StateError: the plan has no more offsets.

@@ -11,7 +11,7 @@ from delegraph.operators.custom_op import AnyCustomOp
 
 
 class OpsResolver:
-    """Collects custom operators; a registerer gets it as argument and adds operators to it."""
+    """Collects custom operators; a registerer is called with it and adds operators to it."""
 
     def __init__(self) -> None:
         self.ops: dict[str, AnyCustomOp] = {}

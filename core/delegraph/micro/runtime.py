@@ -126,7 +126,7 @@ class Interpreter:
         intrepreter_config: InterpreterConfig = InterpreterConfig.kAllocationRecording,
         alt_decompression_memory_size: int = 0,
     ) -> Interpreter:
-        """Return an interpreter for a model file; the other arguments are those of the class.
+        """Return an interpreter for a model file; for the other arguments, see the class.
 
         Raises:
             ArgumentError: the file does not exist.
@@ -151,7 +151,7 @@ class Interpreter:
         intrepreter_config: InterpreterConfig = InterpreterConfig.kAllocationRecording,
         alt_decompression_memory_size: int = 0,
     ) -> Interpreter:
-        """Return an interpreter for a model's bytes; the other arguments are those of the class."""
+        """Return an interpreter for a model's bytes; for the other arguments, see the class."""
         return cls(
             model_data,
             [] if custom_op_registerers is None else custom_op_registerers,

@@ -18,10 +18,10 @@ def align_down(address: int, alignment: int) -> int:
 
 
 class PersistentBufferAllocator(Protocol):
-    """Allocates persistent memory, which stays until the model is closed."""
+    """Allocates persistent memory, which is freed when the model is closed."""
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are never freed.
+        """Return the address of *size* bytes that are never freed; it is a multiple of *alignment*.
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
@@ -70,7 +70,9 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes, which :meth:`reset_temp_allocations` frees.
+        """Return the address of *size* bytes; it is a multiple of *alignment*.
+
+        :meth:`reset_temp_allocations` frees the bytes.
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.
@@ -256,7 +258,7 @@ class HeadMemory:
         self.resize_buffer(align(self._head.start, alignment), size, alignment)
 
     def allocate_temp(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes of temporary memory.
+        """Return the address of *size* bytes of temporary memory; it is a multiple of *alignment*.
 
         See :class:`NonPersistentBufferAllocator`.
         """
@@ -331,7 +333,7 @@ class SingleArenaBufferAllocator(HeadMemory):
         return self.non_persistent_used_bytes + self.persistent_used_bytes
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes at the tail, which are never freed.
+        """Return the address of *size* aligned bytes at the tail, which are never freed.
 
         See :class:`PersistentBufferAllocator`.
         """

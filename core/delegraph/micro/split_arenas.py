@@ -29,7 +29,7 @@ class PersistentArenaBufferAllocator:
         return self._end - self._tail
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
-        """Return the address of *size* bytes that are never freed.
+        """Return the address of *size* aligned bytes that are never freed.
 
         Raises:
             ArenaTooSmallError: the arena has fewer free bytes.

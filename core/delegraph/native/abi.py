@@ -13,6 +13,7 @@ Source:
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from ctypes import (
     CFUNCTYPE,
@@ -51,9 +52,6 @@ class TfLiteStatus(IntEnum):
 
 NULL_BUFFER_HANDLE = -1
 """Buffer handle of a tensor that has no buffer of a delegate."""
-
-OPTIONAL_TENSOR = -1
-"""Tensor index that stands for an absent optional input."""
 
 DELEGATE_CODE = 51
 """Builtin operator code of a delegate node."""
@@ -277,20 +275,22 @@ def libc() -> ctypes.CDLL:
     return library
 
 
+def is_known_platform() -> bool:
+    """Return whether the layouts of C structs and the C library of this platform are known."""
+    return (
+        sys.implementation.name == "cpython"
+        and ctypes.sizeof(c_void_p) == 8
+        and sys.byteorder == "little"
+        and sys.platform in ("linux", "darwin")
+    )
+
+
 def ints_at(address: int | None) -> tuple[int, ...]:
     """Return the elements of the ``TfLiteIntArray`` at *address*; an empty tuple for null."""
     if not address:
         return ()
     count = c_int.from_address(address).value
     return tuple((c_int * count).from_address(address + 4))
-
-
-def floats_at(address: int | None) -> tuple[float, ...]:
-    """Return the elements of the ``TfLiteFloatArray`` at *address*; an empty tuple for null."""
-    if not address:
-        return ()
-    count = c_int.from_address(address).value
-    return tuple((c_float * count).from_address(address + 4))
 
 
 def int_array(values: Sequence[int]) -> Any:

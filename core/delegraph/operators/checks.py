@@ -20,6 +20,15 @@ WIDE_INDEX = (TensorType.INT32, TensorType.INT64)
 """Types of sizes and axes that may also be int64."""
 
 
+def tensor_types(names: str) -> frozenset[TensorType]:
+    """Return the element types in *names*, which are separated by blanks.
+
+    >>> tensor_types("INT8 BOOL") == {TensorType.INT8, TensorType.BOOL}
+    True
+    """
+    return frozenset(TensorType[name] for name in names.split())
+
+
 def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int | None = 1) -> None:
     """Check how many inputs and outputs a node has.
 
@@ -88,7 +97,7 @@ def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
     """Check that every dimension of a tensor's new shape fits an int32, as the format requires.
 
     Raises:
-        OperatorError: one is negative, or more than 2,147,483,647.
+        OperatorError: a dimension is negative, or more than 2,147,483,647.
     """
     if shape and not 0 <= min(shape) <= max(shape) <= _LARGEST_DIMENSION:
         raise OperatorError(
@@ -160,16 +169,16 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
     output.adopt_type(type_)
 
 
-def require_zero_points(expected: int, *tensors: Tensor) -> None:
-    """Check the zero point of *tensors*.
+def require_zero_points(*tensors: Tensor) -> None:
+    """Check that the zero point of each of *tensors* is 0.
 
     Raises:
-        OperatorError: one is not *expected*.
+        OperatorError: a zero point is another number.
     """
     for tensor in tensors:
-        if tensor.zero_point != expected:
+        if tensor.zero_point:
             raise OperatorError(
-                f"tensor {tensor.name!r} has zero point {tensor.zero_point}, expected {expected}"
+                f"tensor {tensor.name!r} has zero point {tensor.zero_point}, expected 0"
             )
 
 
@@ -206,7 +215,7 @@ def type_option(node: Node, name: str, default: TensorType) -> TensorType:
     """Return the node's option *name*, a tensor type, or *default* when the option is absent.
 
     Raises:
-        OperatorError: its number stands for no type.
+        OperatorError: the number in the option is not a known type.
 
     Source:
         ConvertTensorType, tflite/core/api/flatbuffer_conversions.cc.

@@ -149,8 +149,8 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
       :class:`~delegraph.operators.custom_options.CustomOptions`.
     - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each, for scales and zero points.
 
-    What it returns must have the dtype of the model's output tensor, and the shape that the shape
-    function said (:meth:`CustomOp.shape`); without one, outputs have whatever shape they get.
+    Its result must have the dtype of the model's output tensor, and the shape from the shape
+    function (:meth:`CustomOp.shape`); without one, outputs have whatever shape they get.
 
     >>> @custom_op("TimesTwo")
     ... def times_two(x):
@@ -183,7 +183,7 @@ _REGISTERED: dict[str, Registration] = {}
 
 
 def register_custom_op(name: str, op: AnyCustomOp) -> None:
-    """Make a custom operator known to every interpreter created from now on.
+    """Make a custom operator available to every interpreter that is created later.
 
     Args:
         name: the custom code that models carry. A later registration replaces an earlier one.

@@ -119,7 +119,7 @@ def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
 
 
 def every_value(dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return all values of an 8- or 16-bit integer type, in the order of their bits.
+    """Return all values of *dtype*, an 8- or 16-bit integer type, in the order of their bits.
 
     >>> every_value(np.dtype(np.int8))[126:130].tolist()
     [126, 127, -128, -127]

@@ -69,7 +69,7 @@ class LstmOptions:
         """Return the LSTM options of *node*.
 
         Raises:
-            OperatorError: a negative clip, or one that is NaN.
+            OperatorError: a clip is negative or NaN.
         """
         options = cls(
             option(node, "fused_activation_function", ActivationFunctionType.NONE),
@@ -277,7 +277,7 @@ def _gates(
 def _peephole(context: OpContext, node: Node, first: int, gates: int) -> tuple[Tensor, ...]:
     """Return the peephole weights of three gates, or of two if there is no input gate.
 
-    Input *first* has those of the input gate, and *gates* is the number of gates.
+    Input *first* has the weights of the input gate, and *gates* is the number of gates.
     """
     wanted = range(first, first + 3) if gates == 4 else range(first + 1, first + 3)
     found = [optional_input(context, node, i) for i in wanted]

@@ -57,8 +57,8 @@ class MemoryLimit:
     """Number of bytes that one interpreter may allocate.
 
     Attributes:
-        bytes: bytes that the tensors of a subgraph may take, and that a kernel may take beside
-            them.
+        bytes: bytes that the tensors of a subgraph may take, and that a kernel may take in
+            addition.
         is_default: whether the user has not chosen it.
         is_large_model: whether kernels keep no second form of the weights that is larger than the
             weights, even if they are slower without it.

@@ -36,7 +36,7 @@ class DeclaredRegistration(Registration):
         return object.__getattribute__(self, name)
 
     def take(self, loaded: Registration) -> None:
-        """Take the fields that the kernel's module decides."""
+        """Copy the fields that the kernel's module decides, from *loaded*."""
         for field in _LOADED:
             _set(self, field, getattr(loaded, field))
 
@@ -71,12 +71,12 @@ class OpTable(LazyTable[Registration]):
         super().declare(package, plain)
 
     def versions(self, name: str) -> tuple[int, int]:
-        """Return the first and the last declared version of an operator."""
+        """Return the first and the last declared version of the operator *name*."""
         first, _, last = self._versions.get(name, "").rpartition("-")
         return int(first or 1), int(last or 1)
 
     def enter(self, name: str, entry: Registration) -> None:
-        """Add the registration of a kernel whose module is being imported.
+        """Add *entry*, the registration of an operator whose kernel's module is being imported.
 
         Raises:
             ValueError: the table has the operator already.
@@ -88,7 +88,7 @@ class OpTable(LazyTable[Registration]):
         super().enter(name, entry)
 
     def loaded(self, name: str) -> Registration:
-        """Return the registration of an operator, after its module was imported."""
+        """Return the registration of the operator *name*, after its module was imported."""
         return super().__getitem__(name)
 
     def is_declared(self, registration: Registration) -> bool:
@@ -131,8 +131,7 @@ def kernel(
     """Register the decorated ``prepare`` function as the kernel of operator *name*.
 
     Args:
-        name: operator name such as ``CONV_2D``; a name that is no builtin operator is that of a
-            custom operator.
+        name: operator name such as ``CONV_2D``; any other name is a custom operator.
         inplace: inputs that may share memory with output 0.
         uses_blas: whether the kernel multiplies matrices with NumPy.
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values

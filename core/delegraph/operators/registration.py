@@ -63,7 +63,7 @@ class TensorEval:
 
     Attributes:
         make: returns the evaluation of a node, given its input tensors and then its outputs.
-        run: the evaluation of the node that was prepared; what calling this does.
+        run: the evaluation of the node that was prepared; a call of the object does the same.
     """
 
     make: Callable[..., Eval]
@@ -107,9 +107,8 @@ class Registration:
         versions: first and last operator version that is implemented.
         inplace: inputs that may share memory with output 0.
         init: called once before the first prepare; its result becomes ``node.user_data``.
-        free: called with ``node.user_data`` when the node goes away.
-        is_unresolved: whether the registration stands for a custom operator without an
-            implementation.
+        free: called with ``node.user_data`` when the node is deleted.
+        is_unresolved: whether the operator is a custom operator without an implementation.
         uses_blas: whether the operator multiplies matrices, so that BLAS must respect
             ``num_threads``.
     """
@@ -170,7 +169,7 @@ class Scratch(Protocol):
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array, of the shape and dtype asked for; contents undefined when a node starts."""
+        """The array of the requested shape and dtype; undefined contents when a node starts."""
 
 
 class CallableSubgraph(Protocol):

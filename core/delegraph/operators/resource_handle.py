@@ -13,13 +13,13 @@ from delegraph.operators.tensor import AllocationType, Tensor, element_count
 from delegraph.schema.enums import TensorType
 
 
-def input_handle(context: OpContext, node: Node, i: int = 0) -> Tensor:
-    """Return input *i* of *node*, which names a resource.
+def input_handle(context: OpContext, node: Node) -> Tensor:
+    """Return the first input of *node*, which names a resource.
 
     Raises:
         OperatorError: the input is no single element of type RESOURCE, or INT32 in old models.
     """
-    handle = input_tensor(context, node, i)
+    handle = input_tensor(context, node, 0)
     if handle.type not in (TensorType.RESOURCE, TensorType.INT32):
         raise OperatorError(f"handle is {handle.type.name}, expected RESOURCE or INT32")
     if element_count(handle.shape) != 1:

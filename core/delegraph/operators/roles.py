@@ -191,7 +191,10 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 
 @cache
 def _roles(operator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the roles of *operator*'s inputs and of its outputs; the last repeats as needed."""
+    """Return the roles of *operator*'s inputs and of its outputs.
+
+    An operator with more inputs than roles has the last role for each further input.
+    """
     inputs, _, outputs = WORDS.get(operator, "input").partition("->")
     return tuple(inputs.split()), tuple(outputs.split()) or ("output",)
 

@@ -26,7 +26,7 @@ def canonical_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DelegateAddress:
-    """A delegate asked for by name.
+    """The name and options by which a user requests a delegate.
 
     The grammar is ``[distribution:]name[:key=value[,key=value]...]``. The first part after a colon
     that has a ``=`` starts the options, and neither names contain one, so this is unambiguous;

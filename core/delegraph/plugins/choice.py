@@ -75,7 +75,10 @@ class PluginChoice:
 
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
-    """Return plugin names from an environment variable or the configuration file, and which one."""
+    """Return the plugin names in *variable* of the environment, else in *setting*, and the source.
+
+    *setting* is a name in the configuration file.
+    """
     text = os.environ.get(variable)
     if text is not None:
         return [name.strip() for name in text.split(",") if name.strip()], variable

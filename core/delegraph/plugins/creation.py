@@ -55,7 +55,7 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
 
 
 def _options(spec: DelegateSpec, given: Given) -> object:
-    """Options of a delegate; defaults need no look at their types, which takes long."""
+    """Options of the delegate *spec*; types are checked only if the user gives options."""
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
             return None if spec.options is None else spec.options()
@@ -77,7 +77,7 @@ def _make(spec: DelegateSpec, options: object, provider: object) -> object:
 
 
 def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
-    """Return the implementation of a custom operator.
+    """Return the implementation of the custom operator *spec*.
 
     Raises:
         PluginLoadError: the provider's own code failed, or returned something else.
@@ -122,7 +122,7 @@ def describe_custom_op(
 
 
 def load_command(spec: CommandSpec, provider: object) -> click.Command:
-    """Return a subcommand of the command line.
+    """Return the subcommand *spec* of the command line.
 
     Raises:
         PluginLoadError: the provider's own code failed, or returned something else.
@@ -141,10 +141,10 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
 def compile_partition(
     spec: CompilerSpec, model: PartitionModel, options: object, provider: object
 ) -> bytes:
-    """Blob that a provider's compiler makes of a partition.
+    """Blob that the compiler *spec* of a provider makes of the partition *model*.
 
     Raises:
-        PartitionRejected: it leaves this one as it is.
+        PartitionRejected: the compiler does not compile this partition.
         PluginLoadError: the provider's own code failed, or returned something else.
     """
     blob: object = _called(spec, "compile_partition", provider, model, options)
@@ -160,7 +160,7 @@ def load_compiled(
     params: DelegateParams,
     provider: object,
 ) -> SimpleDelegateKernelInterface:
-    """Return the kernel that a provider makes from a blob of its compiler.
+    """Return the kernel that the compiler *spec* of a provider makes from the blob *blob*.
 
     Raises:
         PartitionRejected: it does not take this one here.
@@ -176,7 +176,7 @@ def load_compiled(
 
 
 def compiler_version(spec: CompilerSpec, plugin: Plugin) -> str:
-    """Version of the blobs that a plugin's compiler makes and loads.
+    """Version of the blobs that the compiler *spec* of a plugin makes and loads.
 
     Raises:
         PluginLoadError: the plugin's own code failed, or returned something else.
@@ -210,7 +210,7 @@ def _wrong_answer(
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
-    """Object that the provider's own code loads."""
+    """Return the object that *spec* loads; errors name it as *what* and its *provider*."""
     try:
         return spec.load()
     except KeyboardInterrupt:

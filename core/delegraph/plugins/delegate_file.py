@@ -108,7 +108,7 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Make the spec of a module that has no plugin hook."""
+    """Return the spec of *module*, which has no plugin hook."""
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)
@@ -154,7 +154,7 @@ def _only(found: Sequence[Found], names: Sequence[str], provider: str) -> Found:
 
 
 def _options_class(make: Callable[..., Any], provider: str) -> type | None:
-    """Return the dataclass of the argument of *make*; None when *make* has no argument.
+    """Return the dataclass of the argument of the function *make*; None if it has no argument.
 
     Raises:
         PluginLoadError: it needs something else.

@@ -81,7 +81,7 @@ def declared_plugins(
 ) -> tuple[Plugin, ...]:
     """Return every installed plugin without importing any of them.
 
-    Those that are ``OK`` are to be imported, and offer nothing yet.
+    Plugins with the status ``OK`` must still be imported, and offer nothing yet.
     """
     plugins: list[Plugin] = []
     if entry_points is None:
@@ -159,7 +159,7 @@ def _import_and_ask(plugin: Plugin) -> Plugin:
 
 
 def _loaded(value: str) -> Any:
-    """Return the object of an entry point, ``package.module`` or ``package.module:attribute``."""
+    """Return the object of the entry point *value*, such as ``package.module:attribute``."""
     name, _, attribute = value.partition("[")[0].partition(":")
     found: Any = import_module(name.strip())
     for part in filter(None, attribute.strip().split(".")):
@@ -168,12 +168,12 @@ def _loaded(value: str) -> Any:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Return *plugin* with the specs that its hooks return.
+    """Return *plugin* with the specs that the hooks of *module* return.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
         TypeError: a hook returned something else than it should.
-        Exception: whatever the hooks raise.
+        Exception: any error of the hooks.
     """
     import pluggy  # here: the default delegate does without
 
@@ -199,7 +199,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
 
 
 def _mark_implementations(module: object) -> None:
-    """Mark the functions for pluggy that the plugin has marked by ``hookimpl``."""
+    """Mark the functions of *module* for pluggy that ``hookimpl`` has marked."""
     import pluggy
 
     marker = pluggy.HookimplMarker(hookspecs.PROJECT)

@@ -66,7 +66,7 @@ def _mentions_our_group(dist: Distribution) -> bool:
 
 
 def _first_on_path(name: str, dist: Distribution) -> Distribution:
-    """Return the first copy of a distribution on the path, which may have no entry points."""
+    """Return the first copy of the distribution *name* on the path; it may have no entry points."""
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:

@@ -43,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Marker:
-    """Marks functions for pluggy, whose import takes long, as ``HookimplMarker`` of pluggy does."""
+    """Marks functions as ``HookimplMarker`` of pluggy does, without the slow import of pluggy."""
 
     @overload
     def __call__(self, function: F) -> F: ...

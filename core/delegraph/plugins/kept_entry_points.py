@@ -33,7 +33,7 @@ class DeclaredPlugin(NamedTuple):
 
     Attributes:
         name: of the entry point.
-        value: what it refers to.
+        value: object of the entry point: ``package.module`` or ``package.module:attribute``.
         distribution: the name of the distribution that declares it.
         version: of that distribution; empty when unknown.
     """
@@ -63,7 +63,7 @@ class PathState:
             self.text = repr((_FORM, sys.version, seen))
 
     def kept(self) -> list[DeclaredPlugin] | None:
-        """Return the entry points that were found in this state; None where none are kept."""
+        """Return the stored entry points for this state; None if none are stored."""
         if not self.text:
             return None
         try:

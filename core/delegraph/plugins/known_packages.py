@@ -37,20 +37,14 @@ def package_for(custom_name: str) -> str | None:
 
 
 def install_command(custom_name: str) -> str | None:
-    """Return the command that installs what runs a custom operator, None when none is known.
+    """Return the command that installs what runs a custom operator, None when none is known."""
+    from delegraph.plugins.sources import pip_install  # here: few models lack an operator
 
-    >>> install_command("FlexErf")
-    'pip install delegraph-flex'
-    >>> install_command("FlexSentencepieceOp")
-    "pip install 'delegraph-flex[sentencepiece]'"
-    """
     package = package_for(custom_name)
-    extra = next((e for prefix, e in _EXTRAS.items() if custom_name.startswith(prefix)), None)
-    if package is None or extra is None:
-        return package and f"pip install {package}"
-    return f"pip install '{package}[{extra}]'"
+    extra = next((e for prefix, e in _EXTRAS.items() if custom_name.startswith(prefix)), "")
+    return package and pip_install(package, extra)
 
 
 def package_for_delegate(name: str) -> str | None:
-    """Return the distribution that would provide a delegate, None when none is known."""
+    """Return the distribution that has a delegate *name*; None if none is known."""
     return _DELEGATES.get(name)

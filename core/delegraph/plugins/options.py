@@ -44,7 +44,7 @@ class Option:
         name: the key.
         type: what values it takes, in words.
         default: the default as text; None when the option must be given.
-        help: what it does; may be empty.
+        help: effect of the option; may be empty.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Option:
 
 
 def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
-    """Return the options of a delegate in the order of its dataclass fields.
+    """Return the options of the delegate *spec*, in the order of its dataclass fields.
 
     Raises:
         PluginOptionError: an annotation that cannot be evaluated.
@@ -107,7 +107,7 @@ def _made(spec: DelegateSpec, kind: type, given: Given) -> object:
 
 
 def options_text(spec: DelegateSpec, options: object) -> str:
-    """Return options as text ``key=value,key=value``, without options at their default."""
+    """Return *options* as text ``key=value,key=value``, without options at their default."""
     values = {field: getattr(options, field.name) for field in option_fields(spec)}
     return ",".join(
         f"{field.name}={_text(value) if value not in ('', (), []) else ''}"
@@ -191,7 +191,7 @@ def unknown_option(spec: DelegateSpec, name: object) -> PluginOptionError:
 
 
 def option_without_value(spec: DelegateSpec, name: str) -> PluginOptionError:
-    """Return the error for an option that is named, and not given a value."""
+    """Return the error for the option *name*, which the user gave without a value."""
     for option in describe_options(spec):
         if option.name == name:
             example = f"{spec.name}:{name}={option.default or '...'}"
@@ -263,7 +263,7 @@ def _first(kinds: tuple[Kind, ...], convert: Callable[[Kind], object]) -> object
 
 
 def type_text(kind: Kind) -> str:
-    """Text that lists the values that an annotation allows.
+    """Text that lists the values that the annotation *kind* allows.
 
     >>> type_text(Literal["usb", "pci"])
     "one of 'pci', 'usb'"
@@ -285,14 +285,14 @@ def type_text(kind: Kind) -> str:
 
 
 def option_fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a delegate's dataclass that users may give."""
+    """Return the fields of the options dataclass of *spec* that users may give."""
     if spec.options is None:
         return []
     return [field for field in dataclasses.fields(spec.options) if field.init]
 
 
 def option_kinds(spec: DelegateSpec) -> dict[str, Kind]:
-    """Annotations of the option fields, by name.
+    """Annotations of the option fields of *spec*, by name.
 
     Raises:
         PluginOptionError: one that cannot be evaluated.
@@ -320,7 +320,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
-    """Text that lists the values that a field allows, with its range."""
+    """Text that lists the values that *field* allows, with its range."""
     low, high = (field.metadata.get(bound) for bound in BOUNDS)
     text = type_text(kind)
     if low is None:
@@ -348,7 +348,7 @@ def _origin(kind: Kind) -> Any:
 
 
 def is_union(kind: Kind) -> bool:
-    """Return whether an annotation is a union of types."""
+    """Return whether the annotation *kind* is a union of types."""
     return _origin(kind) in (Union, types.UnionType)
 
 
@@ -358,7 +358,7 @@ def _is_class(kind: Kind) -> bool:
 
 
 def is_enum(kind: Kind) -> bool:
-    """Return whether values are members of an enumeration, given by name."""
+    """Return whether the annotation *kind* is an enumeration, whose members users name."""
     return _is_class(kind) and issubclass(kind, Enum)
 
 

@@ -31,7 +31,7 @@ _TYPES: dict[Kind, str] = {
 
 
 def options_schema(spec: DelegateSpec) -> dict[str, Any]:
-    """Return the JSON Schema, draft 2020-12, for a mapping of a delegate's options.
+    """Return the JSON Schema (2020-12) of a mapping with the options of the delegate *spec*.
 
     An enumeration is given by the names of its members. A field of another type than those that
     ``DelegateSpec`` lists takes what the schema cannot say; its schema has no ``type``.

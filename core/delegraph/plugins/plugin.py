@@ -79,11 +79,24 @@ class Plugin:
         if self.state is PluginState.NOT_ALLOWED:
             return f"add {self.name!r} to that list to use it"
         if self.is_faulty:
+            from delegraph.plugins.sources import installed_from  # here: most plugins are right
+
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
             if not re.fullmatch(PLUGIN_NAME, self.name):  # such a list cannot name it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
+            folder = installed_from(self.distribution, is_editable=True)
+            if folder is not None:
+                return f"mend its code in {folder}, or {without}"
             return f"repair it with 'pip install --upgrade {self.distribution}', or {without}"
         return ""
+
+    @property
+    def missing_hook(self) -> str:
+        """Advice where a usable plugin offers nothing, as without ``hookimpl``; else empty."""
+        offers = self.delegates or self.custom_ops or self.commands or self.compilers
+        if offers or self.state is not PluginState.OK:
+            return ""
+        return f"mark hooks in {self.module}, as delegraph_delegates, with @delegraph.hookimpl"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plugin, its offers and the options of its delegates, ready for JSON.
@@ -112,7 +125,7 @@ class Plugin:
 
 
 def is_ready(spec: DelegateSpec) -> bool:
-    """Return whether a delegate can run here now; a failing check counts as no."""
+    """Return whether the delegate *spec* can run here now; a failing check counts as no."""
     if spec.is_ready is None:
         return True
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,7 @@ class PluginSet:
         return tuple(offer for _, offer in sorted(found, key=lambda each: each[0]))
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
-        """Return the delegate offers made for any of these custom operators, by rank."""
+        """Return the delegates offered for any of the custom operators *names*, by rank."""
         import fnmatch  # here: few models have any
 
         wanted = set(names)
@@ -219,10 +220,12 @@ class PluginSet:
         return load_command(spec, plugin)
 
     def _not_found(self, address: DelegateAddress) -> PluginError:
-        """Return the error for a delegate that no usable plugin offers.
+        """Return the error for the delegate *address*, which no usable plugin offers.
 
         What an unusable plugin would offer is not known, so its names are compared instead.
         """
+        from delegraph.plugins.sources import pip_install  # here: most names are found
+
         unusable = [p for p in self.plugins if p.state is not PluginState.OK]
         for offer in self.offers():
             if offer.spec.name == address.distribution and not address.options:
@@ -234,8 +237,12 @@ class PluginSet:
         close = did_you_mean(address.name, names)
         lines = [f"no installed plugin provides delegate {_shown(address)}{close}"]
         package = known_packages.package_for_delegate(address.name)
+        if os.path.isfile(file := f"{address.name}.py"):
+            lines.append(f"--delegate-file {file} applies the delegate of the file here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
-            lines.append(f"'pip install {package}' provides it")
+            lines.append(f"{package} has one of this name: {pip_install(package)}")
+        empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
+        lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)
@@ -285,7 +292,7 @@ def _is_from(plugin: Plugin, distribution: str | None) -> bool:
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Return whether an unusable plugin is probably the one that *address* names."""
+    """Return whether an unusable plugin is probably the plugin that *address* names."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)

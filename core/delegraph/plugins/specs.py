@@ -33,7 +33,7 @@ COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 Isolate = Literal["process", "none"]
 """Place where a delegate runs: a process of its own, or the process that asks for it."""
 
-RESERVED_NAMES = frozenset({"all", "help", "none"})
+RESERVED_NAMES = frozenset({"all", "default", "help", "none"})
 """Words for ``--delegate`` that are no names of delegates."""
 
 

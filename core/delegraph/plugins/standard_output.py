@@ -1,4 +1,4 @@
-"""Redirects what plugins print to standard error, since standard output belongs to the program."""
+"""Redirects output of plugins to standard error, since standard output belongs to the program."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 def how_it_ended(status: int) -> str:
-    """Return the name of the signal that ended a process, or its exit code.
+    """Return the signal that ended a process with exit code *status*, or the exit code, as text.
 
     >>> how_it_ended(3), how_it_ended(-11), how_it_ended(-99)
     ('exit code 3', 'SIGSEGV', 'signal 99')

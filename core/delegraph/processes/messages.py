@@ -55,7 +55,7 @@ def read(stream: BinaryIO, records: Sequence[type] = ()) -> Any:
 
     Raises:
         EOFError: the other process has ended.
-        OSError: what it sends is no message.
+        OSError: the child sent no valid message.
     """
     try:
         mark, size = _HEADER.unpack(_whole(stream, _HEADER.size))

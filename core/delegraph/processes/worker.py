@@ -173,7 +173,7 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served*; as *make* of a :class:`Worker` it serves a picklable object."""
+    """Return *served* unchanged: *make* of a :class:`Worker` for a picklable object."""
     return served
 
 
@@ -240,7 +240,7 @@ class Line:
         """Return the next message: kind (``told``, ``answer`` or ``error``) and content.
 
         Raises:
-            LostError: the process has ended, or what it sends cannot be read.
+            LostError: the process has ended, or its message cannot be read.
         """
         has_ended = False
         while True:

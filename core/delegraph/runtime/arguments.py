@@ -55,7 +55,7 @@ def model_of(
 
 
 def folder_of(path: AnyPath | None) -> Path | None:
-    """Return the absolute path of a folder, which stays valid when the working folder changes."""
+    """Return the absolute path of a folder; it remains valid when the working folder changes."""
     if path is None:
         return None
     from pathlib import Path  # here: only a folder that users choose needs it
@@ -75,7 +75,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 
 
 def checked_num_threads(num_threads: int | None) -> int | None:
-    """Return a valid number of threads; None stays None.
+    """Return a valid number of threads; None remains None.
 
     A number that is too large is replaced by the largest sensible one, with a warning.
 

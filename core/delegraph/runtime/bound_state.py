@@ -143,7 +143,7 @@ class BoundState:
 
 
 def may_move(tensor: Tensor) -> bool:
-    """Whether a tensor may be given other memory between runs."""
+    """Return whether a tensor may have other memory at the next run."""
     return tensor.allocation_type == AllocationType.ARENA_RW
 
 
@@ -195,7 +195,7 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
 
 
 def is_bindable(tensor: Tensor) -> bool:
-    """Whether the values of a tensor are stored as the arrays of users are: not those of 4 bits."""
+    """Return whether a user's array can hold a tensor's values: not if they have 4 bits."""
     return tensor.type in STORED_AS_SEEN
 
 

@@ -105,8 +105,9 @@ class ModelContext:
     Args:
         model: the whole model.
         spec: the subgraph as the model declares it.
-        cache_dir: where delegates keep what they compile; None for the user's own folder.
-        objects: those that the interpreter shares with others, kept for as long as it lives.
+        cache_dir: folder in which delegates store what they compile; None for the user's cache
+            folder.
+        objects: objects that the interpreter shares with others; they live as long as it does.
 
     Attributes:
         spec: the subgraph as the model declares it.
@@ -211,12 +212,12 @@ class SubgraphContext(ModelContext):
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 when the user has not said."""
+        """Number of threads that the user allows; -1 if the user has set none."""
         return self._subgraph.session.options.recommended_num_threads
 
     @property
     def numerics(self) -> Numerics:
-        """Official kernels whose rounding is wanted: ``"builtin"`` or ``"reference"``."""
+        """Official kernels whose rounding is to be reproduced: ``"builtin"`` or ``"reference"``."""
         return self._subgraph.session.options.numerics
 
     @property
@@ -226,7 +227,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory of its own."""
+        """Limit that a kernel must check before it allocates memory itself."""
         return self._subgraph.session.memory_limit
 
     @property
@@ -263,7 +264,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that are given to no delegate, with the reasons; see ``DelegateContext``."""
+        """Nodes that no delegate may claim, with the reasons; see ``DelegateContext``."""
         return self._subgraph.findings.rejections
 
     def get_execution_plan(self) -> tuple[int, ...]:
@@ -389,7 +390,7 @@ class SubgraphCallee(Generic[Running]):
         return self._subgraph.has_dynamic_tensors
 
     def resize_input(self, tensor_index: int, shape: Sequence[int]) -> None:
-        """Give an input another shape; :meth:`allocate` must follow."""
+        """Give input *tensor_index* the shape *shape*; :meth:`allocate` must follow."""
         self._resize_input(self._subgraph, tensor_index, shape)
 
     def allocate(self) -> None:

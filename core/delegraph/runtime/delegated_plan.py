@@ -88,7 +88,7 @@ class DelegatedPlan:
         return any(registration.is_unresolved for _, registration in self.steps())
 
     def static_delegates(self) -> list[Delegate]:
-        """Return the delegates in force that need every shape to be known before invoking."""
+        """Return the applied delegates that need every shape before invoke."""
         if not self.applied:
             return []
         from delegraph.delegation.delegate import DelegateFlags
@@ -235,7 +235,7 @@ class DelegatedPlan:
         )
 
     def restore(self, snapshot: PlanSnapshot) -> None:
-        """Bring a plan back, freeing delegate nodes made since.
+        """Restore the plan *snapshot*; free delegate nodes that were made later.
 
         After an interrupt the method can be called again.
         """

@@ -297,7 +297,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return [tensor_details(tensor) for tensor in self.session.subgraph(subgraph_index).tensors]
 
     def subgraph(self, index: int = 0) -> CallableSubgraph:
-        """Return a running subgraph, whose tensors can be read in place or given other memory.
+        """Return the running subgraph *index*; its tensors can be read in place.
 
         Raises:
             ArgumentError: no such subgraph.

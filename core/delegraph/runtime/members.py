@@ -110,7 +110,7 @@ class TakesDelegates:
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
-        """Remove the delegates with a name; apply the others again; tensor data is kept.
+        """Remove the delegates called *name*; apply all other delegates again; keep tensor data.
 
         Raises:
             ArgumentError: no delegate with that name is applied; the message lists the applied
@@ -122,7 +122,7 @@ class TakesDelegates:
         self.session.calls.run("remove_delegate", self.session.remove, name)
 
     def remove_all_delegates(self) -> None:
-        """Return all nodes to Delegraph's kernels, at any time; tensor data is kept.
+        """Remove all delegates, at any time; Delegraph's kernels run all nodes, and data is kept.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.

@@ -86,7 +86,8 @@ def require_consistent_operands(subgraph: SubgraphSpec) -> None:
     """Check that no node of *subgraph* writes a tensor twice, nor a tensor that it reads.
 
     Raises:
-        NodeError: a node does; a custom operator may write what it reads.
+        NodeError: a node writes a tensor twice, or a tensor that it reads; custom operators may
+            write a tensor that they read.
     """
     columns = (column_of(subgraph.operators, name) for name in ("inputs", "outputs"))
     for number, (inputs, outputs) in enumerate(zip(*columns, strict=True)):

@@ -77,9 +77,9 @@ class OpResolver:
     """Finds registrations: of builtin operators by version, of custom operators by name.
 
     A custom operator is looked for in ``custom_ops``, then among those registered in this process
-    (``register_custom_op``, ``custom_op``), then those that TFLite and TFLM ship, then in installed
-    plugins. An operator that is found nowhere gets an unresolved registration: it stays in the
-    graph, where a delegate may claim it.
+    (``register_custom_op``, ``custom_op``), then among the operators that TFLite and TFLM ship,
+    then in installed plugins. An operator that is found nowhere gets an unresolved registration: it
+    stays in the graph, where a delegate may claim it.
     """
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:

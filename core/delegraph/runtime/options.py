@@ -96,7 +96,7 @@ OnFailure = Literal["raise", "fallback", "shadow"]
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """User's choice of what an interpreter does when a delegate fails.
+    """User's choice of an interpreter's reaction to the failure of a delegate.
 
     Attributes:
         on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
@@ -256,7 +256,7 @@ class InterpreterOptions:
         force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
         placement: rules for the nodes that delegates get.
         limits: limits on memory, time and size.
-        failures: what happens when a delegate fails.
+        failures: reaction when a delegate fails.
         cache_dir: folder for partitions that delegates compile; None for the user's own folder.
     """
 

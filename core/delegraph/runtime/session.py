@@ -121,7 +121,7 @@ class Session(SharedState):
         self.allocate(self.subgraphs[0])
 
     def resize_tensor(self, subgraph: Subgraph, index: int, dims: ArrayLike, strict: bool) -> None:
-        """Give a tensor a shape that the user asks for.
+        """Set the shape of a tensor to the user's shape *dims*.
 
         Args:
             subgraph: index of the tensor's subgraph.
@@ -259,7 +259,7 @@ class Session(SharedState):
         }
 
     def apply_all(self, delegates: Iterable[Delegate]) -> None:
-        """Apply delegates one after the other, and check the placement afterwards.
+        """Apply *delegates* in order, and check the placement afterwards.
 
         Raises:
             DelegateError: one of them failed.

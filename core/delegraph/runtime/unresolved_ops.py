@@ -47,7 +47,7 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Return the reasons of delegates that know the operator but rejected its nodes."""
+    """Return the reasons of delegates that know the operator of *nodes* but rejected them."""
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied

@@ -26,7 +26,7 @@ SIZES_KEPT = 8
 
 
 class BatchedModel:
-    """A model that computes outputs for columns of rows.
+    """A model that computes batches of rows; a batch is a mapping from column names to arrays.
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.
@@ -177,7 +177,7 @@ class BatchedModel:
     def _called(self, values: Sequence[NDArray[Any]]) -> Columns:
         """Call the model on *values*, one array per input; return the outputs by name.
 
-        The interpreter is one that is allocated for these shapes.
+        The interpreter is already allocated for the shapes of *values*.
         """
         shapes = tuple(value.shape for value in values)
         ready = self._ready.pop(shapes, None) or self._made_ready(values)

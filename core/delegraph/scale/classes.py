@@ -89,7 +89,7 @@ def classes_of(
 
     Args:
         predictor: computes the outputs.
-        labels: names of the classes; empty for those of the model's metadata, if it has any.
+        labels: names of the classes; empty for the classes in the model's metadata, if it has any.
         top: number of classes; >= 1.
         taken: names of the data's columns.
 
@@ -117,7 +117,7 @@ def classes_of(
 
 
 def has_labels(predictor: Predictor) -> bool:
-    """Return whether the model's metadata names the classes of an output."""
+    """Return whether the metadata of *predictor*'s model name the classes of an output."""
     return any(labels for _, (_, labels) in _scored(predictor, ()))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar
 
+from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PredictionError
 from delegraph.json_records import JsonRecord
 from delegraph.processes.ending import Death
@@ -135,12 +136,12 @@ def predict(
         processes: number of processes that compute; None means one per core.
         resume: whether to continue an interrupted job.
         resumed_from: is called with *resume*, before any row is computed: with the number of rows
-            that earlier runs have finished, and of the bad ones among them.
+            that earlier runs have finished, and the number of bad rows among them.
         top: number of best classes that replace an output's scores, each with a column for the
             class and one for its score; None leaves the scores. Outputs that the predictor has by
             name are kept as well.
-        labels: names of the classes, with *top*; by default those of the model's metadata, else
-            classes are numbers.
+        labels: names of the classes, with *top*; by default the classes in the model's metadata,
+            else classes are numbers.
         progress: is called with the number of finished rows.
 
     Raises:
@@ -153,7 +154,7 @@ def predict(
     """
     path = os.path.abspath(output)
     output_format(path)
-    count = processes or _cores()
+    count = processes or usable_processors()
     classes = None
     if top is not None:
         classes = classes_of(predictor, labels, top, source.read(0, 1).passed)
@@ -198,13 +199,6 @@ def predict(
         lost_processes=sum(record.lost_processes for record in ordered),
         fingerprint=predictor.fingerprint(),
     )
-
-
-def _cores() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:

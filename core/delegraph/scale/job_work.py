@@ -23,7 +23,7 @@ ROW = "row"
 
 @dataclass(frozen=True)
 class Work:
-    """Description of a job that every process gets.
+    """Description of a job, sent to every process.
 
     Attributes:
         predictor: computes the rows; it keeps bad rows, with a reason.

@@ -90,7 +90,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _value(value: Any, details: Details, name: str) -> NDArray[Any]:
-    """Return *value* as a row of the input *name*; integers are accepted for float inputs."""
+    """Return *value* as a row of the input *name*; float inputs accept integers."""
     values = np.asarray(value)  # a ValueError where lists differ in length
     if np.dtype(details["dtype"]).kind == "f" and values.dtype.kind == "i":
         values = values.astype(np.float64)

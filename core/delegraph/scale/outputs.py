@@ -52,7 +52,7 @@ def output_format(path: str) -> OutputFormat:
 
 
 def write_json_lines(path: str, columns: Columns) -> None:
-    """Write a JSON object per row to *path*; NaN, infinities and missing values are null."""
+    """Write a JSON object per row to *path*; NaN, infinity and missing values are null."""
     names = list(columns)
     values = [_json_values(column) for column in columns.values()]
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:

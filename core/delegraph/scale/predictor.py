@@ -64,11 +64,11 @@ class Predictor:
     >>> predictor = Predictor("docs/demo/models/sines.tflite", delegates=["sin"])
     >>> batch = predictor({"id": np.arange(3), "x": np.array([[0], [1], [2]], np.float32)})
     >>> sorted(batch)
-    ['PartitionedCall:0', 'id', 'x']
+    ['id', 'x', 'y']
 
     Attributes:
         setup: the model, and the runtime, delegates and threads that run it.
-        on_error: what happens to rows on which the model fails.
+        on_error: treatment of rows on which the model fails.
         metrics: counts and times in this process.
     """
 
@@ -158,7 +158,7 @@ class Predictor:
         return {name: value for name, value in vars(self).items() if name not in loaded}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arguments, with nothing loaded."""
+        """Restore the arguments from *state*, with nothing loaded."""
         vars(self).update(state)
         self._forget()
 
@@ -229,7 +229,7 @@ class Predictor:
 
     @property
     def names_outputs(self) -> bool:
-        """Whether *outputs* says which outputs there are."""
+        """Whether the argument *outputs* lists the outputs."""
         return self._outputs is not None
 
     def input_columns(self) -> dict[str, Details]:

@@ -45,8 +45,8 @@ def predict(
         compute: number of actors, such as ``ray.data.ActorPoolStrategy(size=2)``; by default Ray
             starts as many as the cluster has room for.
         num_cpus: processors that an actor reserves; by default the threads of its interpreter.
-        fingerprint: expected fingerprint of the predictor. An actor with another one fails, because
-            its node has another model or delegate.
+        fingerprint: expected fingerprint of the predictor. An actor whose predictor has another
+            fingerprint fails, because its node has another model or delegate.
         options: other arguments of ``Dataset.map_batches``: ``num_gpus``, ``resources`` and so on.
 
     Raises:

@@ -116,7 +116,7 @@ def joined(parts: Sequence[Columns]) -> Columns:
 
 
 def spread(values: NDArray[Any], places: NDArray[np.intp], rows: int) -> NDArray[Any]:
-    """Return a column of *rows* rows with *values* at *places*, and NaN, None or 0 in the others.
+    """Return a column of *rows* rows with *values* at *places*, and NaN, None or 0 elsewhere.
 
     >>> spread(np.array([1.0, 2.0]), np.array([0, 2]), 3)
     array([ 1., nan,  2.])

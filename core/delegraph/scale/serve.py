@@ -139,7 +139,7 @@ class _Serving:
 
 
 def _stop_signal() -> asyncio.Future[Any]:
-    """Return a future that is done when this process is told to stop."""
+    """Return a future that is done when this process receives a signal to stop."""
     loop = asyncio.get_running_loop()
     told: asyncio.Future[Any] = loop.create_future()
 

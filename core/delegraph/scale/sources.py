@@ -67,7 +67,7 @@ class Source(ABC):
         """Return the rows from *start* to before *stop*, at most up to the last row."""
 
     def name(self, row: int) -> str:
-        """Return the name of a row beside its number, such as its file; empty if it has none."""
+        """Return the name of a row, such as its file; empty if the row has a number only."""
         return ""
 
     @abstractmethod

@@ -43,14 +43,14 @@ class Flatbuffer:
     """The bytes of a file, with limits on the Python objects that may be made from them.
 
     Tables may share parts by pointing to the same place, which would let a small file describe a
-    huge model. So what is copied is counted. A file gets as many tables as it has offsets, which
+    huge model. So copied bytes are counted. A file gets as many tables as it has offsets, which
     lets any list repeat one table but not lists of lists, and texts and short lists of four times
     its bytes; real models stay below a third of the one and two thirds of the file.
 
     Args:
         content: the bytes.
         table_limit: tables that a file of any size may hold.
-        limit: what texts and short lists may take besides; None for no other limit.
+        limit: another limit on the bytes of texts and short lists; None for no other limit.
 
     Attributes:
         content: ``[bytes], uint8``.
@@ -118,7 +118,7 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Add *count* numbers of *itemsize* bytes to those copied, which have a limit.
+        """Count *count* copied numbers of *itemsize* bytes; their total has a limit.
 
         *where* names the numbers in the error.
         """
@@ -130,7 +130,7 @@ class Flatbuffer:
             self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
-        """Add *count* characters to those copied, which have a limit for the file.
+        """Count *count* copied characters; their total has a limit for the file.
 
         *where* names the texts in the error.
         """

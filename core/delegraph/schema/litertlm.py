@@ -1,4 +1,4 @@
-"""The tables in the header of a ``.litertlm`` file: its sections, and what is said of them.
+"""The tables in the header of a ``.litertlm`` file: its sections, and facts about them.
 
 Source:
     schema/core/litertlm_header_schema.fbs of LiteRT-LM.

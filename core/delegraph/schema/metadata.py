@@ -1,4 +1,4 @@
-"""The tables of TFLite Metadata: what a model's author says of its inputs, outputs and files.
+"""The tables of TFLite Metadata: the author's description of a model's inputs, outputs and files.
 
 They are a flatbuffer of their own, in the model's metadata entry ``TFLITE_METADATA``. Fields that
 nothing here uses are left out, and skipped by the reader.
@@ -125,7 +125,7 @@ class ValueRange(Table):
 
 
 class Content(Table):
-    """Kind of data in a tensor, such as an image, and the dimensions that it takes."""
+    """Kind of data in a tensor, such as an image, and its dimensions."""
 
     content_properties: Table | None = union(1, CONTENT_PROPERTIES, default=None)
     range: ValueRange | None = child(2, ValueRange, default=None)
@@ -139,7 +139,7 @@ class NormalizationOptions(Table):
 
 
 class ScoreThresholdingOptions(Table):
-    """Threshold of scores: those below it are to be left out."""
+    """Threshold of scores; results with lower scores are to be dropped."""
 
     global_score_threshold: float = float32(0, default=0.0)
 
@@ -174,7 +174,7 @@ PROCESS_UNIT_OPTIONS: dict[int, type[Table]] = {
 
 
 class ProcessUnit(Table):
-    """What is done to a tensor outside of the model."""
+    """A step that is applied to a tensor outside of the model."""
 
     options: Table | None = union(1, PROCESS_UNIT_OPTIONS, default=None)
 

@@ -27,7 +27,7 @@ ALIGNMENT = 16
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* with the constants and custom options that stand after the flatbuffer.
+    """Return *model* with the constants and custom options that the file has after the flatbuffer.
 
     These parts are views of *content*, the whole file, as if the flatbuffer held them as vectors.
 

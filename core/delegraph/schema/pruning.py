@@ -14,7 +14,7 @@ from delegraph.schema import tables
 
 @dataclass(frozen=True)
 class Renumbering:
-    """New index for each kept old index; the order stays.
+    """New index of each index that remains, in the same order.
 
     >>> renumbering = Renumbering.of([5, 2, 2])
     >>> renumbering.kept, renumbering.moved([2, 5, -1])
@@ -38,7 +38,8 @@ class Renumbering:
 def pruned(record: tables.Model) -> tables.Model:
     """Return *record* without unused tensors, constants and operator codes.
 
-    Needed is what operators, the inputs and outputs of subgraphs, signatures and metadata refer to.
+    A part is needed if an operator, an input or output of a subgraph, a signature or metadata
+    refers to it.
     """
     subgraphs = record.subgraphs or ()
     metadata = _metadata(record)

@@ -18,7 +18,7 @@ LEAST = 1 << 20
 """Bytes that every file may take."""
 
 LEAST_OBJECTS = 32 << 20
-"""Bytes that what becomes of the tables of every file may take."""
+"""Bytes that the records of any file's tables may take."""
 
 
 class ReadLimit:

@@ -70,7 +70,7 @@ def read_model(
             ``Operator.custom_options`` hold the bytes wherever the file keeps them.
         table_limit: tables that the file may hold; each operator, tensor and options are one. None
             for a million, as in the official verifier.
-        limit: what texts and short lists are counted toward.
+        limit: limit toward which the bytes of texts and short lists are counted.
         by_column: whether tensors and operators are ``Columns``, not tuples.
 
     Raises:

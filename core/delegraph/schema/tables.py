@@ -160,7 +160,7 @@ class Tensor(Table):
 
 
 class OperatorCode(Table):
-    """An operator type and version; codes below 127 stand in ``deprecated_builtin_code`` too."""
+    """An operator type and version; codes below 127 are also in ``deprecated_builtin_code``."""
 
     deprecated_builtin_code: int = int8(0, default=0)
     custom_code: str | None = string(1, default=None)

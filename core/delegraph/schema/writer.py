@@ -58,7 +58,7 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
 
     Fields that have their default are left out. Constants and custom options are put after the
     flatbuffer, and found by offset and size, when together they exceed *inline_limit* bytes;
-    those that metadata names stay inside, where the official runtime looks for them.
+    buffers that metadata names stay inside, where the official runtime looks for them.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.
@@ -82,7 +82,8 @@ def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
     Args:
         root: the table that refers to all others.
         identifier: such as ``b"TFL3"``.
-        expected: bytes of its large parts; growing would copy what is there.
+        expected: bytes of the large parts of *root*; the buffer then need not grow, which would
+            copy it.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.

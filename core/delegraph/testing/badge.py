@@ -1,4 +1,4 @@
-"""Badges for a package's README: what a run of the kit or of a sweep has found, as a picture."""
+"""Badges for a package's README: the result of a run of the kit or of a sweep, as a picture."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Badge:
     """A label and a short message.
 
     Attributes:
-        message: what was found.
+        message: result of the check, the right half of the badge.
         state: ``passed``, ``sampled`` for a run that tried a part only, or ``failed``.
-        label: what was done.
+        label: name of the check, the left half of the badge.
     """
 
     message: str
@@ -83,7 +83,7 @@ class Badge:
 
 
 def require_badge_ending(path: str) -> None:
-    """Check the name of a badge's file.
+    """Check that the badge's file *path* ends in ``.json`` or ``.svg``.
 
     Raises:
         ArgumentError: it ends neither in ``.json`` nor in ``.svg``.

@@ -159,7 +159,7 @@ class CheckProcess:
             return child.death(is_unreadable=error.is_unreadable)
 
     def another(self) -> CheckProcess:
-        """Return a new object with the same settings, which starts its own process."""
+        """Return a new object with the same settings; it starts a separate process."""
         return CheckProcess(self._params, self._folder, self._time_limit)
 
     def close(self) -> None:

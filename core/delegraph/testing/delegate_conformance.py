@@ -80,7 +80,7 @@ class DelegateConformance:
 
     Attributes:
         delegate: an installed delegate: ``name``, ``dist:name``, or with options.
-        capabilities: its claims; None means those that its own ``capabilities()`` returns.
+        capabilities: its claims; None means the claims that its own ``capabilities()`` returns.
         examples: number of generated models to try.
     """
 
@@ -168,7 +168,7 @@ class DelegateConformance:
             soundness.nothing_unclaimed_is_taken(subject)
 
     def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
-        """Test that results equal those of Delegraph's kernels, within the declared tolerance."""
+        """Test that results are as of Delegraph's kernels, within the declared tolerance."""
         with _verdict(request, subject, "numbers", operator) as note:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)

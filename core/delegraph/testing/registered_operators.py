@@ -186,39 +186,6 @@ BUILTIN_VERSIONS: dict[str, tuple[int, int]] = {
 }
 """Mapping from each builtin operator to its first and last version."""
 
-REFERENCE_VERSIONS: dict[str, tuple[int, int] | None] = {
-    **BUILTIN_VERSIONS,
-    "ABS": (1, 3),
-    "ADD": (1, 5),
-    "ARG_MAX": (1, 2),
-    "ARG_MIN": (1, 2),
-    "CEIL": None,
-    "COS": (1, 1),
-    "DEPTHWISE_CONV_2D": (1, 6),
-    "DEPTH_TO_SPACE": (1, 1),
-    "ELU": None,
-    "GELU": (1, 2),
-    "HASHTABLE": None,
-    "HASHTABLE_FIND": None,
-    "HASHTABLE_IMPORT": None,
-    "HASHTABLE_SIZE": None,
-    "MUL": (1, 7),
-    "RANGE": (1, 1),
-    "ROUND": None,
-    "SEGMENT_SUM": None,
-    "SIN": (1, 1),
-    "SOFTMAX": (1, 3),
-    "SQUEEZE": (1, 1),
-    "STABLEHLO_AND": None,
-    "STABLEHLO_CASE": None,
-    "STABLEHLO_SHIFT_LEFT": None,
-    "STRIDED_SLICE": (1, 4),
-    "TILE": (1, 2),
-    "TRANSPOSE": (1, 8),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": (1, 3),
-}
-"""Mapping from each builtin operator to the reference kernel's versions; None if it has none."""
-
 CUSTOM_OPERATORS = (
     "AudioSpectrogram",
     "Mfcc",

@@ -38,7 +38,7 @@ def model_of(*graphs: Graph) -> bytes:
 
 
 def records_of(*graphs: Graph) -> tables.Model:
-    """Return the records of a model with *graphs* as its subgraphs."""
+    """Return a model of the subgraphs *graphs*, as records of the schema."""
     codes = sorted({op.name for graph in graphs for op in graph.ops})
     buffers = [tables.Buffer()]
     subgraphs = tuple(_subgraph(graph, codes, buffers) for graph in graphs)

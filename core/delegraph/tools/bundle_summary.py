@@ -1,4 +1,4 @@
-"""Summary of a bundle: its sections, and what the file says of them."""
+"""Summary of a bundle: its sections, and the facts about them in the file."""
 
 from __future__ import annotations
 

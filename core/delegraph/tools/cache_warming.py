@@ -1,4 +1,4 @@
-"""Fills the cache with what delegates keep of models, ahead of the first start that counts."""
+"""Fills the cache with the files that delegates store for models, before they are used."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class WarmedModel(JsonRecord):
 
 
 def allocate(setup: Setup) -> None:
-    """Create and allocate an interpreter of the set-up."""
+    """Create and allocate an interpreter of the set-up *setup*."""
     with setup.interpreter() as interpreter:
         interpreter.allocate_tensors()
 
 
 def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedModel:
-    """Prepare a model, so that delegates keep what they decide and compile.
+    """Prepare a model, so that delegates store their decisions and compiled code.
 
     Args:
         setup: the model with its delegates and number of threads, which decide what is kept.

@@ -18,8 +18,7 @@ class CompiledRun(JsonRecord):
     """Outcome of one run of a compiled file on random inputs.
 
     Attributes:
-        is_equal: whether all outputs equal those of the model before; None if they were not
-            compared.
+        is_equal: whether all outputs equal the outputs of the original model; None if not compared.
         output: name of the output that differs most; empty if none does.
         largest: its largest difference.
         value: value of that element before.
@@ -73,7 +72,7 @@ def _largest(output: OutputDifference) -> float:
 
 
 def _failure(setup: Setup) -> str:
-    """Return why a model does not run on random inputs; empty if it does."""
+    """Return why the model of *setup* fails on random inputs; empty if it runs."""
     try:
         with setup.interpreter() as interpreter:
             call = model_call(interpreter, None)

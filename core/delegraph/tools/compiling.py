@@ -65,7 +65,7 @@ class CompiledModel:
         partitions: the compiled partitions, in execution order.
         explanation: which delegate has each node, and why delegates rejected nodes.
         seconds: duration of the compilation, in seconds.
-        kept: what delegates keep in the file beside the nodes, by level and number of threads.
+        kept: entries of delegates in the file, beside the nodes, by level and number of threads.
         bundles: the bundles that hold the model, each with the section that leads on; empty for a
             model that is a file.
     """
@@ -85,7 +85,7 @@ class CompiledModel:
 
         Raises:
             ArgumentError: the file cannot be written.
-            ModelError: the bundle has a damaged section, or the model stands after another one.
+            ModelError: the bundle has a damaged section, or the model stands after another section.
         """
         target = os.fsdecode(path)
         try:
@@ -137,7 +137,7 @@ def compile_model(
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
         cpu: levels of processors, values of the option ``cpu`` of delegates that keep what they
-            decide; empty for the one of their options.
+            decide; empty for the value in their options.
         threads: numbers of threads that such delegates prepare for; empty for the interpreter's
             default on this machine.
         progress: is called before each partition is compiled.
@@ -223,7 +223,7 @@ def _is_compiled(offer: Offer) -> bool:
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates that set shapes of custom operators, then those in *compiling*."""
+    """Apply the delegates that set shapes of custom operators, then the delegates *compiling*."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):

@@ -100,7 +100,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Return a text that an environment variable overrides the key; empty if it is not set."""
+    """Return a text that the environment's *variable* overrides a setting; empty if it is unset."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

@@ -23,7 +23,8 @@ class DefaultDelegates(JsonRecord):
     why: str
 
     def __str__(self) -> str:
-        return f"By default: {', '.join(self.delegates) or 'no delegate'} ({self.why})"
+        names = ", ".join(self.delegates) or "Delegraph's own kernels"
+        return f"By default: {names} ({self.why})"
 
 
 def defaults_among(plugins: PluginSet) -> DefaultDelegates:
@@ -43,5 +44,5 @@ def defaults_among(plugins: PluginSet) -> DefaultDelegates:
         names = ", ".join(offer.spec.name for offer in offers)
         return DefaultDelegates((), f"{names}: not prebuilt, would have to compile first")
     unusable = [f"{p} is {p.state.value}: {p.error}" for p in plugins.plugins if p.error]
-    why = "; ".join(["no delegate that may be one is installed", *unusable])
+    why = "; ".join(["no installed delegate applies by default", *unusable])
     return DefaultDelegates((), why)

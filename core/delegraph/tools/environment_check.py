@@ -1,4 +1,4 @@
-"""Finds what does not work on this machine, and what makes models slow, with what to run next."""
+"""Finds faults of this machine, and causes of slow models, with the command to run next."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from delegraph.delegation.configuration import default_delegates
 from delegraph.native.litert import guard
+from delegraph.plugins.sources import pip_install
 from delegraph.runtime.delegates.failure_memory import KnownFailure
 from delegraph.tools.default_delegates import DefaultDelegates
 from delegraph.tools.hosts import Host
@@ -94,7 +95,7 @@ def _no_default(by_default: DefaultDelegates) -> Iterator[Finding]:
         return
     reason = by_default.why.partition(";")[0]  # what follows is of plugins, which are listed
     text = f"none, so models run on Delegraph's own, slow kernels: {reason}"
-    remedy = "pip install 'delegraph[fast]'; if it is installed: delegraph numba warmup"
+    remedy = f"{pip_install('delegraph-numba-cpu')}; if it is installed: delegraph numba warmup"
     yield Finding(Level.WARNING, "default delegate", text, remedy)
 
 
@@ -113,7 +114,7 @@ def _threads(processor: Processor) -> Iterator[Finding]:
 
 
 def _granted_cores() -> float | None:
-    """Return the number of cores whose time this container gets; None for all."""
+    """Return the number of cores that this container may use; None for all."""
     try:
         quota, period = QUOTA_FILE.read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)

@@ -30,7 +30,7 @@ class Stage:
         subgraph: index of the subgraph.
         delegate: the delegate that runs it; None for Delegraph's kernels.
         partition: position in ``Placement.partitions``; None for Delegraph's kernels.
-        nodes: nodes of the original graph, in execution order.
+        nodes: nodes of the original graph, in execution order; constants are left out.
         ops: operator names of these nodes.
         is_unresolved: whether the nodes are custom operators that nothing can run.
     """
@@ -45,7 +45,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class SignaturePlacement:
-    """Where the nodes of a signature run, those of called subgraphs included.
+    """Placement of the nodes of a signature, including nodes of called subgraphs.
 
     Attributes:
         name: name of the signature.
@@ -105,7 +105,7 @@ def explain(interpreter: Interpreter, signature: str | None = None) -> Explanati
     costs = node_costs(placement, model)
     return Explanation(
         placement,
-        tuple(_stages(interpreter, placement, shown)),
+        tuple(_without_constants(_stages(interpreter, placement, shown), placement)),
         refusals_of(placement, costs),
         costs,
         signature,
@@ -133,7 +133,7 @@ def explain_placement(
         ArgumentError: the model has no such signature.
     """
     part, shown = _part(placement, model, signature, first_only)
-    stages = tuple(
+    stages = (
         stage
         for subgraph in model.subgraphs
         if subgraph.index in shown
@@ -141,7 +141,14 @@ def explain_placement(
     )
     signatures = signature_placements(placement, model, first_only)
     costs = node_costs(part, model)
-    return Explanation(part, stages, refusals_of(part, costs), costs, signature, signatures)
+    return Explanation(
+        part,
+        tuple(_without_constants(stages, part)),
+        refusals_of(part, costs),
+        costs,
+        signature,
+        signatures,
+    )
 
 
 def _part(
@@ -163,7 +170,7 @@ def _part(
 def signature_placements(
     placement: Placement, model: Model, first_only: Collection[str] = ()
 ) -> tuple[SignaturePlacement, ...]:
-    """Return the placement of each signature, sorted by name."""
+    """Return the placement of each signature of *model*, sorted by name."""
     numbers = {each.key: each.subgraph_index for each in model.signatures}
     return tuple(
         SignaturePlacement(key, numbers[key], str(_part(placement, model, key, first_only)[0]))
@@ -225,8 +232,22 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
         yield Stage(number, delegate, partition, nodes, ops, is_unresolved)
 
 
+def _without_constants(stages: Iterable[Stage], placement: Placement) -> Iterator[Stage]:
+    """Yield the stages with the nodes that are computed at each invoke; none without any."""
+    constants = {(node.subgraph, node.index) for node in placement.nodes if node.is_constant}
+    for stage in stages:
+        kept = [
+            (node, op)
+            for node, op in zip(stage.nodes, stage.ops, strict=True)
+            if (stage.subgraph, node) not in constants
+        ]
+        if kept:
+            nodes, ops = zip(*kept, strict=True)
+            yield replace(stage, nodes=nodes, ops=ops)
+
+
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return the positions in ascending order, except that each follows those it depends on."""
+    """Return the positions in ascending order, except that each follows the positions it needs."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

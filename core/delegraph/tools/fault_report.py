@@ -18,7 +18,7 @@ _QUOTED = re.compile(r"""(['"])((?:~|[A-Za-z]:)?[\\/][^'"]*)\1""")
 """Pattern of a path in quotation marks, which may have blanks in it."""
 
 _BARE = re.compile(r"""(?<![\w.>/\\-])(?!//)(?:~|[A-Za-z]:)?[\\/][^\s'",;:()<>]+""")
-"""Pattern of a path among words; what follows a word, as in ADD/SUB, is none."""
+"""Pattern of a path in a text; a slash after a word, as in ADD/SUB, begins no path."""
 
 HEAD = """\
 # A fault of Delegraph
@@ -69,7 +69,7 @@ def _shown(text: str) -> str:
 
 
 def _name(path: str) -> str:
-    """Return a path from a folder that says nothing of the user, else ``<path>``."""
+    """Return a path with its known folder replaced by a short name; ``<path>`` for others."""
     for folder, name in _named_folders().items():
         if path == folder or path.startswith(folder + os.sep):
             return f"{name}{path[len(folder) :]}"

@@ -117,7 +117,7 @@ def _is_archive(word: str, names: Names) -> bool:
 def _archived(
     path: str, details: Sequence[Details], names: Names, given: Mapping[int, str]
 ) -> dict[int, NDArray[Any]]:
-    """Return the arrays of the ``.npz`` file *path* by input position, except those in *given*."""
+    """Return arrays of the ``.npz`` file *path* by input position, without inputs in *given*."""
     found: dict[int, NDArray[Any]] = {}
     for name, values in read_npz(path).items():
         if name not in names:

@@ -74,7 +74,7 @@ class _Question:
 
 
 def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> tuple[Hint, ...]:
-    """Return hints for each requested delegate, those with most arithmetic, then nodes, first.
+    """Return hints for each requested delegate; the hint with the most arithmetic comes first.
 
     Args:
         interpreter: the interpreter to which the delegates are applied.
@@ -98,11 +98,13 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
 
 
 def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Iterator[_Question]:
-    """Yield the nodes that a delegate rejected and that no requested delegate has."""
+    """Yield the nodes that the delegate *name* rejected and that no requested delegate has."""
     session = interpreter.session
     for placed in placement.nodes:
         rejection = placed.rejections.get(name)
-        if rejection is None or not (placed.delegate is None or placed.is_by_default):
+        if rejection is None or placed.is_constant:
+            continue
+        if placed.delegate is not None and not placed.is_by_default:
             continue
         node, registration = session.subgraphs[placed.subgraph].plan.node(placed.index)
         context = session.contexts[placed.subgraph]
@@ -112,7 +114,7 @@ def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Ite
 def _changes(
     delegate: SimpleDelegateInterface, questions: Sequence[_Question]
 ) -> Iterator[tuple[str, list[_Question]]]:
-    """Yield each change in words with the nodes that the delegate then accepts."""
+    """Yield each change, in words, with the nodes of *questions* that the delegate then accepts."""
     try:
         claimed = delegate.capabilities()
     except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
@@ -143,7 +145,7 @@ def _is_accepted(
 
 
 def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
-    """Return the addition to the claims that lifts the constraint of a rejection, if any does."""
+    """Return the addition to claims without which *question* would be rejected, or None."""
     return _LIFTS[question.rejection.constraint](question, claimed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,43 +15,13 @@ from delegraph.tools.model_inputs import random_values
 Distribution = Literal["run", "benchmark", "inference_diff"]
 """Name of the tool whose distribution random inputs have."""
 
-DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
-
 SENTENCE = b"the answer to life, the universe and everything"
 """Value of every string in random inputs."""
 
 Range = tuple[int, int]
 """The lowest and the highest value; integers may take both."""
 
-Ranges = Mapping[str, Range]
-"""Mapping from an input's name to its range."""
-
 _BENCHMARK_RANGES = {"u4": (0, 99), "i4": (0, 99), "i8": (0, 99), "u1": (0, 254), "i1": (-127, 127)}
-
-
-def distributed_inputs(
-    details: Sequence[Details], distribution: Distribution, seed: int, ranges: Ranges | None = None
-) -> list[NDArray[Any]]:
-    """Return random values for all inputs; equal seeds give equal values; open dimensions are 1.
-
-    Args:
-        details: details of all inputs.
-        distribution: name of the tool whose distribution is used; the tool's own numbers differ.
-        seed: seed of NumPy's default generator.
-        ranges: mapping from an input's name to its range, only for ``"benchmark"``.
-
-    Raises:
-        ArgumentError: no input has a name in *ranges*.
-    """
-    unknown = sorted(set(ranges or {}) - {entry["name"] for entry in details})
-    if unknown:
-        known = ", ".join(repr(entry["name"]) for entry in details)
-        raise ArgumentError(f"there is no input {unknown[0]!r}; the inputs are {known}")
-    rng = np.random.default_rng(seed)
-    given = ranges or {}
-    return [
-        distributed_values(entry, distribution, rng, given.get(entry["name"])) for entry in details
-    ]
 
 
 def distributed_values(
@@ -60,7 +30,7 @@ def distributed_values(
     rng: np.random.Generator,
     between: Range | None = None,
 ) -> NDArray[Any]:
-    """Return random values for an input; open dimensions are 1.
+    """Return random values for the input *details*; open dimensions are 1.
 
     Source:
         ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;

@@ -1,4 +1,4 @@
-"""``LiteRt2Interpreter``: the official ``CompiledModel`` with what tools need of an interpreter."""
+"""``LiteRt2Interpreter``: the official ``CompiledModel`` as an interpreter, for tools."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def _tensors(
         signature: the signature; None means the first subgraph.
         side: the side.
         names: the runtime's names of the tensors.
-        is_named: whether the call shows these names, and not those of the tensors.
+        is_named: whether the call shows these names, and not the names of the tensors.
     """
     graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
     if signature is None:

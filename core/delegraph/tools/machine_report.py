@@ -195,12 +195,12 @@ def _cache(source: str, path: Path) -> Cache:
         place = Path(CacheFolder(path).place())
         if not os.access(place, os.W_OK | os.X_OK):
             return Cache(source, str(path), error="this user may not write it")
+        sizes = [file.lstat().st_size for file in place.rglob("*") if file.is_file()]
     except FileNotFoundError:
         return Cache(source, str(path), error=_cannot_be_made(path))
     except OSError as error:
         where = "" if error.filename in (None, str(path)) else f"{error.filename} "
         return Cache(source, str(path), error=f"{where}{error.strerror or error}")
-    sizes = [file.lstat().st_size for file in place.rglob("*") if file.is_file()]
     return Cache(source, str(path), len(sizes), sum(sizes))
 
 

@@ -110,7 +110,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
 
 
 def _label(name: str, width: float, height: float) -> str:
-    """Return *name* if the text fits into a box of this size, else an empty text."""
+    """Return *name* if it fits into a box of *width* and *height*, else an empty text."""
     sides = (width * _WIDTH, height * _HEIGHT)
     fits = max(sides) >= _LETTER * len(name) and min(sides) >= 2 * _LETTER
     return name if fits else ""

@@ -231,8 +231,8 @@ def memory_report(
 ) -> MemoryReport:
     """Return the memory that an interpreter's first subgraph needs, with its delegates applied.
 
-    The planners ``delegraph`` and ``tflite`` let operators compute in place; for the others every
-    tensor needs its own memory while it is in use.
+    The planners ``delegraph`` and ``tflite`` let operators compute in place; for the other planners
+    every tensor needs its own memory while it is in use.
 
     Args:
         interpreter: an interpreter with allocated tensors.

@@ -22,7 +22,7 @@ class Suggestion(JsonRecord):
 
     Attributes:
         saves: number of bytes that it saves at most.
-        text: what to do, in words.
+        text: the advice, in words.
     """
 
     saves: int

@@ -1,4 +1,4 @@
-"""Parameters, arithmetic and number types of a model: what it weighs, and how it is quantized."""
+"""Number of parameters, multiply-accumulates and quantization of a model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
@@ -28,7 +29,8 @@ class TypeCount:
     Attributes:
         type: element type as the schema calls it.
         constants: number of constant tensors.
-        parameters: number of learnt values; sizes, axes and indices are none.
+        parameters: number of learnt values; sizes, axes, indices and what a delegate compiled are
+            none.
         bytes: bytes of the constants. Like parameters, a buffer that several share counts once.
     """
 
@@ -67,13 +69,20 @@ class Precision:
 def count_types(model: Model) -> tuple[TypeCount, ...]:
     """Return the constants of a model by type, the type with most bytes first."""
     found: defaultdict[str, list[TensorSpec]] = defaultdict(list)
+    compiled = {
+        (subgraph.tensors[operator.inputs[-1]].buffer, 0)
+        for subgraph in model.subgraphs
+        for operator in subgraph.operators
+        if operator.name == CUSTOM_OP and operator.is_custom and operator.inputs
+    }
     for tensor in (t for s in model.subgraphs for t in s.tensors if t.data is not None):
         found[tensor.type.name].append(tensor)
     counts = []
     for name, tensors in found.items():
-        buffers = {(t.buffer, t.external_buffer): t for t in tensors}.values()
-        parameters = sum(math.prod(t.shape) for t in buffers if _is_learnt(t))
-        stored = sum(len(t.data) for t in buffers if t.data is not None)
+        buffers = {(t.buffer, t.external_buffer): t for t in tensors}
+        learnt = (t for place, t in buffers.items() if place not in compiled and _is_learnt(t))
+        parameters = sum(math.prod(t.shape) for t in learnt)
+        stored = sum(len(t.data) for t in buffers.values() if t.data is not None)
         counts.append(TypeCount(name, len(tensors), parameters, stored))
     return tuple(sorted(counts, key=lambda count: (-count.bytes, count.type)))
 
@@ -86,7 +95,7 @@ def _is_learnt(tensor: TensorSpec) -> bool:
 
 
 def count_precisions(model: Model) -> tuple[Precision, ...]:
-    """Return the number types of the operators with weights, most arithmetic first."""
+    """Return the number types of *model*'s operators with weights, most arithmetic first."""
     nodes: Counter[tuple[str, str, str]] = Counter()
     work: Counter[tuple[str, str, str]] = Counter()
     for types, count in (found for s in model.subgraphs for found in _precisions(s)):

@@ -18,14 +18,14 @@ Details = Mapping[str, Any]
 
 
 def input_name(details: Details) -> str:
-    """Return the description of an input for messages: ``input 'x' (float32 [1, 4])``."""
+    """Return the input *details* as text for messages: ``input 'x' (float32 [1, 4])``."""
     dtype = np.dtype(details["dtype"])
     kind = "string" if dtype.kind == "S" else dtype.name
     return f"input {details['name']!r} ({kind} {declared_shape(details)})"
 
 
 def declared_shape(details: Details) -> list[int]:
-    """Return the dimensions of a tensor, -1 for open dimensions."""
+    """Return the dimensions of the tensor *details*, -1 for open dimensions."""
     dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
     return dims
 
@@ -86,7 +86,7 @@ class ModelCall(Protocol):
         """Return details and values of each output."""
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Hand on the signature's states, such as KV caches, from each run to the next from now on.
+        """From now on, pass the signature's states, such as KV caches, from each run to the next.
 
         :meth:`fill` leaves them alone then, and :meth:`invoke` hands them on.
 
@@ -94,12 +94,12 @@ class ModelCall(Protocol):
             values: of all inputs, in the order of the details; the first values of the states.
 
         Returns:
-            What is kept; None without a state.
+            The states; None if the signature has none.
         """
 
 
 class KeptState(NamedTuple):
-    """States that runs hand on.
+    """States that each run passes to the next run.
 
     Attributes:
         names: names of the states, sorted.
@@ -143,7 +143,7 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
-    """Allocate the first subgraph, or that of a signature, for the present shapes of its inputs.
+    """Allocate the subgraph of *signature*, by default the first, for its inputs' present shapes.
 
     Raises:
         ArgumentError: the model has no such signature.

@@ -1,4 +1,4 @@
-"""Puts what delegates keep into a model file: ``delegraph compile`` for delegates with kernels.
+"""Writes entries of delegates into a model file: ``delegraph compile`` for delegates with kernels.
 
 The delegate is applied and prepared as when the model runs, once for each level of processor and
 number of threads. The nodes stay in the file as they are.
@@ -33,13 +33,13 @@ _LEVEL = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class KeptEntries(JsonRecord):
-    """What a delegate has put into a model file for one level and number of threads.
+    """Entries of a delegate in a model file, for one level and number of threads.
 
     Attributes:
         delegate: the delegate with its options, in the command line's syntax.
         provider: the distribution that provides it, with its version.
         threads: threads of the interpreter; None for its default on the machine that compiled.
-        entries: number of entries, without those that it shares with the ones before.
+        entries: number of entries, without entries that it shares with earlier ones.
         size: their bytes.
     """
 
@@ -83,7 +83,7 @@ def keepers(offer: Offer, options: object, levels: Sequence[str]) -> list[Keeper
     Args:
         offer: the plugin's offer of the delegate.
         options: the delegate's options.
-        levels: values of its option ``cpu``; empty for what *options* say.
+        levels: values of its option ``cpu``; empty for the value in *options*.
 
     Raises:
         PluginOptionError: the delegate has no such option, or another has the value.
@@ -104,7 +104,7 @@ def with_kept(
     progress: Progress,
     arguments: Mapping[str, Any],
 ) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
-    """Return the bytes of a model file with what delegates keep, which that is, and the placement.
+    """Return the bytes of a model file with entries of delegates, the entries, and the placement.
 
     Entries that the file has already stay, except those of the same delegates' other versions.
 
@@ -150,7 +150,7 @@ def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> N
 
 
 def _remaining(model: Model, written: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of a file's entries that stay beside *written*, the new ones."""
+    """Yield name and content of a file's entries that stay beside the new entries *written*."""
     namespaces = {name.split("/")[0]: name.split("/")[1] for name in written}
     keys = set(map(_key, written))
     places = {} if model.entries is None else model.entries.places

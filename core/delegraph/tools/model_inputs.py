@@ -95,7 +95,7 @@ def _holds_numbers(text: str) -> bool:
 
 
 def require_room(details: Details, limit: MemoryLimit) -> None:
-    """Check that the declared size of an input fits the memory limit, before values are made.
+    """Check that the declared size of the input *details* fits the memory limit.
 
     Raises:
         OperatorError: the input exceeds *limit*.
@@ -105,7 +105,7 @@ def require_room(details: Details, limit: MemoryLimit) -> None:
 
 
 def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
-    """Return random values for an input; open dimensions are 1.
+    """Return random values for the input *details*; open dimensions are 1.
 
     Floats are uniform in [-1, 1), 8- and 16-bit integers take their whole range, wider integers
     are 0 or 1 (they often are positions or ids, of which small ones exist), strings are empty.
@@ -128,7 +128,7 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
 
 def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
-    """Return the array of an ``.npy`` file, or the only array of an ``.npz`` file."""
+    """Return the array of the ``.npy`` file *path*, or the only array of an ``.npz`` file."""
     try:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path)
     except ArgumentError as error:
@@ -146,7 +146,7 @@ def _takes_text(details: Details) -> bool:
 
 
 def _lines(path: str, details: Details) -> NDArray[Any]:
-    """Return the lines of a file as strings."""
+    """Return the lines of the file *path* as strings."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
@@ -156,7 +156,7 @@ def _lines(path: str, details: Details) -> NDArray[Any]:
 
 
 def _one_text(text: str, details: Details) -> NDArray[Any]:
-    """Return one UTF-8 string for an input that takes a single string."""
+    """Return *text* as the value of the input *details*, which has one string."""
     shape = declared_shape(details)
     if any(dim not in (1, -1) for dim in shape):
         raise ArgumentError(
@@ -169,7 +169,7 @@ def _one_text(text: str, details: Details) -> NDArray[Any]:
 
 
 def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
-    """Return *values* in the input's dtype and rank, with leading dimensions of 1 added.
+    """Return *values* in dtype and rank of the input *details*; leading dimensions of 1 are added.
 
     Raises:
         ArgumentError: the dtype or shape differs; the message begins with *source*.
@@ -189,7 +189,7 @@ def fitted(values: NDArray[Any], details: Details, source: str) -> NDArray[Any]:
 
 
 def as_dtype_of(details: Details, values: NDArray[Any], source: str) -> NDArray[Any]:
-    """Convert *values* to an input's dtype, if the dtype is of the same kind and can hold them.
+    """Convert *values* to the dtype of the input *details*, if this dtype can hold them.
 
     Raises:
         ArgumentError: the dtype is of another kind or cannot hold them; the message names *source*.

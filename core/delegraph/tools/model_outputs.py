@@ -41,7 +41,7 @@ class OutputSummary:
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
         threshold: least score of a class in *top*; None if the output holds no class scores.
-        title: name that says what the output is; the tensor's, unless that says nothing.
+        title: name of the output; the tensor's, unless that says nothing.
     """
 
     name: str
@@ -92,7 +92,7 @@ def summarize(
 
 
 def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
-    """Return whether an output looks like the scores of classes.
+    """Return whether the output *values* look like the scores of classes.
 
     It does if all dimensions but the last are 1, and the last one fits. Without labels, that is at
     least :data:`MIN_CLASSES` classes; with labels, as many as labels, or one more for a background
@@ -108,7 +108,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def best_classes(
     values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
 ) -> tuple[Score, ...]:
-    """Return the *top* classes by dequantised score; equal scores keep the order of their indices.
+    """Return the *top* classes by dequantised score; classes of equal score are in index order.
 
     If there is one class more than labels, class 0 is the background.
     """

@@ -204,7 +204,7 @@ def _kept(model: Model) -> dict[str, int]:
 
 
 def count_operators(model: Model) -> tuple[OperatorCount, ...]:
-    """Return the number of nodes of each operator, most frequent first, then by name."""
+    """Return the number of nodes of each operator in *model*, most frequent first, then by name."""
     counts: Counter[_Kind] = Counter()
     work: Counter[_Kind] = Counter()
     for subgraph in model.subgraphs:

@@ -12,9 +12,6 @@ from delegraph.micro.offline_plans import METADATA_NAME, encode_offline_plan
 from delegraph.schema import tables
 from delegraph.schema.writer import write_model
 
-OFFLINE_ALIGNMENT = 16
-"""Number of bytes to which TFLM's tensors are aligned."""
-
 _PLANNED_ONLINE = -1
 
 

@@ -19,7 +19,7 @@ _SAYS_NOTHING = re.compile(
 def output_titles(
     model: Model, signature: str | None, details: Sequence[Details], said: ModelMetadata
 ) -> list[str]:
-    """Return a title for each output: what it is, in the model's own words if possible.
+    """Return a title for each output, from the model's texts if possible.
 
     That is the name in a signature, in the metadata, or of the tensor, the first that says
     something; else the operator that makes the output, with its result's number if it has several.
@@ -28,7 +28,7 @@ def output_titles(
     Args:
         model: the model.
         signature: name of the called signature; None means the whole model.
-        details: details of the outputs; those of a signature have its names.
+        details: details of the outputs; a signature's details have its names.
         said: the model's metadata.
     """
     called = next((s for s in model.signatures if s.key == signature), None)
@@ -59,7 +59,7 @@ def _signature_names(model: Model, subgraph: int) -> Mapping[int, str]:
 
 
 def _maker(graph: SubgraphSpec, tensor: int) -> str:
-    """Return the operator that makes a tensor; empty for inputs and constants."""
+    """Return the operator in *graph* that makes *tensor*; empty for inputs and constants."""
     operator = next((o for o in graph.operators if tensor in o.outputs), None)
     if operator is None:
         return ""

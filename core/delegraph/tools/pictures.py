@@ -42,10 +42,10 @@ class PictureOptions:
     Attributes:
         crop: ``square`` cuts a square out of the middle first, ``none`` nothing.
         fraction: side of that square, as a share of the picture's shorter side.
-        mean: number that is subtracted from bytes, one or one per channel; empty means that of the
-            metadata, or else 127.5.
+        mean: number that is subtracted from bytes, one or one per channel; empty means the value in
+            the metadata, or else 127.5.
         std: number by which the difference is divided; empty means the same.
-        layout: order of the input's dimensions; None means that of its shape.
+        layout: order of the input's dimensions; None means the order in its shape.
         channels: order of the colours that the model takes.
     """
 
@@ -147,7 +147,7 @@ def picture_as_input(
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Return whether the input takes channels before rows: by the user's word or by its shape."""
+    """Return whether the input *details* has channels before rows: by user option or by shape."""
     if options.layout is not None:
         return options.layout == "nchw"
     shape = declared_shape(details)
@@ -158,7 +158,7 @@ def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], 
 
 
 def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
-    """Return how a picture is resized, and what to do if its proportions change by much.
+    """Return a text about how a picture is resized, with advice if its proportions change by much.
 
     >>> _resizing((512, 256), (224, 224))
     'resized from 512 x 256 to 224 x 224 (--crop square keeps proportions)'
@@ -172,7 +172,7 @@ def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
 
 
 def is_picture(path: str) -> bool:
-    """Return whether a file is a picture, according to its suffix."""
+    """Return whether the file *path* is a picture, according to its suffix."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
@@ -232,7 +232,7 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 
 
 def _require_reasonable(image: Image, path: str) -> None:
-    """Check by its header that a picture's size is in proportion to its file.
+    """Check that the size in a picture's header is in proportion to the size of its file *path*.
 
     Raises:
         ArgumentError: the decoded picture exceeds the limit.
@@ -247,7 +247,7 @@ def _require_reasonable(image: Image, path: str) -> None:
 
 
 def _require_room(details: Details, width: int, height: int) -> None:
-    """Check that the picture size of an input is positive and within the memory limit.
+    """Check that a picture of *width* and *height* is not empty and fits the memory limit.
 
     Raises:
         ArgumentError: the size is zero, or exceeds the limit for a small file.
@@ -261,7 +261,7 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[int, int, int]:
-    """Return the input's height, width and channels; *size* is (width, height) of the picture."""
+    """Return height, width and channels of the input *details*; *size* is (width, height)."""
     shape = declared_shape(details)
     if is_planar and len(shape) >= 3:
         shape = [*shape[:-3], *shape[-2:], shape[-3]]
@@ -310,7 +310,7 @@ def _converted(
 def _normalized(
     pixels: NDArray[np.uint8], described: TensorMetadata, details: Details
 ) -> NDArray[np.float32]:
-    """Return ``(byte - mean) / std``; mean and std have one number, or one per channel."""
+    """Return ``(byte - mean) / std`` of *pixels*; mean and std are numbers, or one per channel."""
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):
         raise ArgumentError(

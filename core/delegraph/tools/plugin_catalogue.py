@@ -38,7 +38,7 @@ class Listed(JsonRecord):
     Attributes:
         distribution: name for pip.
         version: version of the package.
-        summary: what it is, in a line.
+        summary: summary of the package, in one line.
         plugins: names of its entry points, sorted.
         delegraph: versions of Delegraph that it needs; empty for any.
         python: versions of Python that it needs; empty for any.
@@ -72,10 +72,10 @@ def installed_packages() -> list[Listed]:
 
 
 def packages_of_wheels(folder: Path) -> tuple[list[Listed], dict[str, str]]:
-    """Return the packages with plugins among the wheels of a folder, by name.
+    """Return the packages with plugins among the wheels of *folder*, sorted by name.
 
-    With them come the files that cannot be read, and why. Of several wheels of a package the last
-    in the order of file names counts.
+    The second result maps the name of each unreadable file to the reason. Of several wheels of a
+    package, the last in the order of file names counts.
 
     Raises:
         ArgumentError: there is no such folder.

@@ -11,7 +11,7 @@ from delegraph.errors import PluginError
 from delegraph.json_records import JsonRecord
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.options import describe_options
-from delegraph.plugins.plugin import Plugin, PluginState, one_line
+from delegraph.plugins.plugin import Plugin, one_line
 from delegraph.plugins.plugin_set import Offer, PluginSet
 
 
@@ -28,7 +28,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding(JsonRecord):
-    """A problem of this machine or a plugin, with what to run or change next."""
+    """A problem of this machine or a plugin, with the command or change that helps."""
 
     level: Level
     subject: str
@@ -37,16 +37,6 @@ class Finding(JsonRecord):
 
 
 _UPGRADE = "upgrade the distribution with pip, or tell its authors"
-
-
-def check_plugins(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return all findings, errors first. Imports the heavy module of every delegate and command.
-
-    Args:
-        plugins: the plugins to inspect.
-        builtin: names of Delegraph's own commands.
-    """
-    return errors_first([*check_offers(plugins, builtin), *check_loads(plugins, builtin)])
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -140,7 +130,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield what slows a delegate down on this machine, as the delegate says."""
+    """Yield the reasons for which a delegate, as it reports, is slow on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"
@@ -188,11 +178,9 @@ def _shared_commands(plugins: PluginSet, builtin: Collection[str]) -> Iterator[F
 
 
 def _looks(plugin: Plugin) -> Iterator[Finding]:
-    offers_something = plugin.delegates or plugin.custom_ops or plugin.commands
-    if plugin.state is PluginState.OK and not offers_something:
+    if plugin.missing_hook:
         text = "offers no delegates, custom operators or commands"
-        remedy = f"implement a hook in {plugin.module}, marked with delegraph.hookimpl"
-        yield Finding(Level.WARNING, str(plugin), text, remedy)
+        yield Finding(Level.WARNING, str(plugin), text, plugin.missing_hook)
     for warning in plugin.warnings:
         yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}", _UPGRADE)
 

@@ -19,7 +19,7 @@ class Progress(Protocol):
 
 
 def untold(what: str, done: float, total: float | None) -> None:
-    """Do nothing with the progress told; used where no progress is shown."""
+    """Do nothing; used as a progress function when no progress is shown."""
 
 
 def part_of(progress: Progress, number: int, count: int) -> Progress:

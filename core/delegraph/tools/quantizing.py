@@ -11,7 +11,7 @@ from delegraph.tools.model_call import Details
 
 
 def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
-    """Return ``round(values / scale) + zero_point`` in the tensor's dtype, saturated.
+    """Return ``round(values / scale) + zero_point`` in the dtype of *details*, saturated.
 
     A tensor without a scale gets the rounded numbers.
     """

@@ -12,7 +12,7 @@ from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, TensorSpec
 
 NOTHING = "nothing"
-"""Word for what runs a custom operator that is not known."""
+"""Word for the unknown package that runs a custom operator."""
 
 _MOST_VALUES = 4
 """Largest number of actual values that a reason lists."""
@@ -77,7 +77,7 @@ def _written_bytes(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int
 
 
 def refusals_of(placement: Placement, costs: Costs) -> tuple[Refusal, ...]:
-    """Return the rejections, by delegate; those with most arithmetic, then bytes, come first."""
+    """Return the rejections, by delegate; rejections with the most arithmetic come first."""
     groups: dict[tuple[object, ...], list[tuple[NodePlacement, Rejection]]] = {}
     for node in placement.nodes:
         for delegate, rejection in node.refusals(placement.delegates):

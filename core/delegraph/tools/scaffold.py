@@ -148,7 +148,8 @@ class Engine:
         name: the engine in a sentence.
         requirements: distributions that the project needs for it.
         modules: patterns of its modules without type hints.
-        operators: operators that the project's own tests try; empty for those of the project.
+        operators: operators that the project's own tests try; empty for the operators of the
+            project.
     """
 
     name: str

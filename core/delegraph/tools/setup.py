@@ -47,8 +47,9 @@ class Setup:
     Attributes:
         model: path of the model's file, or ``FILE#SECTION`` of a bundle, kept as text.
         runtime: name of the runtime.
-        delegates: delegates as for ``Interpreter(delegates=...)``; None means the default ones. A
-            set-up that is sent to another process must have names only.
+        delegates: delegates as for ``Interpreter(delegates=...)``; None means the default ones,
+            ``["none"]`` or ``[]`` none at all, not even the runtime's own. A set-up that is sent to
+            another process must have names only.
         delegate_files: further delegates, each ``FILE.py[:KEY=VALUE,...]``, applied after
             *delegates*.
         use_default_delegates: whether delegates may be applied without being named: LiteRT's
@@ -149,15 +150,21 @@ class Setup:
     def _resolver(self) -> OpResolverType:
         if self.numerics == "reference":
             return OpResolverType.BUILTIN_REF
-        if not self.use_default_delegates:
+        if not self.use_default_delegates or self._has_none():
             return OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return OpResolverType.AUTO
+
+    def _has_none(self) -> bool:
+        """Whether no delegate at all shall be applied, not even the runtime's own."""
+        is_empty = self.delegates is not None and all(each == "none" for each in self.delegates)
+        return is_empty and not self.delegate_files
 
     def requested_delegates(self) -> list[AnyDelegate] | None:
         """Return ``delegates`` and the delegates of ``delegate_files``, in order of application.
 
         The name ``all`` means every installed delegate, ordered by rank; ``none`` means no
-        delegate. The result is None if no delegate is requested.
+        delegate at all; ``default`` means those that apply without being named. The result is None
+        if no other delegate is requested than these.
 
         Raises:
             ArgumentError: a file does not exist, or has no delegate.
@@ -165,13 +172,14 @@ class Setup:
         """
         from delegraph.plugins import installed
 
-        if self.delegates is None and not self.delegate_files:
+        asked = self.delegates
+        if (asked is None or list(asked) == ["default"]) and not self.delegate_files:
             return None
         requested: list[AnyDelegate] = []
-        for delegate in self.delegates or ():
+        for delegate in asked or ():
             if delegate == "all":
                 requested += [offer.address for offer in installed().by_rank()]
-            elif delegate != "none":
+            elif delegate not in ("default", "none"):
                 requested.append(delegate)
         written = map(file_and_options, self.delegate_files)
         return requested + [

@@ -93,10 +93,10 @@ def _shape(details: Details) -> list[int]:
 def _frames(
     details: Details, described: TensorMetadata, shape: list[int], channels: int
 ) -> int | None:
-    """Return the number of frames that an input takes, or None for any number.
+    """Return the number of frames of the input *details*, or None for any number.
 
     Raises:
-        ArgumentError: the input's shape or type is not that of a sound.
+        ArgumentError: the input's shape or type does not fit a sound.
     """
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
     has_channels = channels > 1 and len(shape) > 1 and shape[-1] == channels

@@ -43,7 +43,7 @@ _HAN = (
 
 
 def takes_text(details: Details, described: TensorMetadata) -> bool:
-    """Return whether the metadata says how a text becomes this input of integers."""
+    """Return whether the metadata *described* says how a text becomes this input of integers."""
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
 
@@ -85,10 +85,10 @@ def text_as_input(
 
     Args:
         text: the text.
-        details: details of the input; an open length becomes that of the text.
+        details: details of the input; an open length becomes the length of the text.
         described: the input's metadata, with a tokenizer. ``bert`` makes the words' ids of a text,
             a mask, or segment ids, by the name of the input in the metadata.
-        note: is called with what was done to the text.
+        note: is called with a text that says how the text was changed.
 
     Raises:
         ArgumentError: the text is too long, the tokenizer cannot be used here, or the input has
@@ -133,7 +133,7 @@ def text_as_input(
 
 
 def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return ids, the number of words, and that of unknown ones, at most *length* ids."""
+    """Return at most *length* ids, the number of words, and the number of unknown words."""
     if not _PLAIN_PATTERN.fullmatch(tokenizer.pattern):
         raise ArgumentError(
             f"the metadata's tokenizer splits texts at {tokenizer.pattern!r}, which may take too "
@@ -153,7 +153,7 @@ def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list
 
 
 def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
-    """Return a mapping from words to ids; each line of the vocabulary is ``word id``."""
+    """Return a mapping from words to ids; each line of *tokenizer*'s vocabulary is ``word id``."""
     pairs = (line.rsplit(" ", 1) for line in tokenizer.vocabulary)
     return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
 

@@ -16,8 +16,6 @@ from delegraph.testing.outputs import outputs_of
 from delegraph.tools import compile_model
 from delegraph_edgetpu.executable import Executable, parse
 
-FIRST_POOL = "digits_1/pool_1/MaxPool2d"
-
 
 def operators(model: bytes) -> list[str]:
     return [operator.name for operator in parse_model(model).subgraphs[0].operators]

@@ -103,8 +103,9 @@ def lib() -> Library:
 
 @pytest.fixture
 def pool() -> Iterator[Pool]:
-    """A pool of the test's own."""
+    """A pool of the test's own, with more threads than the machine may have processors."""
     made = Pool()
+    made.most_threads = 64
     yield made
     made.stop()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from delegraph import Interpreter
 from delegraph.testing.outputs import outputs_of
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.options import NumbaCpuOptions
 
@@ -38,6 +38,23 @@ def is_taken(interpreter: Interpreter) -> bool:
 def run(interpreter: Interpreter, *inputs: Array) -> Array:
     """Return the first output for *inputs*, which resize where their shapes are new."""
     return outputs_of(interpreter, inputs)[0]
+
+
+def kernels_of(model: bytes) -> list[str]:
+    """Return the kernels that the only partition of a model calls."""
+    made: list[NumbaCpuKernel] = []
+
+    class Observed(NumbaCpuDelegate):
+        def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+            kernel = NumbaCpuKernel(self)
+            made.append(kernel)
+            return kernel
+
+    delegate = Observed(NumbaCpuOptions(num_threads=1))
+    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    programs = [kernel.program for kernel in made]
+    return [row.block.kernel for program in programs if program for row in program.rows]
 
 
 def assert_near(found: Array, expected: Array, least: float = 0.0) -> None:

@@ -148,6 +148,12 @@ def test_an_output_that_is_an_input_keeps_the_composite_with_the_host() -> None:
     assert "no node's own" in rejected(([], "x gain", "x", tensors))
 
 
+def test_a_value_that_no_earlier_node_computes_keeps_the_composite_with_the_host() -> None:
+    nodes, *rest = norm()
+    assert "before a node computes it" in rejected(([*nodes[1:], nodes[0]], *rest))
+    assert "before a node computes it" in rejected((nodes[1:], *rest))
+
+
 def test_litert_which_runs_subgraphs_itself_keeps_composites() -> None:
     model = layer_model()
     interpreter = LiteRtInterpreter(model_content=model, delegates=["numba_cpu"])

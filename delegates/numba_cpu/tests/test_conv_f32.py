@@ -11,9 +11,10 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from numpy.typing import NDArray
 
-from delegated import Array, assert_near, delegated, is_taken, levels, run
+from delegated import Array, assert_near, delegated, is_taken, kernels_of, levels, run
 from delegraph import Interpreter
 from delegraph.arithmetic import Window
+from delegraph.errors import DelegateError
 from delegraph.schema import options as o
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph.schema.enums import Padding
@@ -21,6 +22,7 @@ from delegraph.testing import TensorDef, constant, graph_model, one_op_model, te
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.lowering.convolution import conv_fusion
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import Windows, split
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 from support.convolutions import window
@@ -314,7 +316,7 @@ def test_infinities_stay_in_their_group() -> None:
 
 def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int, ...]]:
     """Return a chain: ``conv 8 3 2`` is outputs, kernel, stride; also ``depthwise 3 1``, ``pad``,
-    and ``add`` of what was two layers before or of an input of that shape.
+    and ``add`` of what was marked, with zeros after its channels. ``relu`` and the like are nodes.
     """
     nodes, tensors = [], {"t0": tensor(shape)}
     channels, last, marked = shape[3], "t0", "t0"
@@ -329,9 +331,19 @@ def layers_model(shape: tuple[int, ...], *layers: str) -> tuple[bytes, tuple[int
             tensors[f"w{i}"] = constant(np.array(sizes, np.int32))
             nodes.append(("PAD", f"{last} w{i}", out))
         elif kind == "add":
-            nodes.append(
-                ("ADD", f"{last} {marked}", out, o.AddOptions(fused_activation_function=1))
-            )
+            other, missing = marked, channels - (tensors[marked].shape or (0,))[-1]
+            if missing:
+                other, pads = f"p{i}", [[0, 0], [0, 0], [0, 0], [0, missing]]
+                tensors[f"w{i}"] = constant(np.array(pads, np.int32))
+                tensors[other] = tensor((1, 1, 1, channels))
+                nodes.append(("PAD", f"{marked} w{i}", other))
+            activation = o.AddOptions(fused_activation_function=Act(int((numbers or "1")[0])))
+            nodes.append(("ADD", f"{last} {other}", out, activation))
+        elif kind == "prelu":
+            tensors[f"w{i}"] = constant(values((1, 1, channels), i))
+            nodes.append(("PRELU", f"{last} w{i}", out))
+        elif kind.startswith("relu"):
+            nodes.append((kind.upper(), last, out))
         else:
             nodes.append(_layer(tensors, kind, [int(n) for n in numbers], channels, i, last, out))
             channels = int(numbers[0]) if kind != "depthwise" else channels
@@ -371,6 +383,16 @@ CHAINS = [
     ((3, 9, 8, 12), "mark", "conv 33 3", "conv 12 1", "add"),
 ]
 
+ONE_STEP = [
+    ((2, 9, 9, 16), "mark", "depthwise 5 1", "conv 24 1", "add 0", "relu"),
+    ((2, 9, 9, 28), "mark", "depthwise 3 1", "conv 42 1", "add 0", "relu6"),
+    ((1, 9, 8, 12), "mark", "conv 37 3", "add 0", "relu_n1_to_1"),
+    ((1, 9, 8, 12), "mark", "conv 40 3", "add 0", "prelu"),
+    ((1, 1, 1, 12), "conv 140 1", "prelu"),
+    ((1, 9, 8, 12), "conv 12 3", "prelu", "depthwise 3 1", "relu", "conv 20 1", "prelu"),
+]
+"""Chains that one kernel call computes."""
+
 
 @levels
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
@@ -378,6 +400,29 @@ CHAINS = [
 def test_fused_layers_agree(chain: tuple, threads: int, level: str) -> None:  # type: ignore[type-arg]  # mixed
     model, shape = layers_model(*chain)
     assert_agrees(model, values(shape), level=level, threads=threads)
+
+
+@levels
+@pytest.mark.parametrize("chain", ONE_STEP, ids=lambda chain: "-".join(chain[1:]).replace(" ", "_"))
+def test_activations_and_added_channels_need_no_step(chain: tuple, level: str) -> None:  # type: ignore[type-arg]  # mixed
+    model, shape = layers_model(*chain)
+    assert len(kernels_of(model)) == 1
+    assert_agrees(model, values(shape), level=level)
+
+
+def test_a_residual_of_more_columns_than_the_result_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its tiles would read over the end of the residual."""
+
+    def wider(*given: Any) -> dict[str, Any]:
+        return output_words(*given) | {"residual_columns": 6}
+
+    output_words = conv_fusion.output_words
+    monkeypatch.setattr(conv_fusion, "output_words", wider)
+    model, _ = layers_model((1, 3, 3, 5), "mark", "conv 5 1", "add")
+    with pytest.raises(DelegateError, match="a residual has no more columns"):
+        delegated(model).allocate_tensors()
 
 
 def test_values_that_others_read_are_not_fused_away() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from delegated import assert_near, delegated, run
-from delegraph import Interpreter
+from delegraph import Interpreter, Tensor
+from delegraph.schema.enums import TensorType
 from delegraph.schema.options import FullyConnectedOptions, TransposeConvOptions
 from delegraph.testing import TensorDef, constant, delegraph_outputs, graph_model, tensor
 from delegraph.testing.operator_cases.quantizing import sparse_rows
+from delegraph_numba_cpu.lowering.dequantized_constants import is_widened
 
 SHAPE = (8, 12)
 
@@ -49,6 +54,16 @@ def test_weights_are_widened_by_the_host_before_the_first_run(type: str, widenin
     for seed in (0, 1):
         x = np.random.default_rng(seed).standard_normal((5, 12)).astype(np.float32)
         assert_near(run(ours, x), run(theirs, x))
+
+
+@pytest.mark.parametrize("source", [-1, 1])
+def test_a_tensor_widened_from_no_tensor_or_from_itself_is_no_constant(source: int) -> None:
+    """Index -1 finds the last tensor of a list, here the widened one."""
+    widening = SimpleNamespace(inputs=(source,), outputs=(1,)), SimpleNamespace(name="DEQUANTIZE")
+    stored = Tensor(0, TensorType.FLOAT16, (8,)), Tensor(1, TensorType.FLOAT32, (8,))
+    context = SimpleNamespace(get_node_and_registration=lambda index: widening, tensors=stored)
+    call: Any = SimpleNamespace(node=SimpleNamespace(index=1), context=context)
+    assert not is_widened(call, 1)
 
 
 @pytest.mark.parametrize("taps", [1.5, np.inf])

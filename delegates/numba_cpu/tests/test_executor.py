@@ -48,7 +48,7 @@ def test_the_caller_does_all_when_no_worker_comes(
         copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 4))
     assert copies.program.header[layout.THREADS] == 4
     assert control[layout.EPOCH] == 3
-    assert control[layout.CLAIM] < 0
+    assert control[layout.TURN] < 0
     assert control[layout.CALLERS] == control[layout.IS_LED] == 0
 
 
@@ -56,12 +56,14 @@ def test_epochs_and_turns_start_again_after_the_last(
     lib: Library, control: Any, chain: Callable[..., Any]
 ) -> None:
     control[layout.EPOCH] = 0x7FFFFFFE
-    control[layout.CLAIM] = (-1 << 32) | 0xFFFFFFFC
+    control[layout.TURN] = (-1 << 32) | 0xFFFFFFFC
     copies = chain()
     for value in (1, 2, 3):
         copies.run(value, lambda: lib.invoke(control.ctypes.data, copies.program.table, 2))
     assert control[layout.EPOCH] == 1
-    assert control[layout.CLAIM] == (-1 << 32) | (3 * 9 - 4)  # the end of a run is a turn as well
+    assert control[layout.TURN] == (-1 << 32) | (
+        3 * 10 - 4
+    )  # begin and end of a run are turns as well
 
 
 def test_a_worker_that_is_late_for_a_run_looks_at_no_table(
@@ -77,6 +79,41 @@ def test_a_worker_that_is_late_for_a_run_looks_at_no_table(
     lib.end(control.ctypes.data, 0, 0)
     worker.join()
     assert control[layout.HIRED] == 1
+
+
+@pytest.mark.parametrize("tiles", [4, 7, 200])
+def test_each_thread_runs_the_same_part_of_each_row(
+    lib: Library, pool: Pool, python_kernel: Callable[..., Program], tiles: int
+) -> None:
+    first, together = (0, tiles // 2), threading.Barrier(2)
+    seen: list[tuple[int, int]] = []
+
+    def kernel(tile: int, worker: int) -> None:
+        if tile in first:
+            together.wait(60)  # until both threads have begun the row
+            seen.append((tile, worker))
+
+    pool.run(python_kernel(kernel, rows=5, tiles=tiles), lib)
+    assert sorted(seen) == [(first[0], 0)] * 5 + [(first[1], 1)] * 5
+
+
+def test_a_thread_takes_tiles_of_one_that_does_not_come(
+    lib: Library, control: Any, python_kernel: Callable[..., Program]
+) -> None:
+    seen: list[tuple[int, int]] = []
+    program = python_kernel(lambda tile, worker: seen.append((worker, tile)), rows=2, tiles=5)
+    lib.invoke(control.ctypes.data, program.table, 3)
+    assert seen == [(0, tile) for tile in range(5)] * 2
+
+
+def test_rows_of_one_tile_are_handed_to_no_other_thread(
+    lib: Library, control: Any, python_kernel: Callable[..., Program]
+) -> None:
+    seen: list[int] = []
+    program = python_kernel(lambda tile, worker: seen.append(worker), tiles=(1, 1, 1))
+    lib.invoke(control.ctypes.data, program.table, 4)
+    assert seen == [0, 0, 0]
+    assert control[layout.TURN] & 0xFFFFFFFF == 1  # of the beginning and the end alone
 
 
 @pytest.mark.parametrize("tiles", [(0, 3, 0, 0, 2, 0), (0, 0), ()])

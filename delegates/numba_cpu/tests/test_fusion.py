@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delegated import delegated
-from delegraph import Interpreter
+from delegated import delegated, kernels_of
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.outputs import outputs_of
-from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.lowering.fusers import FUSERS
-from delegraph_numba_cpu.options import NumbaCpuOptions
 
 
 def zeros(*shape: int) -> np.ndarray:
@@ -48,23 +45,6 @@ def padded_inverted_residual() -> bytes:
             "y": tensor((1, 8, 8, 4)),
         },
     )
-
-
-def kernels_of(model: bytes) -> list[str]:
-    """Return the kernels that the only partition of a model calls."""
-    made: list[NumbaCpuKernel] = []
-
-    class Observed(NumbaCpuDelegate):
-        def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
-            kernel = NumbaCpuKernel(self)
-            made.append(kernel)
-            return kernel
-
-    delegate = Observed(NumbaCpuOptions(num_threads=1))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
-    interpreter.allocate_tensors()
-    programs = [kernel.program for kernel in made]
-    return [row.block.kernel for program in programs if program for row in program.rows]
 
 
 def test_an_inverted_residual_comes_before_the_layers_in_it(

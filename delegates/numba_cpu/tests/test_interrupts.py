@@ -71,6 +71,7 @@ def test_a_first_run_may_be_interrupted_anywhere(
     at, is_interrupted = 0, True
     while is_interrupted:
         pool = Pool()
+        pool.most_threads = WORKERS
         is_interrupted = interrupted(
             lambda pool=pool: pool.run(copies.program, lib),  # type: ignore[misc]  # run at once
             at,
@@ -143,8 +144,12 @@ def invoked(interpreter: Interpreter, x: Any) -> Any:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_an_invoke_may_be_interrupted_anywhere(
-    lib: Library, python_kernel: Callable[..., Program], step: Step
+    lib: Library,
+    python_kernel: Callable[..., Program],
+    step: Step,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(POOL, "most_threads", WORKERS)
     content = two_partitions()
     rules = [PlacementRule("exclude", operators="NEG")]
     interpreter = Interpreter(

@@ -34,6 +34,7 @@ from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.program.program import Program
 
+POOL.most_threads = 3
 lib = library(supported_levels()[0])
 lib.load(["moves"])
 
@@ -69,7 +70,7 @@ def assert_is_idle(pool: Pool) -> None:
     """Assert that nobody calls, and nobody has the workers."""
     control = pool.crew.control
     assert (control[layout.CALLERS], control[layout.IS_LED]) == (0, 0)
-    assert control[layout.CLAIM] < 0
+    assert control[layout.TURN] < 0
 
 
 def test_workers_sleep_when_there_is_nothing_to_do(

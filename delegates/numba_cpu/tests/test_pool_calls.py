@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from delegraph_numba_cpu.instructions import executor as layout
+from delegraph_numba_cpu.library.cpu import usable_processors
 from delegraph_numba_cpu.program import pool as pool_module
 from delegraph_numba_cpu.program.pool import SPIN_FOR_ROW, SPIN_FOR_RUN, Pool
 
@@ -94,6 +95,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Calls:
 @pytest.fixture
 def pool(library: Calls) -> Iterator[Pool]:
     made = Pool()
+    made.most_threads = 64
     yield made
     made.stop()
 
@@ -119,6 +121,19 @@ def test_workers_are_for_programs_with_parts_that_gain_by_them(
     run(pool, library, program)
     assert library.made == [call]
     assert len(pool.crew.threads) == (call[-1] - 1 if call[0] == "invoke" else 0)
+
+
+def test_a_run_has_no_more_threads_than_the_machine_has_processors(
+    library: Calls, caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = Pool()
+    for threads in (usable_processors(), *[usable_processors() + 5] * 2):
+        pool.warn_of(threads)
+    assert len(caplog.messages) == 1
+    assert f"num_threads is {usable_processors() + 5}; a run takes" in caplog.text
+    run(pool, library, Asked(workers=usable_processors() + 5))
+    assert library.made == [("invoke", 7, usable_processors())]
+    pool.stop()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -171,7 +186,7 @@ def test_in_a_new_pool_nobody_works_or_calls(pool: Pool, monkeypatch: pytest.Mon
     monkeypatch.setattr(pool_module, "physical_cores", lambda: 17)
     words = Pool().crew.control.tolist()
     assert words.pop(layout.CORES) == 17
-    assert words.pop(layout.CLAIM) < 0
+    assert words.pop(layout.TURN) < 0
     assert not any(words)
     assert pool.crew.threads == []
 

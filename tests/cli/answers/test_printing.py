@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import io
 import math
 import sys
@@ -28,6 +27,35 @@ def test_names_are_not_taken_for_markup(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_table_without_rows_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     printing.print_table(printing.console(), ("x",), [])
     assert capsys.readouterr().out == ""
+
+
+SENTENCE = "5 nodes: sin takes 2 in 2 partitions, 3 stay with Delegraph's kernels"
+
+
+def test_a_sentence_that_is_too_long_hangs() -> None:
+    file = Terminal()
+    out = Console(file=file, width=40, force_terminal=True, color_system=None)
+    printing.print_paragraph(out, SENTENCE)
+    printing.print_paragraph(out, "short")
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "  5 nodes: sin takes 2 in 2 partitions,",
+        "    3 stay with Delegraph's kernels",
+        "  short",
+    ]
+
+
+def test_printed_lines_hang_from_where_they_start(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = printing.console()
+    out.print(f"   {SENTENCE}")
+    out.print(SENTENCE, soft_wrap=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "   5 nodes: sin takes 2 in 2 partitions,",
+        "     3 stay with Delegraph's kernels",
+        SENTENCE,
+    ]
 
 
 def test_a_table_on_a_terminal_fits_its_width() -> None:
@@ -85,7 +113,3 @@ def test_progress_is_silent_when_quick_or_no_terminal(
     with printing.progress("counting"):
         pass
     assert stream.getvalue() == ""
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(printing).failed == 0

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
-from delegraph.cli.answers import table_layout
 from delegraph.cli.answers.table_layout import Column, fitted
 
 COLUMNS = [
@@ -53,7 +50,3 @@ def test_a_word_that_no_column_can_hold_is_shortened_in_the_middle() -> None:
 
 def test_numbers_that_no_line_holds_have_no_layout() -> None:
     assert fitted([Column(str(i), ("123456789",), is_number=True) for i in range(5)], 40) is None
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(table_layout).failed == 0

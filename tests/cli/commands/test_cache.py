@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,22 @@ def test_clear_removes_what_is_named_or_all(delegraph: Command) -> None:
     assert delegraph("cache", "clear", "mine").out.strip() == "removed 2 files, 5.0 kB"
     assert delegraph("cache", "clear", "--json").json == {"files": 1, "bytes": 10}
     assert delegraph("cache", "clear").out.strip() == "removed 0 files, 0 B"
+
+
+@pytest.mark.parametrize("words", [("list",), ("clear",), ("list", "--json")])
+def test_a_cache_that_may_not_be_read_is_named(
+    delegraph: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def refuses(path: str) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "scandir", refuses)
+    ran = delegraph("cache", *words)
+    monkeypatch.undo()
+    assert ran.code == 2
+    told = f"the cache cannot be used: {folder}: Permission denied; DELEGRAPH_CACHE=FOLDER names"
+    assert f"error: {told}" in ran.err
 
 
 def test_clear_of_an_unknown_delegate_is_a_mistake(delegraph: Command) -> None:

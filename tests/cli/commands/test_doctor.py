@@ -26,7 +26,7 @@ def test_a_sound_machine_is_shown(
     assert f"delegraph delegraph {__version__} Interpreter works" in ran.lines
     assert [line.split()[0] for line in ran.lines if "CompiledModel" in line] == ["litert2"]
     assert "good fake-good 1.0 ok" in ran.lines
-    assert "By default: no delegate (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
+    assert "By default: Delegraph's own kernels (set by DELEGRAPH_DEFAULT_DELEGATES)" in ran.lines
     assert "DELEGRAPH_PLUGINS good" in ran.lines
     assert any(line.startswith(f"{tmp_path} DELEGRAPH_SOME_CACHE ") for line in ran.lines)
 

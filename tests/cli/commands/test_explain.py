@@ -488,7 +488,7 @@ def test_a_lock_is_about_all_signatures(delegraph: Command, sines: Path, option:
 def test_the_official_interpreter_tells_xnnpacks_nodes_of_the_first_subgraph_only(
     delegraph: Command,
 ) -> None:
-    words = ("-d", "none", "--signature", "decode")
+    words = ("-d", "default", "--signature", "decode")
     ran = delegraph("explain", LANGUAGE, "--runtime", "litert", *words)
     assert "130 nodes: 130 stay with LiteRT's kernels" in ran.lines
     assert "reports the nodes of XNNPACK in the first subgraph only" in " ".join(ran.out.split())

@@ -53,6 +53,15 @@ def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site:
         assert line in ran.lines, line
 
 
+def test_list_says_what_a_plugin_without_hooks_lacks(fresh_delegraph: Command, site: Path) -> None:
+    write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
+    advice = (
+        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "delegraph_delegates, with @delegraph.hookimpl"
+    )
+    assert advice in fresh_delegraph("plugins", "list").lines
+
+
 def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Command) -> None:
     ran = delegraph("plugins")
     assert ran.code == 2

@@ -31,6 +31,7 @@ from delegraph.errors import (
 from delegraph.native import LiteRtInterpreter, litert_delegate
 from support.asynchronous_delegate import Late
 from support.by_name import ByName, ByNameKernel, X, sines
+from support.half_weights import half_weights
 from support.policy_models import doubling
 
 litert = pytest.importorskip("ai_edge_litert.interpreter")
@@ -402,3 +403,18 @@ def test_kernels_with_eval_async_compute_by_eval_in_an_official_interpreter() ->
     np.testing.assert_allclose(run(found), np.sin(X) + X + np.sin(2 * X), 1e-6)
     assert {entry.split()[0] for entry in late.log} == {"eval"}
     assert not any(p.is_asynchronous for p in found.placement.partitions)
+
+
+def test_constants_that_are_computed_once_are_counted_apart_in_the_official_interpreter() -> None:
+    with interpreter(ByName("SIN"), content=half_weights()) as made:
+        assert str(made.placement).endswith("; 2 constants, computed once")
+        assert str(made.placement).startswith("3 nodes: by_name takes 1 in 1 partition")
+    auto = OpResolverType.AUTO
+    with interpreter(content=half_weights(), experimental_op_resolver_type=auto) as made:
+        made.allocate_tensors()
+        assert str(made.placement) == (
+            "3 nodes: XNNPACK takes 3 in 1 partition, 0 stay with LiteRT's kernels; "
+            "2 constants, computed once"
+        )
+        (partition,) = made.placement.partitions
+        assert (partition.input_bytes, len(made.placement.crossings)) == (16, 2)

@@ -9,6 +9,7 @@ import pytest
 
 from delegraph import Interpreter, OpResolverType, Registration, Rejection
 from delegraph.errors import PluginLoadError, UnresolvedOpError
+from delegraph.plugins.sources import pip_install
 from delegraph.testing import graph_model
 from support.by_name import ByName, X, run
 from support.chosen_plugins import disable_plugins, use_plugins_of
@@ -98,7 +99,7 @@ def test_unresolved_operators_are_listed_with_counts_and_packages(
     with pytest.raises(UnresolvedOpError) as caught:
         Interpreter(model_content=model).allocate_tensors()
     text = str(caught.value)
-    assert "FlexErf (1 node): pip install delegraph-flex" in text
+    assert f"FlexErf (1 node): {pip_install('delegraph-flex')}" in text
     assert "Mystery (2 nodes): register_custom_op()" in text
     assert caught.value.node_index == 0
 

@@ -26,6 +26,7 @@ from delegraph.schema.options import AddOptions, GatherOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
 from support.by_name import ByName, ByNameKernel, X, run, sines
 from support.corpus import corpus_file, needs_corpus
+from support.half_weights import STORED, half_weights
 
 FLOATS = 16  # bytes of [4] float32
 
@@ -114,6 +115,7 @@ def test_rows_are_flat_and_one_a_node() -> None:
         "is_delegated": True,
         "is_by_default": False,
         "is_unresolved": False,
+        "is_constant": False,
         "delegate": "by_name",
         "partition": 0,
         "refused_by": "",
@@ -417,6 +419,7 @@ def test_json_names_everything() -> None:
     found = Interpreter(model_content=sines(), delegates=[ByName("SIN")]).placement.to_json()
     assert found["totals"] == {
         "nodes": 5,
+        "constants": 0,
         "delegated": 2,
         "by_default": 0,
         "unresolved": 0,
@@ -514,3 +517,37 @@ def test_resources_that_cross_over_are_handles_of_no_bytes() -> None:
     model = graph_model(nodes, inputs="", outputs="y", tensors=tensors)
     placement = Interpreter(model_content=model, delegates=[Takes("READ_VARIABLE")]).placement
     assert ("h", 0) in [(crossing.name, crossing.bytes) for crossing in placement.crossings]
+
+
+# -- constants -------------------------------------------------------------------------------------
+
+
+def test_constants_that_are_computed_once_are_counted_apart() -> None:
+    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("MUL", "SIN")])
+    placement = interpreter.placement
+    assert str(placement) == (
+        "3 nodes: by_name takes 3 in 1 partition, 0 stay with Delegraph's kernels; "
+        "2 constants, computed once"
+    )
+    require_full(placement)
+    assert [row["node"] for row in placement.rows() if row["is_constant"]] == [0, 2]
+    told = placement.to_json()
+    totals = {key: told["totals"][key] for key in ("nodes", "constants", "delegated")}
+    assert totals == {"nodes": 3, "constants": 2, "delegated": 3}
+    assert told["nodes"][0]["is_constant"] is True
+    assert told["nodes"][0]["rejections"] == {}
+
+
+def test_constants_that_are_computed_once_cross_no_boundary() -> None:
+    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("MUL")])
+    placement = interpreter.placement
+    assert crossings(placement) == [("x", None, 0), ("b", 0, None)]
+    (partition,) = placement.partitions
+    assert (partition.input_bytes, partition.constant_bytes) == (FLOATS, 2 * STORED)
+
+
+def test_constants_that_a_delegate_computes_are_nodes() -> None:
+    interpreter = Interpreter(model_content=half_weights(), delegates=[ByName("DEQUANTIZE")])
+    placement = interpreter.placement
+    assert str(placement).startswith("5 nodes: by_name takes 2 in ")
+    assert ("w", 0, None) in crossings(placement)

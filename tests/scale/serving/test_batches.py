@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Interpreter, Predictor
+from delegraph import Predictor
 from delegraph.scale.batching import SIZES_KEPT
 from delegraph.scale.serving.batches import ServedBatches, batch_sizes
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, tensor
+from support.digits import answers_one_by_one
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.tflite"
 
@@ -20,9 +21,7 @@ DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models" / "digits_int8.t
 @pytest.mark.parametrize("batching", ["auto", "resize", "rows"])
 def test_answers_are_those_of_an_interpreter(batching: Any) -> None:
     pictures = np.random.default_rng(0).integers(-128, 128, (16, 8, 8, 1)).astype(np.int8)
-    with Interpreter(DIGITS) as interpreter:
-        runner = interpreter.get_signature_runner()
-        expected = [runner(image=one[np.newaxis])["digit"][0] for one in pictures]
+    expected = answers_one_by_one(pictures)
     batches = ServedBatches(Predictor(DIGITS, batching=batching, max_batch=12), has_rows=True)
     batches.warm_up()
     for ends in ([1], [2, 3], [1, 4, 9, 11], [12]):

@@ -71,7 +71,7 @@ def test_a_reference_of_its_own_is_named() -> None:
     assert "--runtime litert --reference '--runtime litert -d none' -i" in command
     other = Setup("other.tflite", threads=2)
     command = diff_command(setup, "m.tflite", other, inputs="c.npz", tolerance=exact)
-    assert "--reference 'other.tflite --runtime delegraph -d none --threads 2'" in command
+    assert "--reference 'other.tflite --runtime delegraph -d default --threads 2'" in command
 
 
 def test_an_object_stands_by_its_type() -> None:

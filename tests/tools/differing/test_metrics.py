@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -138,6 +139,41 @@ def test_channels_have_scales_of_their_own() -> None:
     np.testing.assert_array_equal(
         real_values(values, quantized([0.5, 2.0], [0, 1], axis=0)), [[0.5, 0.5], [2, 2]]
     )
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, np.complex64, np.bool_])
+def test_equal_arrays_are_seen_at_once(dtype: Any) -> None:
+    """What is found so is what sums over all elements give, as for arrays with gaps."""
+    values = np.random.default_rng(0).integers(1, 100, (5, 41)).astype(dtype)
+    fast = difference(values, values.copy(), PLAIN, PLAIN)
+    assert fast.raw is not None
+    assert (fast.raw.cosine, fast.unequal, fast.nan) == (1.0, 0, (0, 0))
+    slow = difference(np.asfortranarray(values), values, PLAIN, PLAIN)
+    assert slow.raw is not None
+    assert slow.raw.cosine == pytest.approx(1.0, abs=1e-12)
+    assert replace(slow, raw=replace(slow.raw, cosine=1.0)) == fast
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_equal_arrays_are_seen_at_once_in_real_values_too(axis: int) -> None:
+    values = np.arange(1, 10, dtype=np.int8).reshape(3, 3)
+    details = quantized([0.5, 2, 4], [-3, 0, 1], axis=axis)
+    found = difference(values, values.copy(), details, details)
+    assert found.real is not None
+    assert (found.real.found, found.real.max, found.real.index) == (2.0, 0.0, (0, 0))
+    assert (found.real.cosine, found.real.snr_db) == (1.0, np.inf)
+    details = quantized([0.5, np.inf, 4], [-3, 0, 1], axis=axis)
+    found = difference(values, values.copy(), details, details)
+    assert found.real is not None
+    assert np.isnan(found.real.cosine)
+
+
+@pytest.mark.parametrize("odd", [[np.nan], [np.inf], [np.inf, -np.inf]])
+def test_equal_arrays_with_nan_or_infinities_have_no_cosine(odd: list[float]) -> None:
+    values = np.float32([1, *odd])
+    found = difference(values, values.copy(), PLAIN, PLAIN)
+    assert found.raw is not None
+    assert (found.raw.max, found.unequal, np.isnan(found.raw.cosine)) == (0, 0, True)
 
 
 def test_other_types_are_compared_by_what_they_stand_for() -> None:

@@ -9,12 +9,14 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from delegraph.testing import subgraphs_model
 from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, op_profile, report
+from delegraph.tools.reporting.page import page as html_page
 from support.faulty_delegate import Faulty, off_by
 from support.hostile_model import TEXTS, hostile_model
 
@@ -34,6 +36,19 @@ def test_every_node_is_there_in_the_colour_of_its_delegate(sines_page: Any) -> N
     assert page.locator(".edges path").count() == 8
     assert page.locator(".edges .crossing").count() == 4
     assert "sin 2 nodes" in page.locator(".legend").inner_text()
+
+
+def test_only_partitions_that_were_asked_for_have_numbers_beside_the_default_delegate(
+    opened: Open, sines: Path
+) -> None:
+    found = report(Setup(str(sines), delegates=("sin", "add_sub"))).to_json()
+    data = found | {"default_delegate": "add_sub"}
+    text = html_page("sines", data)
+    page = opened(SimpleNamespace(save=lambda path: path.write_text(text, encoding="utf-8")))
+    assert page.locator(".node .part").all_text_contents() == ["P0", "P1"]
+    cells = page.locator("#partitions tbody td:first-child").all_inner_texts()
+    assert cells == ["P0", "-", "P1", "-"]
+    assert "add_sub 2 nodes" in page.locator(".legend").inner_text()
 
 
 def test_a_click_shows_what_there_is_to_say_of_a_node(sines_page: Any) -> None:

@@ -9,6 +9,7 @@ from delegraph.cli.answers.printing import (
     plural,
     print_paragraph,
     print_table,
+    print_title,
     signature_text,
     size,
 )
@@ -27,7 +28,7 @@ _SHOWN_STATES = 4
 
 def print_answer(out: Console, result: BenchmarkResult) -> None:
     """Print times and memory of a model."""
-    out.print(f"{result.name or result.setup['model']}")
+    print_title(out, result.name or str(result.setup["model"]))
     if result.signature is not None:
         print_paragraph(out, signature_text(result.signature, result.signatures))
     elif len(result.signatures) > 1:

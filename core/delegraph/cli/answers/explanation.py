@@ -212,7 +212,7 @@ def _first(texts: Sequence[str], most: int, others: str) -> str:
 
 
 def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:
-    """Yield the best hints of each delegate; with several delegates each after a name."""
+    """Yield the best hints of each delegate; with several delegates, its name comes first."""
     several = len({hint.delegate for hint in hints}) > 1
     for delegate, group in groupby(hints, key=lambda hint: hint.delegate):
         for hint in list(group)[:_MOST_HINTS]:

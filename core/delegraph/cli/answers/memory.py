@@ -7,7 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from delegraph.cli.answers.arena_chart import arena_chart
-from delegraph.cli.answers.printing import heading, plural, print_paragraph, print_table, size
+from delegraph.cli.answers.printing import (
+    heading,
+    plural,
+    print_paragraph,
+    print_table,
+    print_title,
+    size,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +100,7 @@ class MemoryAnswer:
 def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
     """Print sizes by planner, the chart, the peak, suggestions, and TFLM's estimate."""
     report = answer.subject
-    out.print(model, style="bold")
+    print_title(out, model)
     _print_sizes(out, answer)
     _print_planners(out, answer)
     if report.peak is not None:

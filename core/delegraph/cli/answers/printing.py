@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 160
 """Width in columns if standard output is no terminal and COLUMNS is not set."""
 
+_HANGING = 2
+"""Number of blanks by which the later lines of a sentence are further to the right."""
+
 
 def console() -> Console:
     """Return a console for standard output, coloured on terminals only, without markup."""
@@ -34,13 +38,30 @@ def console() -> Console:
         """Console that escapes unprintable characters, as names may come from untrusted files."""
 
         def print(self, *objects: Any, **how: Any) -> None:
-            super().print(*(printable(o) if isinstance(o, str) else o for o in objects), **how)
+            shown = [printable(each) if isinstance(each, str) else each for each in objects]
+            if len(shown) == 1 and isinstance(shown[0], str) and not how.get("soft_wrap"):
+                shown = [hanging(shown[0], self.width)]
+            super().print(*shown, **how)
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # main ends the command when its reader has gone
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Printable(width=width, markup=False, emoji=False, highlight=False)
+
+
+def hanging(text: str, width: int) -> str:
+    """Return a sentence in lines of a width, those after the first further to the right.
+
+    >>> print(hanging("  one two three", 10))
+      one two
+        three
+    """
+    indent = len(text) - len(text.lstrip()) + _HANGING
+    lines = textwrap.wrap(
+        text, max(width, indent + 1), subsequent_indent=" " * indent, break_on_hyphens=False
+    )
+    return "\n".join(lines) if len(text) > width else text
 
 
 def print_table(
@@ -106,10 +127,10 @@ def _records(columns: Sequence[Column]) -> Table:
 
 
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
-    """Print a text whose lines are wrapped to the console's width, each after some blanks."""
+    """Print a sentence after some blanks; lines after its first are further to the right."""
     from rich.text import Text
 
-    _print_indented(out, Text(printable(text)), indent)
+    _print_indented(out, Text(hanging(printable(text), out.width - indent)), indent)
 
 
 def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:

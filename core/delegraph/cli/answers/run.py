@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from delegraph.cli.answers.printing import heading, print_paragraph, print_table, shortened
+from delegraph.cli.answers.printing import (
+    heading,
+    print_paragraph,
+    print_table,
+    print_title,
+    shortened,
+)
 from delegraph.cli.answers.run_findings import print_findings
 from delegraph.errors import printable
 from delegraph.json_records import to_json
@@ -98,7 +104,7 @@ def _input(given: GivenInput) -> dict[str, Any]:
 
 def print_answer(out: Console, answer: RunAnswer) -> None:
     """Print inputs, outputs and times of a run."""
-    out.print(answer.model, style="bold")
+    print_title(out, answer.model)
     if answer.placement.delegates:
         print_paragraph(out, str(answer.placement))
     if answer.signature is not None:

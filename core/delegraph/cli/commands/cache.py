@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.answers.printing import console, plural, print_json, print_table, size
+from delegraph.cli.answers.printing import (
+    console,
+    plural,
+    print_json,
+    print_table,
+    print_title,
+    size,
+)
 from delegraph.cli.options.arguments import delegate_option, diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 
@@ -45,7 +54,7 @@ def list_(as_json: bool) -> None:
     if not groups:
         out.print(f"{folder} is empty")
         return
-    out.print(folder, style="bold")
+    print_title(out, folder)
     print_table(
         out,
         ("delegate", "version", "files", "size", "last used"),
@@ -77,8 +86,9 @@ def clear(delegates: tuple[str, ...], as_json: bool) -> None:
             what = f"nothing of {name!r} is kept{hint}"
             raise ArgumentError(f"{what}; 'delegraph cache list' shows what there is")
     entries = [entry for group in _groups(delegates or None).values() for entry in group]
-    for entry in entries:
-        remove_entry(entry)
+    with _in_words():
+        for entry in entries:
+            remove_entry(entry)
     if as_json:
         print_json({"files": len(entries), "bytes": _bytes(entries)})
     else:
@@ -137,7 +147,7 @@ def warm(
 
 
 def _prepare_batches(max_batch_size: int, setup: Setup) -> None:
-    """Compute a batch of each size that a server prepares, for each signature of the model."""
+    """Run the model once for each batch size that a server uses, in each of its signatures."""
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serving.batches import ServedBatches
     from delegraph.scale.serving.tensors import served_signature
@@ -158,10 +168,27 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
     from delegraph.delegation.cache_entries import cache_entries
 
     found: Groups = defaultdict(list)
-    for entry in cache_entries():
+    with _in_words():
+        entries = cache_entries()
+    for entry in entries:
         if delegates is None or entry.namespace in delegates:
             found[entry.namespace, entry.version].append(entry)
     return found
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    """Say which file of the cache is to blame, and why, as where it belongs to another user."""
+    from delegraph.delegation.cache_entries import CACHE_VARIABLE
+    from delegraph.errors import ArgumentError
+
+    try:
+        yield
+    except OSError as error:
+        reason = f"{error.filename or 'its folder'}: {error.strerror or error}"
+        raise ArgumentError(
+            f"the cache cannot be used: {reason}; {CACHE_VARIABLE}=FOLDER names another folder"
+        ) from error
 
 
 def _json(key: tuple[str, str], entries: list[CacheEntry]) -> dict[str, object]:

@@ -20,6 +20,7 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
+    print_title,
     progress,
     size,
 )
@@ -146,7 +147,7 @@ def _require_compilable(delegates: Sequence[str]) -> None:
     from delegraph.runtime.delegates.requested_delegates import is_installed_name
 
     for word in delegates:
-        if word in ("all", "none"):
+        if word in ("all", "default", "none"):
             raise click.UsageError(f"--delegate {word}: name the delegates to compile for")
         if not is_installed_name(word):
             raise click.UsageError(
@@ -230,7 +231,7 @@ def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> No
     from delegraph.cli.answers.explanation import print_refusals, print_stages
 
     out = console()
-    out.print(model, style="bold")
+    print_title(out, model)
     where = "" if output is None else f": {output}"
     before = "" if compiled.bundles else f" ({size(Path(model).stat().st_size)} before)"
     length = f"{size(len(compiled.content))}{before}"

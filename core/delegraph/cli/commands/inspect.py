@@ -16,6 +16,7 @@ from delegraph.cli.answers.printing import (
     print_json,
     print_paragraph,
     print_table,
+    print_title,
     progress,
     shortened,
     size,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 _FLEX_ADVICE = (
     "Flex operators are TensorFlow's own (SELECT_TF_OPS). delegraph-flex runs most of them by "
-    "NumPy; with pip install 'delegraph-flex[tensorflow]' it runs all."
+    "NumPy; with {command} it runs all."
 )
 
 
@@ -86,7 +87,7 @@ def _show_bundle(model: str, bundle: Bundle, as_json: bool) -> None:
         print_json({"bundle": model, **summary.to_json()})
         return
     out = console()
-    out.print(model, style="bold")
+    print_title(out, model)
     kind = " ".join(filter(None, (f"{summary.format} bundle", summary.version)))
     out.print(f"  {size(summary.bytes)}, {kind}, {plural(len(summary.sections), 'section')}")
     if summary.metadata:
@@ -112,7 +113,7 @@ def _value(value: Any) -> str:
 
 
 def _print(out: Console, model: str, summary: ModelSummary) -> None:
-    out.print(model, style="bold")
+    print_title(out, model)
     facts = [
         size(summary.bytes),
         f"schema version {summary.version}",
@@ -190,8 +191,11 @@ def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
         heading(out, "Custom operators")
         print_table(out, ("operator", "provider"), custom)
     if any(o.package == "delegraph-flex" and not o.installed for o in operators):
+        from delegraph.plugins.sources import pip_install
+
         out.print()
-        print_paragraph(out, _FLEX_ADVICE)
+        command = pip_install("delegraph-flex", "tensorflow")
+        print_paragraph(out, _FLEX_ADVICE.format(command=command))
 
 
 def _arithmetic(macs: int, total: int) -> tuple[str, str]:

@@ -97,12 +97,21 @@ def list_plugins(time_limit: float, as_json: bool) -> None:
 
 
 def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
+    from delegraph.plugins.sources import pip_install
+
     out = console()
     if not plugins.plugins:
-        out.print("no plugins are installed; 'pip install delegraph-example' brings two delegates")
+        command = pip_install("delegraph-example")
+        print_paragraph(
+            out, f"no plugins are installed; '{command}' brings two delegates", indent=0
+        )
         return
     rows = [(p.name, p.distribution, p.version, p.state.value) for p in plugins.plugins]
     print_table(out, ("plugin", "distribution", "version", "state"), rows, indent=0)
+    for plugin in plugins.plugins:
+        if plugin.missing_hook:
+            out.print()
+            print_paragraph(out, f"{plugin} offers nothing: {plugin.missing_hook}", indent=0)
     offers = plugins.offers()
     if offers:
         heading(out, "Delegates")

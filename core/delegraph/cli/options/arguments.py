@@ -69,7 +69,7 @@ def delegate_option(command: Command) -> Command:
         metavar="FILE.py[:K=V]",
         help="Apply the delegate of a Python file, after those of --delegate.",
     )(command)
-    return _named("Apply a delegate; repeatable. Also: help, all, none, ./lib.so.")(command)
+    return _named("Apply it; repeatable. Also: help, all, default, none, ./lib.so.")(command)
 
 
 def named_delegate_option(command: Command) -> Command:

@@ -89,7 +89,7 @@ def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _values(kind: Any) -> list[str]:
-    """Return the values of an option's type, as typed; none where there are too many."""
+    """Return all values of an option's type, as one types them; an empty list for too many."""
     if kind is bool:
         return ["true", "false"]
     if get_origin(kind) is Literal:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes IRFFT2D: images of the size in input 1.
 
-    Frequencies are cut, or padded with zeros. Frequencies that a real image determines twice are
-    read at the official kernel's places.
+    Input 0 holds the frequencies. They are cut, or padded with zeros, to the size of the image. A
+    real image has some frequencies twice, as conjugates; of these, the kernel reads the same ones
+    as the official kernel.
 
     Source:
         tflite/kernels/irfft2d.cc.

@@ -50,7 +50,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     is_strict = bool(options.get("log_if_failed", False)) and tolerance >= _LEAST_TOLERANCE
     limit = tolerance * np.float32(x.scale)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x)
+        require_zero_points(x)
     dequantize = dequantization(x, y)
 
     def run() -> None:

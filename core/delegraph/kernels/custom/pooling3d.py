@@ -102,9 +102,9 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
 def _taps(
     windows: list[Window],
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield, for each tap of the boxes, the index of the outputs that use it and of their inputs.
+    """Yield, for each tap, the index of the outputs that use it and the index of their inputs.
 
-    *windows* are those along depth, height and width.
+    A tap is a position in the box. *windows* are the windows along depth, height and width.
     """
     for taps in product(*(w.taps for w in windows)):
         targets, sources = [slice(None)], [slice(None)]

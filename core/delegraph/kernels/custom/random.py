@@ -88,7 +88,7 @@ def _prepare(context: OpContext, node: Node, draw: Callable[[], None]) -> Eval:
 
 
 def _generator(node: Node) -> np.random.Generator:
-    """Return the node's generator, which is kept when the node is prepared again."""
+    """Return the node's generator; a second prepare returns the same generator."""
     if node.user_data is None:
         node.user_data = np.random.Generator(np.random.PCG64(1))
     generator: np.random.Generator = node.user_data

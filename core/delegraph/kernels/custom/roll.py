@@ -6,22 +6,13 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_rank, integers, normalized_axis
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.checks import require_counts, require_same_type, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import element_count
 from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.BOOL,
-    TensorType.FLOAT32,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.STRING,
-    TensorType.UINT8,
-}
+_TYPES = tensor_types("BOOL FLOAT32 INT8 INT16 INT32 INT64 STRING UINT8")
 
 
 @kernel("Roll")

@@ -34,7 +34,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
         require_same_type(tensor, x)
     is_int8 = x.type is TensorType.INT8
     if not is_int8:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
     require_shape(table, (256,) if is_int8 else (513,))
     context.resize_tensor(y, x.shape)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -86,12 +87,12 @@ def prepare_relu_0_to_1(context: OpContext, node: Node) -> Eval:
 
 
 def _relu(
-    context: OpContext, node: Node, low: float, high: float, allowed: set[TensorType]
+    context: OpContext, node: Node, low: float, high: float, allowed: Collection[TensorType]
 ) -> Eval:
     x, y = unary_operands(context, node, allowed)
     if x.type is not TensorType.FLOAT32:
         if x.type is TensorType.INT16:
-            require_zero_points(0, x, y)
+            require_zero_points(x, y)
         return unary_lookup(x, y, _quantized_relu(x, y, low, high))
     lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
@@ -142,7 +143,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
     alpha = np.array(option(node, "alpha", 0.0), np.float32)
     if x.type is not TensorType.FLOAT32:
         if x.type is TensorType.INT16:
-            require_zero_points(0, x, y)
+            require_zero_points(x, y)
         return unary_lookup(x, y, _quantized_leaky_relu(x, y, alpha))
     larger = np.maximum if alpha <= 1 else np.minimum  # of x and alpha * x
 
@@ -160,7 +161,7 @@ def prepare_leaky_relu(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_leaky_relu(x: Tensor, y: Tensor, alpha: NDArray[np.float32]) -> UnaryFunction:
-    """Return the function that computes LEAKY_RELU on stored integers.
+    """Return the function for LEAKY_RELU on stored integers, from *x* to *y*.
 
     Source:
         QuantizeLeakyRelu, tflite/kernels/internal/reference/leaky_relu.h.
@@ -230,7 +231,7 @@ def prepare_hard_swish(context: OpContext, node: Node) -> Eval:
 
 
 def _quantized_hard_swish(x: Tensor, y: Tensor) -> UnaryFunction:
-    """Return the function that computes HARD_SWISH on stored integers, in 16-bit fixed point.
+    """Return the function for HARD_SWISH on stored integers of *x*, in 16-bit fixed point.
 
     Raises:
         OperatorError: the output's scale is too small for the input's.
@@ -349,6 +350,6 @@ def prepare_tanh(context: OpContext, node: Node) -> Eval:
 
 
 def _check_int16(x: Tensor, y: Tensor) -> None:
-    require_zero_points(0, x, y)
+    require_zero_points(x, y)
     if power_of_two(y.scale) != -15:
         raise OperatorError(f"output scale is {y.scale}, expected 1/32768")

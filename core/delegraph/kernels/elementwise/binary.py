@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return the function that makes the evaluation of each node of a class, for its tensors."""
+    """Return the function that makes the evaluation of a node from the node's tensors."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)
@@ -217,7 +217,7 @@ def _maker(
 
 
 class _Constant:
-    """An operand whose array stays the same."""
+    """An operand whose array never changes."""
 
     __slots__ = ("data",)
 
@@ -240,7 +240,7 @@ def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
 
 @cache
 def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return the limits to which results are clamped; None if no result can be out of range.
+    """Return the limits that *activation* sets for results; None if no result can be out of range.
 
     Floats are clamped to the finite numbers even without an activation. For an unsigned type, the
     bound -1 wraps to the largest number, so all results are the upper bound.
@@ -259,13 +259,13 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
 
 
 def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
-    """Return the function that computes int32 DIV and raises an error for a divisor of zero."""
+    """Return the function for int32 DIV of *a* by *b*; a divisor of zero is an error."""
     low, high = float_activation_range(activation)
     limits = np.iinfo(y.dtype)
     lower, upper = int(max(low, limits.min)), int(min(high, limits.max))
 
     def run() -> None:
-        require_nonzero(b, 0)
+        require_nonzero(b)
         # float64 represents every int32 quotient closely enough for exact truncation.
         quotient = np.trunc(np.divide(a.data, b.data, dtype=np.float64))
         y.data[...] = quotient.clip(lower, upper)
@@ -273,14 +273,14 @@ def _integer_division(a: Tensor, b: Tensor, y: Tensor, activation: int) -> Eval:
     return run
 
 
-def require_nonzero(divisor: Tensor, zero_point: int) -> None:
-    """Check during invoke that no element of *divisor* equals *zero_point*.
+def require_nonzero(divisor: Tensor) -> None:
+    """Check during invoke that no element of *divisor* is 0.
 
     Raises:
-        OperatorError: an element equals it.
+        OperatorError: an element is 0.
     """
-    if (divisor.data == zero_point).any():
-        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds {zero_point}")
+    if (divisor.data == 0).any():
+        raise OperatorError(f"division by zero: tensor {divisor.name!r} holds 0")
 
 
 @kernel("POW")

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 
 from delegraph.kernels.elementwise.binary import binary_operands
+from delegraph.operators.checks import tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
-from delegraph.schema.enums import TensorType
 
-_TYPES = {
-    TensorType.INT8,
-    TensorType.UINT8,
-    TensorType.INT16,
-    TensorType.UINT16,
-    TensorType.INT32,
-    TensorType.UINT32,
-}
+_TYPES = tensor_types("INT8 UINT8 INT16 UINT16 INT32 UINT32")
 
 
 @kernel("BITWISE_XOR")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from delegraph.arithmetic.fixed_point import (
 )
 from delegraph.arithmetic.lookup_table import BinaryFunction, Integers
 from delegraph.arithmetic.quantized_binary import run_integers
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext
 from delegraph.operators.tensor import Tensor
@@ -23,15 +23,7 @@ from delegraph.schema.enums import TensorType
 
 Comparison = Callable[..., Any]
 
-_ORDERED = {
-    TensorType.FLOAT32,
-    TensorType.FLOAT16,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-    TensorType.UINT8,
-    TensorType.INT8,
-}
+_ORDERED = tensor_types("FLOAT32 FLOAT16 INT16 INT32 INT64 UINT8 INT8")
 _EQUATABLE = _ORDERED | {TensorType.BOOL, TensorType.STRING}
 
 
@@ -87,7 +79,7 @@ def _prepare(
     context: OpContext,
     node: Node,
     comparison: Comparison,
-    allowed: set[TensorType],
+    allowed: Collection[TensorType],
     *,
     int16_by_value: bool = False,
 ) -> Eval:
@@ -115,7 +107,7 @@ def _strings(a: Tensor, b: Tensor, y: Tensor, comparison: Comparison) -> Eval:
 
 
 def _scaled(a: Tensor, b: Tensor, comparison: Comparison) -> BinaryFunction:
-    """Return the function that compares the real numbers of stored integers, in fixed point.
+    """Return the function that compares the real numbers of *a* and *b*, in fixed point.
 
     Source:
         ComparisonWithScaling, tflite/kernels/internal/reference/comparisons.h. It multiplies as if

@@ -25,11 +25,11 @@ def prepare_floor_div(context: OpContext, node: Node) -> Eval:
     a, b, y = binary_operands(context, node, _DIV_TYPES)
 
     def run() -> None:
-        require_nonzero(b, 0)
+        require_nonzero(b)
         np.floor_divide(a.data, b.data, y.data)
 
     def run_float() -> None:
-        require_nonzero(b, 0)
+        require_nonzero(b)
         y.data[...] = np.floor(np.divide(a.data, b.data, dtype=np.float64))
 
     return run_float if a.type is TensorType.FLOAT32 else run
@@ -48,7 +48,7 @@ def prepare_floor_mod(context: OpContext, node: Node) -> Eval:
     a, b, y = binary_operands(context, node, _MOD_TYPES)
 
     def run() -> None:
-        require_nonzero(b, 0)
+        require_nonzero(b)
         np.remainder(a.data, b.data, y.data)
 
     def run_float() -> None:

@@ -99,7 +99,7 @@ _ERFC = [
 
 
 def erfc(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the complementary error function of float32, with a relative error below 2e-6.
+    """Return the complementary error function of *x* in float32; the relative error is below 2e-6.
 
     Source:
         Press et al., Numerical Recipes, section 6.2: a Chebyshev fit in 1 / (1 + |x| / 2).

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from delegraph.arithmetic.broadcast import broadcast_operands
-from delegraph.operators.checks import require_type
+from delegraph.operators.checks import require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, nothing
 from delegraph.schema.enums import TensorType
 
 _FLOATS = {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16}
-_TYPES = _FLOATS | {
-    TensorType.UINT8,
-    TensorType.INT8,
-    TensorType.INT16,
-    TensorType.INT32,
-    TensorType.INT64,
-}
+_TYPES = _FLOATS | tensor_types("UINT8 INT8 INT16 INT32 INT64")
 
 
 @kernel("MAXIMUM")

@@ -29,6 +29,7 @@ from delegraph.operators.checks import (
     require_scales,
     require_type,
     require_zero_points,
+    tensor_types,
 )
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -113,15 +114,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
     Source:
         tflite/kernels/neg.cc.
     """
-    allowed = {
-        TensorType.FLOAT32,
-        TensorType.FLOAT16,
-        TensorType.BFLOAT16,
-        TensorType.INT8,
-        TensorType.INT16,
-        TensorType.INT32,
-        TensorType.INT64,
-    }
+    allowed = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64")
     return run_ufunc(np.negative, *unary_operands(context, node, allowed))
 
 
@@ -135,7 +128,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
     return run_transform(in_double(np.exp), x, y)
 
 
@@ -300,7 +293,9 @@ def prepare_sign(context: OpContext, node: Node) -> Eval:
 
 
 def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
-    """Return the function for a real function between quantized 8-bit or int16 tensors.
+    """Return the function that applies *function* to the real numbers of *x*.
+
+    *x* and *y* are quantized 8-bit or int16 tensors.
 
     Raises:
         OperatorError: a tensor lacks a scale.
@@ -313,7 +308,7 @@ def run_transform(function: RealFunction, x: Tensor, y: Tensor) -> Eval:
 def _check_quantized(x: Tensor, y: Tensor) -> None:
     require_scales(x, y)
     if x.type is TensorType.INT16:
-        require_zero_points(0, x, y)
+        require_zero_points(x, y)
 
 
 @kernel("Sign")

@@ -127,7 +127,7 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
             raise OperatorError(f"rows of {table.shape[1:]} {table.type.name} end within a byte")
         return lambda i: table.data.reshape(table.shape[0], -1)[i]
     require_type(table, _QUANTIZED)
-    require_zero_points(0, table)
+    require_zero_points(table)
     scales = _scales(table)
     width = math.prod(table.shape[1:])
     stored = _packed_rows(table, width) if table.is_packed else _byte_rows(table, width)
@@ -140,12 +140,12 @@ def _rows(table: Tensor, y: Tensor) -> Callable[[Array], Array]:
 
 
 def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows of bytes, which are always read as signed."""
+    """Return the function from row numbers to rows of *table*; its bytes are read as signed."""
     return lambda i: table.data.view(np.int8).reshape(-1, width)[i]
 
 
 def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
-    """Return the function from row numbers to rows of 2- or 4-bit integers.
+    """Return the function from row numbers to rows of *table*, which holds 2- or 4-bit integers.
 
     The official kernel starts each row at a whole byte, even if the row before ends within that
     byte.
@@ -163,7 +163,7 @@ def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
 
 
 def _scales(table: Tensor) -> NDArray[np.float32]:
-    """Return the scales of each row's blocks: ``[rows, blocks], float32``.
+    """Return the scales of the blocks in each row of *table*: ``[rows, blocks], float32``.
 
     Raises:
         OperatorError: scales belong to another dimension, or blocks do not divide a row.

@@ -94,7 +94,11 @@ def _directions(context: OpContext, node: Node) -> tuple[LstmTensors, LstmTensor
 
 
 def _if_present(context: OpContext, node: Node, first: int) -> int | None:
-    """Return *first* if the node has the next input, the forget gate's weights; otherwise None."""
+    """Return input *first* if the node has auxiliary weights; None if it has none.
+
+    *first* holds the weights of the input gate. The next input, the forget gate's weights, is never
+    absent in a layer with auxiliary weights.
+    """
     return None if optional_input(context, node, first + 1) is None else first
 
 

@@ -131,7 +131,7 @@ def bidirectional_eval(
         x: the input of the forward pass.
         inputs: the input of the backward pass, and the auxiliary input of both passes.
         passes: the forward pass and the backward pass.
-        rounds: number of times that the whole sequence is run, each with the states of the one
+        rounds: number of runs over the whole sequence; each begins with the states of the run
             before.
     """
     x_backward, aux = inputs

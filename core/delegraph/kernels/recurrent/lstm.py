@@ -97,7 +97,7 @@ def _integer_cell(
     *,
     whole_batch: bool,
 ) -> Callable[[], Cell]:
-    """Return a function that returns the cell of an integer layer.
+    """Return a function that returns the cell of an integer layer with these tensors and options.
 
     Raises:
         OperatorError: weights are no constants, or intermediates are missing or not quantized.

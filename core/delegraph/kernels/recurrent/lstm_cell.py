@@ -89,7 +89,7 @@ class FloatLstmCell:
         return activated
 
     def _update_cell(self, gates: Floats, cell_state: Floats) -> None:
-        """Update *cell_state* from *gates*, ``[B, gates, n_cell]``: all but the output gate."""
+        """Update *cell_state* from all *gates*, ``[B, gates, n_cell]``, except the output gate."""
         cell = gates.shape[1] - 1
         for k in range(cell if self._peephole else 0):
             gates[:, k] += self._peephole[k] * cell_state

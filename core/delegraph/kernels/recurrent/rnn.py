@@ -132,7 +132,7 @@ class RnnCell:
         self._activation = activation
 
     def project(self, x: Floats, aux: Floats | None) -> Floats:
-        """Return the inputs' contribution to every time step: ``[T, B, units]``."""
+        """Return the part of every time step that comes from *x* and *aux*: ``[T, B, units]``."""
         y = self._input.product(as_rows(x))
         if self._aux is not None and aux is not None:
             y += self._aux.product(as_rows(aux))
@@ -140,7 +140,7 @@ class RnnCell:
         return y.reshape(*x.shape[:2], len(self._bias))
 
     def step(self, projected: Floats, *states: Floats) -> None:
-        """Update the hidden state ``[B, units]`` by one step, in place."""
+        """Update the hidden state ``[B, units]`` by the time step *projected*, in place."""
         (hidden,) = states
         np.add(projected, self._recurrent.product(hidden), out=hidden)
         apply_activation(self._activation, hidden)

@@ -226,7 +226,7 @@ def _starts(context: OpContext, node: Node, first: int, rank: int) -> list[Tenso
 
 
 class _Block:
-    """A block of a tensor, whose place is known only during invoke."""
+    """A block of a tensor; its position is known only during invoke."""
 
     def __init__(self, x: Tensor, shape: Sequence[int], starts: Sequence[Tensor]) -> None:
         self._room = [size - part for size, part in zip(x.shape, shape, strict=True)]
@@ -236,7 +236,7 @@ class _Block:
             raise OperatorError(f"block {list(shape)} of a tensor {list(x.shape)}")
 
     def index(self) -> tuple[slice, ...]:
-        """Return the index of the block's present place."""
+        """Return the slices of the tensor that are the block, by the starts of this invoke."""
         places = zip(self._starts, self._room, self._shape, strict=True)
         begins = [(max(0, min(int(at.data), room)), size) for at, room, size in places]
         return tuple(slice(begin, begin + size) for begin, size in begins)

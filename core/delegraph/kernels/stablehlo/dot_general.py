@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function for STABLEHLO_DOT_GENERAL: products summed over contracting axes.
 
-    The result's axes are the batching ones, the left operand's others, the right operand's others.
-    The official interpreter only parses this operator; it follows the StableHLO specification.
+    The result has the batching axes, then the other axes of the left operand, then the other axes
+    of the right one. The official interpreter only parses this operator; it follows the StableHLO
+    specification.
 
     Source:
         https://openxla.org/stablehlo/spec#dot_general

@@ -57,7 +57,7 @@ def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
 
 
 def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Yield ids of objects that hold *size*, smallest first, then of smaller ones, largest first.
+    """Yield ids of objects that hold *size*, smallest first, then of all others, largest first.
 
     *object_sizes* has the size of each object, by id.
     """

@@ -22,8 +22,8 @@ def greedy_in_order(
 
     Args:
         records: sizes in bytes.
-        reallocation_graph: for each tensor those that may take over its memory, ascending, so
-            that tasks may run in another order or at the same time.
+        reallocation_graph: for each tensor, the tensors that may take over its memory, ascending.
+            Tasks may then run in another order or at the same time.
 
     Source:
         GreedyInOrderAssignment, tflite/delegates/gpu/common/memory_management/
@@ -90,7 +90,7 @@ def greedy_in_order_by_dimensions(
     """Return objects that are as large as all their tensors in every dimension and never grow.
 
     A tensor of *records* takes over a free object that covers it: the one with the fewest elements
-    to spare. Of equal ones it is the one freed first.
+    to spare. Of equal objects it is the object freed first.
 
     Source:
         GreedyInOrderAssignmentMultidimensional, tflite/delegates/gpu/common/memory_management/

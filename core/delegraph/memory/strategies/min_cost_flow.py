@@ -15,7 +15,7 @@ _NONE = -1
 
 
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: a tensor gets a new object or takes over a finished tensor's object.
+    """Return objects: each tensor has a new object, or the object of a tensor that is finished.
 
     A new object costs the tensor's bytes; taking over costs the bytes by which the tensor is
     larger. The sum of the costs is the smallest possible for *records*. It only estimates the
@@ -72,7 +72,7 @@ class _Flow:
         self._fed = [_NONE] * count
 
     def with_own_object(self) -> list[int]:
-        """Return the tensors that get a new object: those that the source feeds."""
+        """Return the tensors with a new object: tensors to which the source sends flow."""
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:

@@ -8,7 +8,7 @@ from delegraph.memory.records import ObjectsAssignment, Size, TensorUsageRecord
 
 
 def naive(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
-    """Return an object of its own for each of *records*.
+    """Return a separate object for each of *records*.
 
     Source:
         NaiveAssignment, tflite/delegates/gpu/common/memory_management/naive_assignment.h.

@@ -75,7 +75,10 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return the status of a failed C function of *signature*; None if it returns no status."""
+    """Return the value by which a C function tells that it failed; None if it returns nothing.
+
+    *signature* is the C types of its result and arguments.
+    """
     return int(TfLiteStatus.ERROR) if signature[0] is ctypes.c_int else None
 
 
@@ -178,7 +181,7 @@ def release_subgraph_context(native: NativeContext, index: int) -> None:
 
 @_function
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
-    """Store address and size in bytes of the model's metadata entry *name*."""
+    """Store address and size of the model's metadata entry *name* in *content* and *size*."""
     found = native.current.get_model_metadata(name.decode())
     content[0], size[0] = found.ctypes.data, len(found)
 
@@ -248,7 +251,7 @@ def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
 
 @_function
 def get_external_context(native: NativeContext, kind: int) -> int | None:
-    """Return the pointer that was stored for this kind; null if there is none."""
+    """Return the pointer that was stored for *kind*; null if none was stored."""
     return native.external_contexts.get(kind)
 
 

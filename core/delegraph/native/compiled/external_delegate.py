@@ -33,6 +33,7 @@ from delegraph.native.abi import (
     DELEGATE_FUNCTIONS,
     TfLiteDelegate,
     callback,
+    is_known_platform,
 )
 from delegraph.native.compiled.context import NativeContext
 from delegraph.native.compiled.context_functions import Contexts, context_of
@@ -295,22 +296,12 @@ def require_right_platform(name: str) -> None:
     Raises:
         DelegateLoadError: this is such a platform; the text names the delegate *name*.
     """
-    if not _is_right_platform():
+    if not is_known_platform():
         raise DelegateLoadError(
             "compiled delegates and operators need 64-bit little-endian CPython on Linux or macOS; "
             f"this is {sys.implementation.name} on {sys.platform} {platform.machine()}",
             delegate=name,
         )
-
-
-def _is_right_platform() -> bool:
-    """Return whether the platform has the known struct layouts and C library."""
-    return (
-        sys.implementation.name == "cpython"
-        and ctypes.sizeof(c_void_p) == 8
-        and sys.byteorder == "little"
-        and sys.platform in ("linux", "darwin")
-    )
 
 
 def _advice(library: str, error: str) -> str:

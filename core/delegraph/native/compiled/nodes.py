@@ -69,7 +69,7 @@ class NativeNode:
 
     @property
     def temporaries(self) -> tuple[int, ...]:
-        """Tensor indices of the working memory that the delegate has given to this node."""
+        """Tensor indices of this node's working memory, which the delegate has set."""
         return ints_at(self.struct.temporaries)
 
     def write_inputs(self) -> None:

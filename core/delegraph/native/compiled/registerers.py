@@ -136,7 +136,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Owner of a custom operator's kernels, in place of a delegate."""
+    """Stands in for the delegate where a compiled kernel belongs to a custom operator."""
 
     address = 0
 
@@ -158,10 +158,10 @@ class _CustomOpOwner:
         return address_of_owner(delegate)
 
     def retain(self) -> None:
-        """Do nothing: the library stays loaded."""
+        """Do nothing, because the library is never unloaded."""
 
     def release(self) -> None:
-        """Do nothing: the library stays loaded."""
+        """Do nothing, because the library is never unloaded."""
 
 
 @cache

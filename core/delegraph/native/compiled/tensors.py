@@ -151,7 +151,7 @@ class TensorStruct:
         self._data = self._memory = self._strings = self.struct.data = None
 
     def write_data_to_fill(self) -> None:
-        """Set the struct's data pointer to memory that C may write, and reallocate if dynamic."""
+        """Set the data pointer to memory to which C may write; a dynamic tensor gets new memory."""
         tensor = self.tensor
         if not tensor.is_dynamic:
             self.write_data()
@@ -168,7 +168,7 @@ class TensorStruct:
         self._own(LibcMemory.of(tensor.bytes))
 
     def resized(self) -> None:
-        """Set the data pointer to the data that a dynamic tensor got during invoke."""
+        """Set the data pointer to the data that a dynamic tensor received during invoke."""
         if self.tensor.type == TensorType.STRING:
             return  # the delegate allocates its data
         if self.tensor.is_dynamic and self.tensor.data is not None:
@@ -273,7 +273,7 @@ class TensorStructs:
     """C structs of all tensors of one subgraph.
 
     Args:
-        tensors: tensors of the subgraph, at first those of the model.
+        tensors: tensors of the subgraph, at first the tensors of the model.
         address_of_owner: returns the address that represents a tensor's delegate.
 
     Attributes:
@@ -300,7 +300,7 @@ class TensorStructs:
         self._drop_from(0)
 
     def address_of(self, index: int) -> int:
-        """Return the address of a tensor's struct."""
+        """Return the address of the struct of tensor *index*."""
         return self.address + index * SIZE
 
     def at(self, address: int | None) -> TensorStruct:
@@ -315,7 +315,7 @@ class TensorStructs:
         return self._structs[index]
 
     def write(self, tensors: Sequence[Tensor]) -> None:
-        """Write the present state of all tensors; a null pointer stands for memory not yet planned.
+        """Write the present state of all tensors; the pointer to memory not yet planned is null.
 
         Raises:
             OperatorError: delegates have added more tensors than there is room for.

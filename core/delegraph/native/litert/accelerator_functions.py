@@ -173,7 +173,7 @@ def _create_delegate(_context: int, _environment: int, own: int, _options: int, 
 
 
 def _release_accelerator(address: int, known: dict[int, Any] = _accelerators) -> None:
-    """Forget the accelerator at *address*, whose name has been asked for the last time."""
+    """Remove the accelerator at *address* from *known*; its name is not needed any more."""
     known.pop(address, None)
 
 

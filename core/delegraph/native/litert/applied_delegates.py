@@ -48,7 +48,7 @@ class AppliedDelegates:
     Attributes:
         model: the model that the object runs.
         all: the delegates in the order of application; the official ones are among them.
-        by_default: those that the user's configuration applies.
+        by_default: delegates that the user's configuration applies.
         cancellation: stop request for the running call.
         observer: reports the runtime's nodes, if its errors do not name operators without a kernel;
             otherwise None.
@@ -159,7 +159,7 @@ class AppliedDelegates:
             return made
 
     def placement(self, official: RuntimeNodes) -> Placement:
-        """Return the delegate or kernel of every node."""
+        """Return the placement: the delegate or kernel of every node."""
         return placement_of(self.model, self.own, official, self.by_default, self.incidents)
 
     def check(self, official: RuntimeNodes) -> None:

@@ -157,7 +157,7 @@ def placement_of(compiled_model: Any) -> Placement:
 
 
 def _num_threads(options: Any, cpu: Any) -> int:
-    """Return the number of threads that official options allow; *cpu* are those for the CPU.
+    """Return the number of threads in the official options; *cpu* holds the options of the CPU.
 
     The official default is one thread; in options, 0 leaves the number open.
     """
@@ -188,7 +188,7 @@ def _address(delegate: Any) -> int:
 
 
 class DelegatedModel:
-    """What an official compiled model with delegates has beyond the official class."""
+    """Members that an official compiled model has only with delegates."""
 
     _model: Any
     _applied: AppliedDelegates | None = None
@@ -218,7 +218,7 @@ class DelegatedModel:
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of delegates after which the model went on, as ``on_failure`` says."""
+        """Failures of delegates after which the model continued, according to ``on_failure``."""
         return () if self._applied is None else self._applied.incidents
 
     def cancel(self) -> None:

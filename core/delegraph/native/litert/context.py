@@ -166,7 +166,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory of its own."""
+        """Limit that a kernel must check before it allocates memory itself."""
         return self._host.memory_limit
 
     @property
@@ -178,7 +178,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def refused_nodes(self) -> Mapping[int, Rejection]:
-        """Nodes that no delegate gets, with the reasons; see ``DelegateContext``."""
+        """Nodes that no delegate may claim, with the reasons; see ``DelegateContext``."""
         return self.findings.rejections
 
     @cached_property

@@ -108,7 +108,7 @@ def litert_delegate(
 
 
 def loaded(model: AnyModel, limits: Limits | None = None) -> Model:
-    """Return the model of a path or of bytes; a loaded one is returned as it is.
+    """Return the model of a path or of bytes; return a loaded model unchanged.
 
     Args:
         model: the model.

@@ -70,7 +70,7 @@ class _Offer:
 
 
 class RegisteredAccelerator:
-    """A delegate that every model gets which other code compiles in an environment.
+    """A delegate for every model that other code compiles in an environment.
 
     Attributes:
         delegate: the delegate, with its incidents and its last exception.
@@ -168,7 +168,7 @@ def register_accelerator(
 
 @contextmanager
 def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
-    """Context in which the model that this thread compiles in *environment* gets delegates.
+    """Context in which the model that this thread compiles in *environment* has delegates.
 
     *addresses* has, for each side, functions that return the addresses of delegates.
 

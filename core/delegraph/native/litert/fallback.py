@@ -179,7 +179,7 @@ class PartitionKernels:
         self._interpreter = interpreter
 
     def size_outputs(self) -> None:
-        """Set the shapes of the outputs to those that the kernels compute."""
+        """Set the shapes of the outputs as the kernels compute them."""
         for inner, tensor in self._results:
             if self._is_open():
                 self.context.set_dynamic(tensor)

@@ -10,7 +10,6 @@ native code in.
 from __future__ import annotations
 
 import platform
-import struct
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -19,6 +18,7 @@ from importlib_metadata import version
 
 from delegraph.delegation.blob_cache import BlobCache
 from delegraph.errors import UnsupportedRuntimeError
+from delegraph.native.abi import is_known_platform
 from delegraph.native.litert.installed_runtimes import (
     MODULES,
     OfficialRuntime,
@@ -98,13 +98,8 @@ def unsupported_platform() -> str | None:
     """Return why no official runtime works on this platform; None if they work."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
-    is_right = (
-        sys.implementation.name == "cpython"
-        and struct.calcsize("P") == 8
-        and sys.byteorder == "little"
-        and sys.platform in ("linux", "darwin")
-    )
-    return None if is_right else f"delegates in an official runtime need {wanted}; this is {found}"
+    text = f"delegates in an official runtime need {wanted}; this is {found}"
+    return None if is_known_platform() else text
 
 
 def is_known(runtime: OfficialRuntime) -> bool:

@@ -46,7 +46,8 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     Args:
         model_path: path of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle, which is read.
         model_content: the bytes of a model. Either this or ``model_path``.
-        experimental_delegates: delegates to apply, in order: names, objects, and official ones.
+        experimental_delegates: delegates to apply, in order: names, objects, and official
+            delegates.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
         experimental_op_resolver_type: Delegraph's enumeration or the official one.
         delegates: as in ``delegraph.Interpreter``: names, objects, or a mapping from names to
@@ -199,7 +200,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Failures of delegates after which the interpreter went on, as ``on_failure`` says."""
+        """Failures of delegates after which the interpreter continued; see ``on_failure``."""
         return self._applied.incidents
 
     def modify_graph_with_delegate(self, delegate: Any) -> NoReturn:

@@ -93,7 +93,7 @@ def _is(operator: OperatorSpec, node: NodeIdentity, half: dict[int, int]) -> boo
 
 
 def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constants that DEQUANTIZE reads, by the index of its output.
+    """Return the constants of *subgraph* that DEQUANTIZE reads, by the index of its output.
 
     Nodes may read these constants directly.
     """

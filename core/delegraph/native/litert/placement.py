@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from delegraph.delegation.placement import (
 )
 from delegraph.delegation.rules import shortened
 from delegraph.errors import PlacementError
+from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.graph.dtypes import BITS, OBJECT_TYPES, byte_size
 from delegraph.graph.model import Model, SubgraphSpec
 from delegraph.native.litert.delegate import NO_CLAIMS, Claims, LiteRtDelegate
@@ -56,10 +57,10 @@ class RuntimeNodes(Protocol):
         """
 
     def sizes(self, spec: SubgraphSpec) -> dict[int, int]:
-        """Return the present bytes of a subgraph's tensors by index, as far as they are known."""
+        """Return the present bytes of the tensors of subgraph *spec* by index, as far as known."""
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
-        """Return the execution plan after all delegates, with its operators; None if unknown."""
+        """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
 
 
 def placement_of(
@@ -86,11 +87,17 @@ def placement_of(
     for spec in model.subgraphs:
         found = list(_partitions(spec, delegates))
         found += official.partitions(spec, found)
-        sizes = _Sizes(spec, official)
+        owner = {node: partition.delegate for partition in found for node in partition.nodes}
+        once = {
+            node: constant
+            for node, constant in constant_nodes(spec).items()
+            if owner.get(node, default) == default
+        }
+        sizes = _Sizes(spec, official, once)
         numbered = dict(
             enumerate(_in_order(found, _last_claims(spec, delegates, official)), len(partitions))
         )
-        nodes += _nodes(spec, numbered, delegates, default)
+        nodes += _nodes(spec, numbered, delegates, default, once)
         crossings += _crossings(spec, numbered, sizes)
         partitions += [_placed(spec, i, p, sizes, default) for i, p in numbered.items()]
     others = sorted({p.delegate for p in partitions} - {*names}, key=lambda name: name == default)
@@ -165,24 +172,31 @@ def _partitions(
 
 
 class _Sizes:
-    """Sizes in bytes of a subgraph's tensors, for the present shapes if the runtime has them."""
+    """Sizes in bytes of a subgraph's tensors, for the present shapes if the runtime has them.
 
-    def __init__(self, spec: SubgraphSpec, official: RuntimeNodes) -> None:
+    Args:
+        spec: the subgraph.
+        official: reports the present sizes.
+        once: the constant in the file by the node that widens it once.
+    """
+
+    def __init__(self, spec: SubgraphSpec, official: RuntimeNodes, once: Mapping[int, int]) -> None:
         self._spec = spec
         self._sizes = official.sizes(spec)
+        self._widened = {spec.operators[node].outputs[0]: once[node] for node in once}
 
     def is_constant(self, index: int) -> bool:
-        """Return whether the file has the values of a tensor."""
-        specs = self._spec.tensors
+        """Return whether the file has the values of a tensor, as they are or narrower."""
+        specs, index = self._spec.tensors, self._widened.get(index, index)
         return index < len(specs) and specs[index].data is not None
 
     def stored(self, index: int) -> int:
         """Return the bytes of a constant in the file."""
-        data = self._spec.tensors[index].data
+        data = self._spec.tensors[self._widened.get(index, index)].data
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Return the number of bytes of a tensor's value; None if known only during invoke."""
+        """Return the bytes of tensor *index*; None if they are known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]
@@ -221,6 +235,7 @@ def _nodes(
     partitions: Mapping[int, RuntimePartition],
     delegates: Sequence[LiteRtDelegate],
     default: str | None,
+    once: Collection[int],
 ) -> Iterator[NodePlacement]:
     owner = {node: number for number, p in partitions.items() for node in p.nodes}
     reasons: dict[int, dict[str, Any]] = {}
@@ -241,6 +256,7 @@ def _nodes(
             reasons.get(operator.index, {}),
             spec.tensors[operator.outputs[0]].name if operator.outputs else "",
             is_by_default=number is not None and partitions[number].delegate == default,
+            is_constant=operator.index in once,
         )
 
 

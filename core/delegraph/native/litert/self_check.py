@@ -141,15 +141,15 @@ class Checking(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Flags of the delegate, as given to the constructor."""
+        """Flags of the delegate, from the constructor."""
         return self._flags
 
     def name(self) -> str:
-        """Return the name given."""
+        """Return the name of the delegate, from the constructor."""
         return self._name
 
     def prepare(self, context: DelegateContext) -> None:
-        """Call the function given, for the first subgraph."""
+        """Call the constructor's function, for the first subgraph."""
         self.subgraphs.append(context.subgraph_index)
         if context.subgraph_index == 0:
             self.applied += 1

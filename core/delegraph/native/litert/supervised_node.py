@@ -252,7 +252,7 @@ class _Substitute(Delegate):
         self._delegate = delegate
 
     def name(self) -> str:
-        """Name of the delegate that it stands for."""
+        """Name of the delegate in whose place this object is used."""
         return self._delegate.name()
 
     def prepare(self, context: DelegateContext) -> None:
@@ -268,7 +268,7 @@ def _not_prepared(context: Any, node: Node) -> Eval:
 
 
 class _Incidents(Incidents):
-    """Passes incidents on, as those of the official runtime's node."""
+    """Reports incidents as incidents of the official runtime's node."""
 
     def __init__(self, partition: _Partition, record: Callable[[Incident], None]) -> None:
         super().__init__()
@@ -276,7 +276,7 @@ class _Incidents(Incidents):
         self._record = record
 
     def record(self, incident: Incident, heir: str = "", level: int = 0) -> None:
-        """Record an incident in the official runtime."""
+        """Record *incident* for the official runtime; the other arguments have no effect."""
         self._record(replace(incident, error=self._partition.in_runtime(incident.error)))
 
 
@@ -302,5 +302,5 @@ class _SupervisionOfNode(Supervision):
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of the node is to be recomputed."""
+        """Return whether this run of node *node_index* is to be recomputed."""
         return self._shared.is_due(*self._key, share)

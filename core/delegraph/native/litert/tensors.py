@@ -64,7 +64,7 @@ class LiteRtTensors:
         """Check that the runtime's tensors have the types that the model file declares.
 
         Raises:
-            DelegateError: the types are those of another model.
+            DelegateError: the types do not match the model.
         """
         specs = subgraph.tensors
         found = [self.native(i).type for i in range(min(len(specs), len(self)))]

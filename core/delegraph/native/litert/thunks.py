@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from delegraph.delegation.delegate import Delegate, StopRequest
-from delegraph.errors import in_words
+from delegraph.errors import blame, in_words
 from delegraph.native.abi import (
     CALLED,
     DELEGATE_FUNCTIONS,
@@ -54,7 +54,7 @@ class CalledDelegate(Protocol):
         """Return the kernel of the partition described at address *params*; never raises."""
 
     def copy(self, direction: str, context: int, handle: int, tensor: int) -> None:
-        """Copy the buffer of a handle ``"from"`` the delegate or ``"to"`` the delegate."""
+        """Copy *tensor* ``"from"`` the delegate's buffer *handle*, or ``"to"`` that buffer."""
 
     def free_buffer_handle(self, context: int, handle: int) -> None:
         """Free the delegate's buffer *handle*."""
@@ -132,6 +132,7 @@ def report(context: int, text: str) -> None:
 
 def _fail(context: int, delegate: CalledDelegate, what: str, error: BaseException) -> int:
     delegate.last_exception = error
+    blame(error, delegate.delegate_name, what)
     _raised.keep(error)
     try:
         report(context, f"delegate {delegate.delegate_name!r}: {what}: {in_words(error)}")

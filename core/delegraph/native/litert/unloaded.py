@@ -17,7 +17,7 @@ from delegraph.schema.enums import BuiltinOperator
 
 
 def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> UnresolvedOpError:
-    """Return the error for a file with compiled partitions that no delegate has taken.
+    """Return the error for a file with compiled partitions that no delegate can run.
 
     Args:
         model: the loaded model file.

@@ -33,8 +33,8 @@ def check_nodes(
 
     Afterwards, operators that decide the element type of an output have set it.
 
-    Nodes that read a tensor whose shape is not known yet are left for later, and so are those
-    without a kernel and those of delegates.
+    Nodes that read a tensor whose shape is not known yet are left for later, and so are nodes
+    without a kernel and nodes of delegates.
 
     Args:
         host: the context of the subgraph.

@@ -47,7 +47,7 @@ from delegraph.plugins.plugin_set import Offer, installed
 
 
 def compilers_of(model: Model) -> list[DelegateAddress]:
-    """Return the delegates that compiled partitions of a file, in order of occurrence.
+    """Return the delegates that compiled partitions of *model*, in order of occurrence.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.

@@ -46,7 +46,7 @@ def called_for(
     asked_for: Sequence[Delegate] = (),
     isolation: Isolation = AS_SPECIFIED,
 ) -> list[Delegate]:
-    """Return the installed delegates made for *custom_ops*, without those in *asked_for*.
+    """Return the installed delegates for *custom_ops*, except those in *asked_for*.
 
     *isolation* says whether they run in processes of their own.
 

@@ -41,7 +41,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate before the default delegate, which stays the last one.
+    """Apply a requested delegate before the default delegate, which remains the last delegate.
 
     Raises:
         DelegateError: the requested delegate failed; the delegates are as they were before.
@@ -64,7 +64,7 @@ def rest_of(session: Session) -> Delegate | None:
 
 
 def ready_delegate(session: Session) -> Delegate | None:
-    """Return a new default delegate; None if none is installed that need not compile first.
+    """Return a new default delegate; None if none is installed, or if it must compile first.
 
     A delegate that cannot be created is an incident.
     """

@@ -135,7 +135,7 @@ def _allocate_without(
 ) -> None:
     """Allocate *subgraph* without the default delegate that failed with *error*.
 
-    If that fails too, leave out the next one that fails, until none is left. *wanted* are the
+    If that fails too, leave out the next delegate that fails, until none remains. *wanted* are the
     delegates before, in order.
 
     Raises:

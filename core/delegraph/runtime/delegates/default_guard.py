@@ -44,7 +44,7 @@ class DefaultGuard(Guard):
     # -- preparing -----------------------------------------------------------------------------
 
     def prepared_instead(self, rejection: PartitionRejected) -> Eval:
-        """Return the evaluation by the original nodes; the delegate stays for other shapes."""
+        """Return the evaluation of the original nodes; the delegate may run other shapes."""
         self._size_outputs_instead_of(rejection)
         self._record(rejection, "prepare")
         return self._run_originals

@@ -107,7 +107,7 @@ def _outside() -> int:
 
 
 def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Incident:
-    """Return the incident for *error* in *subgraph*, told by the cause nearest the delegate."""
+    """Return the incident for *error* in *subgraph*, with the cause nearest the delegate."""
     found = next((e for e in reversed([*causes(error)]) if isinstance(e, DelegateError)), None)
     if found is None:
         return Incident(delegate_name(delegate), subgraph, -1, (), "claim", in_words(error))

@@ -60,7 +60,7 @@ def apply(
         session: the new session.
         asked_for: the requested delegates, by name or as objects.
         resolver: decides whether the model gets delegates that no argument names.
-        is_left_open: whether the argument ``delegates`` was left out; then those of
+        is_left_open: whether the argument ``delegates`` was left out; then the delegates of
             :func:`configured` are applied.
 
     Raises:
@@ -93,7 +93,7 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Return whether a default delegate may take the remaining nodes.
+    """Return whether a default delegate may take the remaining nodes of *session*.
 
     No default delegate is applied if the user's configuration names the defaults. Nor is one
     applied if the user asks for something that it does not give: the sums of the reference kernels,
@@ -109,7 +109,7 @@ def _has_rest(session: Session) -> bool:
 def added_to(
     asked_for: Sequence[Delegate], session: Session, resolver: OpResolverType
 ) -> list[Delegate]:
-    """Return the delegates to apply: those that the model needs, then *asked_for*.
+    """Return the delegates to apply: delegates that the model needs, then *asked_for*.
 
     First come the delegates of the model's compiled partitions, which no kernel can run. Then, if
     *resolver* allows, come the delegates for its custom operators.

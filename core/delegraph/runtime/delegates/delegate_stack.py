@@ -336,7 +336,7 @@ class DelegateStack:
         )
 
     def remove_all(self) -> None:
-        """Remove all delegates permanently, with those that a resize has removed."""
+        """Remove all delegates permanently, including delegates that a resize has removed."""
         if self._plan.applied and self._base is not None:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.applied, self._plan.undone, self._base = [], [], None

@@ -145,15 +145,11 @@ class FailureMemory:
         return BlobCache(NAMESPACE, re.sub(r"[^A-Za-z0-9._-]", "-", text)[-100:], self._cache_dir)
 
 
-def known_failures(folder: Path | None = None) -> list[KnownFailure]:
-    """Return the failures in a cache, the latest first.
-
-    Args:
-        folder: folder of the cache; None for the user's own.
-    """
+def known_failures() -> list[KnownFailure]:
+    """Return the failures in the user's cache, the latest first."""
     found = []
     try:
-        entries = [e for e in cache_entries(folder) if e.namespace == NAMESPACE]
+        entries = [e for e in cache_entries() if e.namespace == NAMESPACE]
     except (OSError, DelegraphError) as error:
         logger.debug("failures of earlier processes cannot be read: %s", error)
         return []

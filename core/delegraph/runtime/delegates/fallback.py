@@ -156,7 +156,7 @@ class Guard:
             self._judged(self._eval, self._before())
 
     def _start(self, step: AsyncEval) -> AnyEvent:
-        """Start the delegate's node; an error before it runs is handled at once."""
+        """Start the delegate node *step*; handle an error before it runs at once."""
         self._at_start = None
         if self._is_quarantined():
             self._run_originals()
@@ -171,7 +171,7 @@ class Guard:
         return event
 
     def _finish(self, step: AsyncEval, started: Started) -> None:
-        """Wait for the delegate's node; the policy handles any error."""
+        """Wait for the delegate node that was *started*; the policy handles any error."""
         before, self._at_start = self._at_start, None
         if before is not None:
             self._judged(partial(step.finish, started), before)
@@ -254,7 +254,7 @@ class Guard:
         )
 
     def _is_quarantined(self) -> bool:
-        """Whether the original nodes run instead; nodes without kernels stay with the delegate."""
+        """Whether the original nodes run instead; nodes without kernels run on the delegate."""
         return self._supervision.is_quarantined(self._delegate) and self._has_kernels()
 
     def _has_kernels(self) -> bool:
@@ -278,7 +278,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[Expected]) -> str | None:
-        """Return a fault that no right result can have, or None."""
+        """Return a fault that no right result can have; None if there is no such fault."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))

@@ -1,4 +1,4 @@
-"""The record of what delegates did wrong, and of those that are not asked any more."""
+"""The record of failures of delegates, and of delegates that are not run any more."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_INCIDENTS = 1000
 
 
 class Incidents:
-    """Incidents of one interpreter; equal ones are counted, and logged only once.
+    """Incidents of one interpreter; equal incidents are counted, and logged only once.
 
-    Error texts may differ at every invoke, so at most a thousand different ones are kept.
+    Error texts may differ at every invoke, so at most a thousand different incidents are kept.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = _WARNING,
     ) -> None:
-        """Add an incident with a count of 1, and log at *level* that *heir* computes instead."""
+        """Add or count an incident; log a new incident at *level*: *heir* computes instead."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
@@ -50,7 +50,7 @@ class Incidents:
 
 
 class Retires(Protocol):
-    """Runs a delegate's node until it is told to run the original nodes instead."""
+    """Runs a delegate's node until :meth:`retire` is called; then the original nodes run."""
 
     delegate: object
 
@@ -59,7 +59,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """Knowledge of one interpreter about its delegates, kept when nodes are prepared again.
+    """Knowledge of one interpreter about its delegates; a second prepare does not reset it.
 
     Attributes:
         has_warned: whether the warning of a delegate that is applied by default has been given.

@@ -21,6 +21,7 @@ from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import is_asynchronous
 from delegraph.errors import in_words
 from delegraph.graph.calls import called_subgraphs
+from delegraph.graph.constant_nodes import constant_nodes
 from delegraph.operators.registration import Node
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
@@ -49,8 +50,9 @@ def placement_of(
     partitions: list[PartitionPlacement] = []
     crossings: list[Crossing] = []
     for subgraph in subgraphs:
-        found = _partitions(subgraph, len(partitions), rest)
-        crossings += _crossings(subgraph, {p.node_index: p.index for p in found})
+        constants = _constants(subgraph)
+        found = _partitions(subgraph, len(partitions), rest, constants)
+        crossings += _crossings(subgraph, {p.node_index: p.index for p in found}, constants)
         partitions += found
     absorbers = _absorbers(subgraphs, partitions)
     by_node = {(p.subgraph, p.node_index): p for p in partitions}
@@ -94,17 +96,34 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
     return {name: "; ".join(found) for name, found in notes.items() if found}
 
 
-def _partitions(subgraph: Subgraph, first: int, rest: Delegate | None) -> list[PartitionPlacement]:
+def _constants(subgraph: Subgraph) -> dict[int, int]:
+    """Return the constants that nodes read, in the file by the tensor that is read.
+
+    The two differ for a constant that Delegraph's kernels widen once.
+    """
+    operators, plan = subgraph.spec.operators, subgraph.plan
+    found = {tensor.index: tensor.index for tensor in subgraph.tensors if tensor.is_constant}
+    for node, constant in constant_nodes(subgraph.spec).items():
+        if plan.node(plan.current(node))[0].delegate is None:
+            found[operators[node].outputs[0]] = constant
+    return found
+
+
+def _partitions(
+    subgraph: Subgraph, first: int, rest: Delegate | None, constants: dict[int, int]
+) -> list[PartitionPlacement]:
     found = [node for node, _ in subgraph.plan.steps() if node.delegate is not None]
     overlaps = _overlaps(subgraph, {node.index: first + i for i, node in enumerate(found)})
     return [
-        _partition(subgraph, node, first + i, tuple(sorted(overlaps.get(first + i, ()))), rest)
+        _partition(
+            subgraph, node, first + i, tuple(sorted(overlaps.get(first + i, ()))), rest, constants
+        )
         for i, node in enumerate(found)
     ]
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return which partitions may run together; *partitions* by the index of their node."""
+    """Return which *partitions*, by the index of their node, may run at the same time."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -121,9 +140,10 @@ def _partition(
     index: int,
     overlaps: tuple[int, ...],
     rest: Delegate | None,
+    constants: dict[int, int],
 ) -> PartitionPlacement:
     tensors = subgraph.tensors
-    inputs = [tensors[i] for i in node.inputs if i >= 0]
+    inputs = [i for i in node.inputs if i >= 0]
     return PartitionPlacement(
         subgraph.spec.index,
         delegate_name(cast("Delegate", node.delegate)),
@@ -132,9 +152,9 @@ def _partition(
         tuple(inner.index for inner, _ in subgraph.plan.model_nodes(node)),
         node.inputs,
         node.outputs,
-        total_bytes(_size(subgraph, tensor) for tensor in inputs if not tensor.is_constant),
+        total_bytes(_size(subgraph, tensors[i]) for i in inputs if i not in constants),
         total_bytes(_size(subgraph, tensors[i]) for i in node.outputs),
-        sum(_stored_size(subgraph, tensor) for tensor in inputs if tensor.is_constant),
+        sum(_stored_size(subgraph, tensors[constants[i]]) for i in inputs if i in constants),
         is_asynchronous(node.user_data),
         overlaps,
         node.delegate is rest,
@@ -166,6 +186,7 @@ def _nodes(
     reasons: Callable[[int], dict[str, Rejection]],
 ) -> Iterator[NodePlacement]:
     number, current = subgraph.spec.index, subgraph.plan.current
+    constants = constant_nodes(subgraph.spec)
     for operator in subgraph.spec.operators:
         index = operator.index
         partition = absorber or partitions.get((number, current(index)))
@@ -179,6 +200,7 @@ def _nodes(
             subgraph.tensors[operator.outputs[0]].name if operator.outputs else "",
             partition is None and subgraph.plan.node(index)[1].is_unresolved,
             partition is not None and partition.is_by_default,
+            partition is None and index in constants,
         )
 
 
@@ -192,7 +214,9 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
     return lambda index: off | {name: found[index] for name, found in answers if index in found}
 
 
-def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Crossing]:
+def _crossings(
+    subgraph: Subgraph, partitions: dict[int, int], constants: dict[int, int]
+) -> Iterator[Crossing]:
     """Yield the tensors that cross a boundary; *partitions* is keyed by node index."""
     if not partitions:
         return
@@ -205,7 +229,7 @@ def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Cross
         source = None if writer is None else partitions.get(writer.index)
         target = None if reader is None else partitions.get(reader.index)
         key = (index, source, target)
-        if source != target and not tensor.is_constant and key not in seen:
+        if source != target and index not in constants and key not in seen:
             seen.add(key)
             size, is_copied = _size(subgraph, tensor), _is_copied(tensor, writer, reader)
             yield Crossing(subgraph.spec.index, index, tensor.name, size, source, target, is_copied)
@@ -220,7 +244,7 @@ def _crossings(subgraph: Subgraph, partitions: dict[int, int]) -> Iterator[Cross
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Return whether the tensor is copied between a delegate's buffer and the host's memory."""
+    """Return whether *tensor* is copied between a delegate's buffer and the host's memory."""
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))

@@ -57,7 +57,7 @@ class PlanPartitioner:
 
         Args:
             nodes: all nodes, by index.
-            execution_plan: indices of those that run, in order.
+            execution_plan: indices of the nodes that run, in order.
             current: returns the node of the plan that computes a node of the model.
             wanted: nodes of the plan.
 

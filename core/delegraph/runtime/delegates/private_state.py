@@ -44,7 +44,7 @@ class PrivateState:
         self._owner: tuple[object | None, int, bool] = delegate, handle, False
 
     def exchange(self) -> None:
-        """Exchange this state with that of the tensor."""
+        """Exchange this state with the tensor's state."""
         tensor = self.tensor
         self.shape, tensor.shape = tensor.shape, self.shape
         self.data, tensor.data = tensor.data, self.data
@@ -64,7 +64,7 @@ class PrivateContext:
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory of its own."""
+        """Limit that a kernel must check before it allocates memory itself."""
         return self._memory.limit
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ from delegraph.runtime.subgraph import Subgraph
 def original_nodes(
     subgraph: Subgraph, delegate_node: Node, *, only_kernels: bool
 ) -> tuple[Step, ...]:
-    """Return the nodes that *delegate_node* replaced, after those that compute constant inputs.
+    """Return the nodes that *delegate_node* replaced, after the nodes that compute constant inputs.
 
     These are the steps of :class:`OriginalNodes`. With *only_kernels*, a nested delegate node
     counts as the nodes that it replaced.

@@ -91,7 +91,7 @@ def load_delegate(
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the installed delegate *name*, in its own process if *isolation* says so.
+    """Return the installed delegate *name*; *isolation* may demand a process for it alone.
 
     :func:`load_delegate` accepts libraries, too.
     """
@@ -126,7 +126,7 @@ def delegate_of_file(
 
 
 def is_installed_name(name: str) -> bool:
-    """Return whether a name is that of an installed delegate, and no file's."""
+    """Return whether *name* names an installed delegate, and no file."""
     return _file(name) is None
 
 
@@ -184,7 +184,7 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
 
     Args:
         delegate: the delegate as users write it.
-        isolation: whether the delegate gets a process of its own.
+        isolation: whether the delegate runs in a separate process.
 
     Raises:
         ArgumentAttributeError: *delegate* is neither a delegate nor a name.

@@ -125,8 +125,8 @@ class Difference:
 
     Attributes:
         position: index of the element.
-        found: what the delegate computed.
-        expected: what Delegraph's kernels computed.
+        found: the delegate's result.
+        expected: the result of Delegraph's kernels.
         count: elements that differ by more than the tolerance.
         size: number of all elements.
     """

@@ -20,7 +20,7 @@ Failure = Callable[[int, Exception], Exception]
 
 
 class Runner(Protocol):
-    """Object that is told when nodes begin and end to run."""
+    """Object that is notified when nodes begin and end."""
 
     is_running: bool
 
@@ -64,7 +64,7 @@ def is_asynchronous(run: Eval) -> bool:
 
 
 def may_be_asynchronous(evals: Iterable[Eval]) -> bool:
-    """Whether any evaluation is asynchronous; of those of one type one is looked at."""
+    """Whether an evaluation is asynchronous; one evaluation of each type is checked."""
     return any(map(is_asynchronous, {type(run): run for run in evals}.values()))
 
 
@@ -79,7 +79,7 @@ def bound_run(
     """Return the step function of a plan whose shapes are all known before its first node runs.
 
     A small model runs in microseconds, so each Python call matters. A model that is a single
-    partition runs no NumPy code, either. Nodes that were computed once, as those that widen
+    partition runs no NumPy code, either. Nodes that were computed once, such as nodes that widen
     constant weights, have no step.
 
     Args:

@@ -40,7 +40,7 @@ class Calls:
         return self.bound(name, partial(work, *args))()
 
     def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
-        """Return a function that does what :meth:`run` does, for calls that are made often.
+        """Return a function with the effect of :meth:`run`, for calls that are made often.
 
         ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
         interrupt between the two would leave a lock without owner. An interrupt may also end the

@@ -79,7 +79,7 @@ class Cancellation:
         self.reason = self.word[0] = _TIME_IS_UP
 
     def raise_if_requested(self) -> None:
-        """Raise an error if the call was asked to stop; otherwise return.
+        """Raise an error if a stop of the call was requested; otherwise return.
 
         Raises:
             CallCancelledError: :meth:`request` was called.
@@ -115,11 +115,11 @@ class NestedCancellation(Cancellation):
 
     @property
     def reason(self) -> int:  # type: ignore[override]  # set by its own call only
-        """Number that is not 0 if the outer call was asked to stop."""
+        """Number that is not 0 if a stop of the outer call was requested."""
         return int(self.word[0])
 
     def request(self) -> None:
-        """Do nothing: only the outer call can be asked to stop."""
+        """Do nothing: a stop can be requested of the outer call only."""
 
     def begin(self) -> None:
         """Do nothing: the outer call has begun already."""
@@ -128,7 +128,7 @@ class NestedCancellation(Cancellation):
         """Do nothing: the outer call keeps its stop request."""
 
     def raise_if_requested(self) -> None:
-        """Raise the error of the outer call if it was asked to stop."""
+        """Raise the error of the outer call if its stop was requested."""
         self._outer.raise_if_requested()
 
 

@@ -115,13 +115,13 @@ class Stopping:
                 self._stop()
 
     def end(self) -> None:
-        """Record that the call is over, so that it cannot be asked to stop any more."""
+        """Record that the call has ended; later requests to stop have no effect."""
         with self._lock:
             self._stop = None
 
 
 def _taken(work: list[Any]) -> Any:
-    """Remove and return the only item of *work*; None if another thread has taken it."""
+    """Remove and return the only item of *work*; None if another thread has removed it."""
     try:
         return work.pop()
     except IndexError:

@@ -32,7 +32,7 @@ class NodeClasses:
         self._kinds = _TensorKinds(self._tensors)
 
     def look_again(self) -> None:
-        """Forget what tensors are like; called when nodes that have run may have changed shapes."""
+        """Forget the kinds of tensors; called when nodes may have changed shapes."""
         self._kinds.clear()
 
     def prepared(

@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or an error that names the input of *node* that has no value, its cause."""
+    """Return *error*, or an error that names the input without a value that caused it."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:

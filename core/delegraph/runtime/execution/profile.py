@@ -87,7 +87,7 @@ class Profile:
         delegate: str | None = None,
         fused: tuple[int, ...] = (),
     ) -> None:
-        """Append one event; the arguments are the fields of :class:`ProfileEvent`."""
+        """Append an event; the arguments are the fields of :class:`ProfileEvent`."""
         event = ProfileEvent(name, subgraph, node_index, start, duration, delegate, fused)
         self.events.append(event)
 

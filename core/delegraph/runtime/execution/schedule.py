@@ -64,7 +64,7 @@ class Schedule:
     waits: Mapping[int, tuple[int, ...]]
 
     def overlaps(self) -> dict[int, range]:
-        """Return for each node that is waited for the positions that run meanwhile."""
+        """Return a mapping from each awaited position to the positions that run meanwhile."""
         return {start: range(start + 1, end) for end, all_ in self.waits.items() for start in all_}
 
 

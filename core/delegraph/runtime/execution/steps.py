@@ -309,7 +309,7 @@ class StepRunner:
             wrap: function that wraps the eval of each node, or None.
 
         Raises:
-            NodeError: a node failed; the following ones have not run.
+            NodeError: a node failed; the following steps have not run.
         """
         try:
             self.is_running = True
@@ -348,7 +348,7 @@ class StepRunner:
             self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
-        """Discard the preparation after a stop unless the assumed shapes are still right."""
+        """Discard the nodes prepared after stop number *stop*, if its shapes have changed."""
         node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
@@ -386,7 +386,7 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of the node at *position*, or of the whole call if it was asked to stop.
+        """Return the error of the node at *position*; of the whole call if a stop was requested.
 
         A third party's kernel may have wrapped the error in an error of its own.
         """

@@ -36,7 +36,7 @@ _NOTE = "in a process of its own"
 
 
 class IsolatedDelegate(SimpleDelegate):
-    """A delegate whose code runs in a process of its own.
+    """A delegate whose code runs in a separate process.
 
     The process is started at once, so an unknown name or a wrong option is an error here. A process
     that ends unexpectedly is no error yet: the failure policy decides when the delegate is applied.
@@ -106,7 +106,7 @@ class _Outside(SimpleDelegateInterface):
         self._rejections: dict[int, Rejection] = {}
 
     def name(self) -> str:
-        """Return the delegate's own name, or the user's name for it until that is known."""
+        """Return the delegate's name; until its process has sent it, the user's name for it."""
         return self.process.name
 
     def initialize(self, context: DelegateContext) -> None:
@@ -134,7 +134,7 @@ class _Outside(SimpleDelegateInterface):
             self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
 
     def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
-        """Return *error* with a text that says that the question was about *node* of the host."""
+        """Return *error* with a text that names the *node* of the host that was asked about."""
         name = context.get_node_and_registration(node)[1].name
         text = f"asked about node {node} ({name}): {error}"
         return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)
@@ -142,7 +142,7 @@ class _Outside(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return the answer of the process about a node."""
+        """Return the answer about *node* that the delegate's process has given."""
         return self._rejections.get(node.index, True)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -159,7 +159,7 @@ class _Outside(SimpleDelegateInterface):
         return flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:
-        """Return the delegate's tolerances; its claims stay in the other process."""
+        """Return the delegate's tolerances; its claims remain in its process."""
         tolerance = self.process.facts.get("tolerance", {})
         return Capabilities(tolerance=from_json(dict[str, Tolerance], tolerance))
 

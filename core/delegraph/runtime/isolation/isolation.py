@@ -45,7 +45,7 @@ class Isolation:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a process is asked for."""
+        """Whether the delegate is to run in a separate process."""
         return self.isolate == "process"
 
     def require_no_timeout(self, what: object) -> None:

@@ -22,7 +22,7 @@ _Pairs = list[tuple[NDArray[Any], Tensor]]
 
 
 class IsolatedKernel(SimpleDelegateKernelInterface):
-    """Passes inputs to the other process and receives outputs from it.
+    """Sends inputs to the delegate's process and receives outputs from it.
 
     A child process that replaces a lost one does not have the partition. The next eval first sends
     it the partition as a model, then the shapes.
@@ -45,7 +45,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         self._open: list[Tensor] = []
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Give the partition *params* to the other process."""
+        """Send the partition *params* to the delegate's process."""
         model = params.partition_model()
         self._model = MemoryFile.with_content(model.content)
         self._inputs = [context.tensors[i] for i in model.inputs]
@@ -53,7 +53,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         self._child = self._given_to(self._process.living(context.cancellation), context)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Prepare the partition in the other process, and map shared memory for its tensors."""
+        """Prepare the partition in the delegate's process; share memory for its tensors."""
         self._shapes = [list(tensor.shape) for tensor in self._inputs]
         self._has_shapes = False
         shapes = self._prepared(self._revived(context), context)
@@ -65,7 +65,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         self._share(context, shapes)
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        """Compute the partition in the other process."""
+        """Compute the partition in the delegate's process."""
         child = self._child
         if child is None or child is not self._process.child:
             child = self._revived(context)
@@ -80,7 +80,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
             self._take_open(context, answer.content["shapes"], answer.files)
 
     def close(self) -> None:
-        """Let the kernels in the other process close."""
+        """Close the kernels in the delegate's process."""
         if self._child is not None:
             self._process.drop(self._child, self._number)
             self._child = None

@@ -84,7 +84,7 @@ class Channel:
         self._socket.sendall(_HEADER.pack(Kind.RUN, 0, number))
 
     def send_done(self) -> None:
-        """Say that the partition asked for is computed."""
+        """Send the message that the requested partition is computed."""
         self._socket.sendall(_HEADER.pack(Kind.DONE, 0, 0))
 
     def send(self, kind: Kind, content: Mapping[str, Any], files: Sequence[int] = ()) -> None:
@@ -103,7 +103,7 @@ class Channel:
 
         Raises:
             EOFError: the other process has ended.
-            OSError: the same, or what it sends makes no sense.
+            OSError: the other process has ended, or its message is invalid.
             Exception: what ``while_waiting`` raises.
         """
         kind, count, value = _HEADER.unpack(self._whole(_HEADER.size))
@@ -165,7 +165,7 @@ class Channel:
         self._while_waiting = while_waiting
 
     def close(self) -> None:
-        """Close this end: the other process ends."""
+        """Close this end of the channel, which ends the other process."""
         self._socket.close()
 
 

@@ -130,7 +130,7 @@ class IsolatedProcess:
 
     @property
     def name(self) -> str:
-        """The delegate's own name, or the user's name for it until that is known."""
+        """The delegate's name; until its process has sent it, the user's name for the delegate."""
         return str(self.facts.get("name", self.source.shown))
 
     # -- starting ------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class IsolatedProcess:
                 often.
             PluginError: the delegate cannot be created.
             ArgumentError: there is no such file.
-            StateError: this process is a fork of the one that has the child.
+            StateError: this process is a fork of the process that started the child.
         """
         self._refuse_fork()
         with self._lock:

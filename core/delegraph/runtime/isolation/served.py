@@ -197,7 +197,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return the rejections of nodes that *delegate* did not take, by node index."""
+    """Return the rejections by *delegate*, by node index."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes
@@ -233,7 +233,7 @@ class _Claims(Delegate):
 
 
 class _Partition:
-    """A partition run by an interpreter of its own, in which the delegate has every node."""
+    """A partition and its interpreter, in which the delegate runs every node."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter

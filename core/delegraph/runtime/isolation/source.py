@@ -55,7 +55,7 @@ class DelegateSource(JsonRecord):
 
     @property
     def shown(self) -> str:
-        """Name for messages, used until the delegate has told its own name."""
+        """Name of the delegate for messages, until its process has sent the delegate's name."""
         return Path(self.name).stem if self.is_python_file else self.name
 
 

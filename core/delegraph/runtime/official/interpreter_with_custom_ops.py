@@ -17,8 +17,8 @@ class InterpreterWithCustomOps(Interpreter):
     Args:
         custom_op_registerers: names of C functions that this process has loaded, such as
             ``"TF_TestRegisterer"``, and functions of Python. Each gets the address of a C++
-            ``MutableOpResolver``, which is one of the official runtime installed here: what fills
-            it was compiled for that version. What a function of Python gets has the method
+            ``MutableOpResolver``, which is one of the official runtime installed here: code that
+            fills it was compiled for that version. The argument of a Python function has the method
             ``add_custom(name, op)`` as well, for operators of Python.
         **kwargs: as of ``Interpreter``.
 

@@ -65,7 +65,7 @@ class InterpreterWrapper:
         self._session.calls.run("Invoke", run_subgraph, self._session, subgraph)
 
     def ResizeInputTensor(self, i: int, value: Any, strict: bool, subgraph_index: int = 0) -> None:
-        """Give a tensor the shape *value*, ``[rank], int32``."""
+        """Give tensor *i* the shape *value*, ``[rank], int32``."""
         dtype = np.asarray(value).dtype
         if dtype != np.int32:
             raise ArgumentError(f"Shape must be type int32 (was {dtype}).")
@@ -91,7 +91,7 @@ class InterpreterWrapper:
         session.options = replace(session.options, recommended_num_threads=granted)
 
     def ModifyGraphWithDelegate(self, delegate: int) -> None:
-        """Apply the ``TfLiteDelegate`` at an address; the caller must keep it alive."""
+        """Apply the ``TfLiteDelegate`` at the address *delegate*; the caller must keep it alive."""
         from delegraph.runtime.delegates.compiled_delegates import delegate_at
 
         address = as_index("the address of a delegate", delegate)
@@ -106,13 +106,13 @@ class InterpreterWrapper:
         self._session.calls.run("SetTensor", self._session.write, subgraph, i, value)
 
     def GetTensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
-        """Return a copy of a tensor's values."""
+        """Return a copy of the values of tensor *tensor_index*."""
         self._session.calls.check("GetTensor")
         subgraph = self._subgraph(subgraph_index)
         return read_tensor(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
 
     def tensor(self, base_object: object, tensor_index: int, subgraph_index: int = 0) -> Any:
-        """Return a view of a tensor's memory; *base_object* is ignored."""
+        """Return a view of the memory of tensor *tensor_index*; *base_object* has no effect."""
         self._session.calls.check("tensor")
         subgraph = self._subgraph(subgraph_index)
         return self._views.of(subgraph.readable(tensor_at(subgraph.tensors, tensor_index).index))
@@ -158,37 +158,37 @@ class InterpreterWrapper:
         return node_details(self._subgraph(0), index)
 
     def TensorName(self, i: int, subgraph_index: int) -> str:
-        """Return the name of a tensor; empty if there is no such tensor."""
+        """Return the name of tensor *i*; empty if there is no such tensor."""
         tensors, index = self._subgraph(subgraph_index).tensors, as_index("a tensor index", i)
         return tensors[index].name if 0 <= index < len(tensors) else ""
 
     def TensorType(self, i: int, subgraph_index: int) -> Any:
-        """Return the NumPy type of a tensor's elements."""
+        """Return the NumPy type of the elements of tensor *i*."""
         return self._tensor(i, subgraph_index)["dtype"]
 
     def TensorSize(self, i: int, subgraph_index: int) -> Ints:
-        """Return the shape of a tensor."""
+        """Return the shape of tensor *i* of a subgraph."""
         shape: Ints = self._tensor(i, subgraph_index)["shape"]
         return shape
 
     def TensorSizeSignature(self, i: int, subgraph_index: int) -> Ints:
-        """Return the declared shape of a tensor, with -1 for each open dimension."""
+        """Return the declared shape of tensor *i*, with -1 for each open dimension."""
         shape: Ints = self._tensor(i, subgraph_index)["shape_signature"]
         return shape
 
     def TensorQuantization(self, i: int, subgraph_index: int) -> tuple[float, int]:
-        """Return scale and zero point of a per-tensor quantized tensor, otherwise zeros."""
+        """Return scale and zero point of tensor *i*; zeros unless it is quantized per tensor."""
         pair: tuple[float, int] = self._tensor(i, subgraph_index)["quantization"]
         return pair
 
     def TensorQuantizationParameters(self, i: int, subgraph_index: int) -> tuple[Any, ...]:
-        """Return scales, zero points, quantized dimension and block size of a tensor."""
+        """Return scales, zero points, quantized dimension and block size of tensor *i*."""
         parameters = self._tensor(i, subgraph_index)["quantization_parameters"]
         keys = ("scales", "zero_points", "quantized_dimension", "block_size")
         return tuple(parameters[key] for key in keys)
 
     def TensorSparsityParameters(self, i: int, subgraph_index: int) -> dict[str, Any]:
-        """Return the storage format of a sparse tensor; empty for a dense one."""
+        """Return the storage format of tensor *i* if it is sparse, otherwise an empty mapping."""
         sparsity: dict[str, Any] = self._tensor(i, subgraph_index)["sparsity_parameters"]
         return sparsity
 
@@ -218,7 +218,7 @@ class InterpreterWrapper:
 
 
 def not_copied(what: str) -> ArgumentTypeError:
-    """Return the error for copying or pickling an object with memory, threads and delegates."""
+    """Return the error for copying or pickling *what*, which has memory, threads and delegates."""
     return ArgumentTypeError(
         f"{what} cannot be copied or pickled: it has memory and delegates of its own; make another "
         "one from the same model where you need it"

@@ -108,7 +108,7 @@ def read_message(content: bytes) -> InferRequest:
 
 
 def model_of(content: bytes) -> tuple[str, str]:
-    """Return name and version of the model that a request asks for.
+    """Return name and version of the model that a request names.
 
     Raises:
         Refusal: the content is not a message of protobuf.

@@ -161,7 +161,7 @@ def _parameters(content: Mapping[str, Any], what: str) -> dict[str, Any]:
 
 
 def require_supported(parameters: Mapping[str, Any], what: str) -> None:
-    """Check that *parameters* of *what* ask for nothing that this server does not have.
+    """Check that this server supports all *parameters*; *what* names their place in the error.
 
     Raises:
         Refusal: a parameter would change the answer.

@@ -1,4 +1,4 @@
-"""Limits of a server: what one client may send, and how long it may take."""
+"""Limits of a server on the sizes of requests and on their times."""
 
 from __future__ import annotations
 

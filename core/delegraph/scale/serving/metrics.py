@@ -53,7 +53,7 @@ class ModelMetrics:
         """Count a request that has ended.
 
         Args:
-            outcome: what became of it.
+            outcome: how it ended.
             seconds: duration from the decoded request to its answer.
         """
         self.outcomes[outcome] += 1

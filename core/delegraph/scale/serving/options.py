@@ -19,8 +19,8 @@ class ServeOptions:
         offered: models to serve by their own names in place of the predictor's, which is the
             pattern for each. None for the predictor's.
         max_latency: seconds to wait, once the model is free, for more requests of a batch; >= 0.
-        max_queued: largest number of requests that wait to be computed; further ones are refused.
-            >= 1.
+        max_queued: largest number of requests that wait to be computed; further requests are
+            refused. >= 1.
         replicas: number of processes that compute; >= 1. More than one are replicas of Ray Serve.
         addresses: addresses and locks of the endpoints.
         limits: limits of what clients may send.

@@ -1,4 +1,4 @@
-"""Refusals: why a request gets no answer, and what each protocol calls it."""
+"""Refusals: reasons why requests are rejected, and the codes for them in each protocol."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class _Version:
         self._stamp: tuple[int, ...] = ()
 
     def holds(self, file: ModelFile) -> bool:
-        """Return whether this file is loaded as it is now."""
+        """Return whether the loaded version equals the present content of *file*."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
     async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
@@ -255,7 +255,7 @@ class Repository:
         await self._changed(self._unload(name))
 
     async def _changed(self, change: Coroutine[Any, Any, None]) -> None:
-        """Await a change, which goes on to its end even if the client leaves."""
+        """Await a change, which is completed even if the client disconnects."""
         if not self._offered.may_change:
             change.close()
             raise Refusal(
@@ -291,7 +291,7 @@ class Repository:
         return found
 
     async def _replace(self, name: str, files: Sequence[ModelFile]) -> list[str]:
-        """Load the wanted versions in *files* that have changed, then unload those before them.
+        """Load the versions in *files* that have changed, then unload their old versions.
 
         Returns:
             Why versions cannot be loaded. A version that was loaded before stays then.

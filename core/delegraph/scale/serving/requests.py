@@ -31,7 +31,7 @@ class InferRequest:
     model: str = ""
 
     def is_binary(self, output: str) -> bool:
-        """Return whether an output is wanted as binary data."""
+        """Return whether the request wants the output as binary data."""
         wanted = self.outputs.get(output)
         return self.binary if wanted is None else wanted
 

@@ -16,7 +16,7 @@ from delegraph.scale.serving.tensors import ServedSignature
 
 
 class Engine(Protocol):
-    """What computes the requests of a model: this process, or replicas of Ray Serve."""
+    """Computes the requests of a model, in this process or in replicas of Ray Serve."""
 
     async def answer(self, columns: Columns) -> Answer:
         """Return the answer to *columns*, the rows of a request.
@@ -162,7 +162,7 @@ class Models(Protocol):
         """Return whether all models that could be loaded are ready."""
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
-        """Return name, version, state and reason of each model, or only of those that are ready."""
+        """Return name, version, state and reason of each model, or only of ready models."""
 
     async def load(self, name: str) -> None:
         """Load the model *name* of the repository, or load it again.

@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the outputs that a request asks for; all if it names none.
+        """Return the names of the outputs of a request; all outputs if it names none.
 
         Raises:
             ArgumentError: there is no such output.

@@ -67,7 +67,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
     for made in _compiled(subject):
         wrong = made.error or _difference(subject, offer, made)
         if wrong:
-            raise AssertionError(wrong + recompiled(subject, made.trial.case, "ahead-of-time"))
+            raise AssertionError(wrong + recompiled(subject, made.trial.case))
 
 
 def other_versions_are_refused(subject: Subject) -> None:

@@ -81,7 +81,7 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return a new delegate's attempt at *trial*; an error if *trial* killed a process before."""
+    """Return a new delegate's attempt at *trial*; an error if *trial* killed an earlier process."""
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -102,7 +102,7 @@ def wrong(subject: Subject, found: Attempt) -> str:
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Return whether *case* has a wrong result, and is claimed and taken by the delegate."""
+    """Return whether the delegate claims and computes *case* with a wrong result."""
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False
@@ -146,7 +146,7 @@ def drawn(
 
 
 class _Attempts:
-    """Attempts of one operator so far, and what is still missing.
+    """Attempts of one operator so far, and the demands that no attempt has met yet.
 
     Attributes:
         claims: claims of the operator.
@@ -195,7 +195,7 @@ class _Attempts:
         return taken >= self._subject.effort.enough
 
     def try_all(self, given: Iterable[OperatorCase], *, only_missing: bool = False) -> None:
-        """Add attempts at the cases *given*; *only_missing* skips cases that show nothing new."""
+        """Add attempts at the cases *given*; *only_missing* skips cases without missing demands."""
         for case in given:
             if self.is_over or (only_missing and self.is_complete):
                 return

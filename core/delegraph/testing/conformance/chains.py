@@ -16,7 +16,7 @@ LENGTH = 5
 
 @cache
 def chains(subject: Subject) -> tuple[Trial, ...]:
-    """Return a few chains of different operators that a delegate takes whole and gets right."""
+    """Return a few chains of operators that a delegate claims wholly and computes right."""
     made: list[Trial] = []
     for links in _links(bricks(subject)):
         if len(made) == subject.effort.chains:

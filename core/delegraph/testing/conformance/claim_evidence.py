@@ -16,7 +16,7 @@ from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A demand of a claim: a type, version, activation or feature that some model must show.
+    """A type, version, activation or feature in a claim; the kit looks for a model that has it.
 
     Attributes:
         claim: the claim.
@@ -54,7 +54,7 @@ def _leaves_roles(claim: Claim) -> bool:
 
 
 def shown(claim: Claim, trial: Trial) -> set[Demand]:
-    """Return the demands of a claim that *trial* shows; empty if the claim does not cover it."""
+    """Return the demands of *claim* that *trial* meets; empty if the claim does not cover it."""
     if not all(claim.covers(form, trial.features) for form in trial.forms):
         return set()
     found = {f"feature {name!r}" for name in trial.features}
@@ -69,7 +69,7 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 
 
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
-    """Return the demanded types that a case may show; empty if the claim cannot cover it.
+    """Return the types in *claim* that *case* may have; empty if the claim cannot cover it.
 
     Outputs have their declared types here, and features are ignored.
     """
@@ -97,6 +97,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether a claim covers the types of a node, whatever version and activation."""
+    """Return whether *claim* covers the types of *form*, for any version and activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

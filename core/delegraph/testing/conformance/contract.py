@@ -50,7 +50,7 @@ _MANY_SHAPES = (2, 3, 4, 5, 6)
 
 
 def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when: str) -> None:
-    """Invoke on the inputs of *trial*; raise ``AssertionError`` unless the results are right."""
+    """Invoke *interpreter* on the inputs of *trial*; raise ``AssertionError`` for wrong results."""
     try:
         found = difference(
             (answers(interpreter, trial.case.steps[0]),), trial, subject.capabilities
@@ -107,7 +107,7 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """Check that models of every operator are placed without an exception."""
+    """Check that models of every operator can be placed without an exception."""
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -166,7 +166,7 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """Check that a kernel asks for ``tensor.data`` each time, as memory moves between invokes."""
+    """Check that a kernel reads ``tensor.data`` anew at each invoke, since memory moves between."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -229,7 +229,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Check that equal inputs give equal results, whatever earlier invokes computed."""
+    """Check that equal inputs give equal results, also after invokes on other inputs."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (

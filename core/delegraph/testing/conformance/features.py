@@ -29,7 +29,7 @@ def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
 
 
 def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset[NodeTraits]:
-    """Return the forms in which operators occur in a subgraph with known types."""
+    """Return the forms of *operators* in a subgraph: types, version and activation of each."""
     return frozenset(
         NodeTraits.of(operator.name, Node.from_operator(operator), subgraph.tensors)
         for operator in operators
@@ -39,7 +39,7 @@ def forms_of(subgraph: Subgraph, operators: Iterable[OperatorSpec]) -> frozenset
 def features_of(
     subgraph: Subgraph, operators: Sequence[OperatorSpec], fed: Iterable[Arrays], is_dynamic: bool
 ) -> frozenset[str]:
-    """Return the features that *operators* of a subgraph show.
+    """Return the features of *operators* in a subgraph.
 
     Args:
         subgraph: a subgraph whose shapes are known.

@@ -152,7 +152,7 @@ class _Right:
                 return cls(expected, types, computed, tuple(main.outputs))
 
     def difference(self, got: Sequence[Array], subject: Subject) -> str:
-        """Return a text about how *got* differs beyond the errors of all nodes; empty for none."""
+        """Describe the first output in *got* outside of the allowed errors; empty for none."""
         allowed = allowed_of(self.computed, self.outputs, self.types, subject.capabilities)
         for i, type in enumerate(self.types):
             found = array_difference(got[i], self.expected[i], type, allowed[i])

@@ -58,7 +58,7 @@ def partitions_share_nothing(subject: Subject) -> None:
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check *trial* without its middle node; return False if that gives one partition only."""
+    """Check *trial* without its middle node; return False if there is only one partition then."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle

@@ -15,7 +15,7 @@ from delegraph.tools.shrinking import shrunk
 
 
 def results_are_right(subject: Subject, op: str) -> None:
-    """Check that models of *op* that the delegate claims and takes have right results.
+    """Check the results of the models of *op* that the delegate claims and computes.
 
     Raises:
         AssertionError: a result is wrong; the smallest such model is saved.

@@ -59,7 +59,10 @@ class PaletteOperands(RandomOperands):
         return super().broadcast_shapes(n, high, empty=empty)
 
     def quantization(self, type: str, *, symmetric: bool = False) -> dict[str, Any]:
-        """Return the palette's quantization of a type."""
+        """Return scale and zero point of each generated tensor of a type; empty for floats.
+
+        With *symmetric*, as weights need it, the zero point is 0.
+        """
         zero = {"INT8": 3, "UINT8": 120, "INT16": 0}.get(type)
         if zero is None:
             return {}
@@ -69,7 +72,7 @@ class PaletteOperands(RandomOperands):
 
 @cache
 def bricks(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-operator models that the delegate claims, takes and computes rightly."""
+    """Return one-operator models that the delegate claims and computes right."""
     found: list[Trial] = []
     for op in subject.operators:
         fitting = _fitting(subject, op)

@@ -42,12 +42,9 @@ def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
     return _lines(subject, case, path, ["delegraph", "run", path, *fed]) + hint
 
 
-def recompiled(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model of *case*; return message lines with commands that compile and compare it.
-
-    *label* is a part of the file's name.
-    """
-    path = _saved(subject, case, label)
+def recompiled(subject: Subject | Identity, case: OperatorCase) -> str:
+    """Save the model of *case*; return message lines with commands that compile and compare it."""
+    path = _saved(subject, case, "ahead-of-time")
     compiled = path.replace(".tflite", ".compiled.tflite")
     command = ["delegraph", "compile", path, "--output", compiled]
     then = shlex.join(["delegraph", "diff", compiled, "--reference", path])

@@ -23,7 +23,7 @@ class CheckBegins:
     """Progress message: a check begins.
 
     Attributes:
-        note: the check's entry for the scorecard, as far as it is known.
+        note: the check's entry for the scorecard, as far as known.
     """
 
     note: Mapping[str, Any]

@@ -26,7 +26,7 @@ _NONE = "the delegate computes none of the models it claims rightly; see soundne
 
 @cache
 def specimens(subject: Subject) -> tuple[Trial, ...]:
-    """Return one-step trials that the delegate claims, takes and computes right.
+    """Return trials of one invoke that the delegate claims and computes right.
 
     They differ in operators, types and features, and some have tensors inside a partition. All have
     non-empty inputs and give the same results each time.

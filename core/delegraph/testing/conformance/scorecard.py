@@ -23,7 +23,7 @@ class Result:
     Attributes:
         delegate: name of the delegate.
         section: section of the scorecard, one of :data:`SECTIONS`.
-        check: what was checked, in words.
+        check: the check, in words.
         outcome: ``passed``, ``failed`` or ``not applicable``.
         message: why the check failed or does not apply.
         types: mapping from a type to the counts of right and of compared models,

@@ -21,7 +21,10 @@ VALUES_ONLY = frozenset({"extreme-values"})
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:
-    """Check that models which the delegate takes and runs show every demand of its claims."""
+    """Check that the delegate runs models of *op* that cover all that its claims list.
+
+    A claim lists types, versions, activations and features.
+    """
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
         raise SkipTest(f"models of the custom operator {op} come from its author's tests alone")
@@ -43,10 +46,10 @@ def claims_are_executed(subject: Subject, op: str) -> None:
 
 
 def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attempt]) -> None:
-    """Check, for each demand of a claim, that a model in *made* which shows it is taken.
+    """Check that the delegate runs a model for each demand in *claim*.
 
-    For every type such a model must exist. Versions, activations and features need none, because
-    not every operator can show each of them.
+    For every type a model must exist. Demands of versions, activations and features need no model,
+    because not every operator can show each of them. *made* are the attempts at *op*.
     """
     covered = [(each, shown(claim, each.trial)) for each in made]
     of_all = subject.effort.shows_all
@@ -57,7 +60,7 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
 
 def _shown_by_another(subject: Subject, demand: Demand) -> bool:
-    """Return whether models of another operator of the claim show *demand*, which is a type."""
+    """Return whether the delegate runs a model of another operator with the type in *demand*."""
     return any(
         each.is_taken and demand in shown(demand.claim, each.trial)
         for op in demand.claim.operators
@@ -82,7 +85,7 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
-    """Check that the delegate takes no node without a claim that covers the node."""
+    """Check that the delegate takes no node that no claim covers."""
     if not subject.operators:
         raise SkipTest("nothing is claimed")
     for made in (each for op in subject.operators for each in attempts(subject, op)):

@@ -86,7 +86,7 @@ class Subject:
         address: name of the delegate on the command line; empty if it is not installed.
         spec: its plugin's specification; None if it is not installed.
         create: returns a delegate with given options; None if no options are tried.
-        cases: the author's own cases, beside those of the kit; iterated once for each operator.
+        cases: the author's own cases, beside the cases of the kit; iterated once for each operator.
         folder: folder in which models that show a failure are saved.
         effort: number of models that are tried.
     """
@@ -129,7 +129,7 @@ def subject_of(
 
     Args:
         make: a class or function without arguments.
-        capabilities: the delegates' claims; None means those of their ``capabilities()``.
+        capabilities: the delegates' claims; None means the claims of their ``capabilities()``.
         address: name of the delegates on the command line; empty if they are not installed.
     """
     phase_begins(address, "it was loaded and made", imports=True)

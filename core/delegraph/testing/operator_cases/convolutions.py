@@ -187,7 +187,7 @@ def conv3d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D")
 def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with FLOAT16 weights, constant and as input, which LiteRT reads as FLOAT32."""
+    """Yield random cases of *op*: FLOAT16 weights, which LiteRT reads as FLOAT32."""
     for give in (constant, fed):
         x, weight, bias = (
             random.rng.normal(size=shape).astype(dtype)

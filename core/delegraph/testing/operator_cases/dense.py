@@ -107,7 +107,7 @@ def batch_matmul(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
-    """Return a random case for one kind of types."""
+    """Return a random case of *op* for one kind of types."""
     rows, inner, columns = (random.pick([1, 2, 3, 8, 17]) for _ in range(3))
     left, right = random.broadcast_shapes(2, 3, empty=0.02)
     adj_x, adj_y = random.chance(0.3), random.chance(0.3)
@@ -146,7 +146,7 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
 
 @cases_of("EMBEDDING_LOOKUP")
 def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of embeddings, looked up by row number, as floats or as integers with scales."""
+    """Yield random cases of *op*: rows by number, as floats or as integers with scales."""
     for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
         rows = random.number(1, 9)
         shape = (rows, *random.shape(1, 3, empty=0))

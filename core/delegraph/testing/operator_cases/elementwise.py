@@ -69,7 +69,7 @@ def fixed_output(op: str, random: RandomOperands, type: str) -> TensorDef:
 
 
 def options(op: str, random: RandomOperands) -> Any:
-    """Return random options for the operators that have options, otherwise None."""
+    """Return random options for *op*; None if it has no options."""
     if op == "GELU":
         return GeluOptions(approximate=random.chance(0.5))
     if op == "LEAKY_RELU":
@@ -79,7 +79,7 @@ def options(op: str, random: RandomOperands) -> Any:
 
 @cases_of("CAST")
 def casts(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield a case for every pair of types."""
+    """Yield a case of *op* for every pair of types."""
     types = (*PLAIN, "FLOAT64", "UINT4")
     for source in types:
         for target in types:

@@ -32,7 +32,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("CONCATENATION")
 def concatenation(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of one to five tensors along any axis, with equal or different quantization."""
+    """Yield random cases of *op*: up to five tensors, any axis, equal or different quantization."""
     for type in [*types_of(random), *["UINT8", "INT8", "FLOAT32"] * random.count]:
         shape = random.shape(1, 5)
         axis = random.number(-len(shape), len(shape) - 1)
@@ -110,7 +110,7 @@ def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SLICE")
 def slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of random starts and sizes, with -1 for the remainder, some beyond the end."""
+    """Yield random cases of *op*: starts and sizes, -1 for the remainder, some beyond the end."""
     for type in types_of(random, 2):
         shape = random.shape(1, 5)
         begin = [random.number(0, max(size - 1, 0)) for size in shape]
@@ -190,7 +190,7 @@ def reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("REVERSE_SEQUENCE")
 def sequence_reversals(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases that reverse the beginning of each sequence, by any number of elements."""
+    """Yield random cases of *op*: any number of elements at the start of a sequence is reversed."""
     for type in types_of(random):
         shape = random.shape(2, 4, empty=0)
         axes = random.rng.permutation(len(shape))

@@ -126,7 +126,7 @@ def filter_banks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalFilterBankSquareRoot")
 def square_roots(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of numbers with any number of bits, squares and neighbours, largest values."""
+    """Yield random cases of *op*: numbers of any length, squares and their neighbours."""
     for _ in range(random.count):
         x = _numbers(random, 64, (random.number(1, 20),))
         squares = _numbers(random, 32, (4,)).astype(np.uint64) ** 2

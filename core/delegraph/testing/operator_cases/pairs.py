@@ -74,7 +74,7 @@ def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> 
 
 
 def options(op: str, random: RandomOperands) -> Any:
-    """Return the operator's options with random values, None if it has no options."""
+    """Return random options for *op*; None if it has no options."""
     table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
     if table is None:
         return None

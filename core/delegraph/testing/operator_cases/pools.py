@@ -44,7 +44,7 @@ def pools(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def resizing(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of resizing to larger and smaller images, with each option for the corners."""
+    """Yield random cases of *op*: larger and smaller images, with each option for the corners."""
     table = ResizeBilinearOptions if op == "RESIZE_BILINEAR" else ResizeNearestNeighborOptions
     types = [*PLAIN, *(random.pick(("FLOAT32", *QUANTIZED)) for _ in range(random.count * 3))]
     for type in types:
@@ -89,7 +89,7 @@ def blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def batches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with one or two spatial axes, and pads or crops as constants or inputs."""
+    """Yield random cases of *op*: one or two spatial axes; pads or crops constant or not."""
     types = [*PLAIN * 4, *(random.pick(("FLOAT32", "INT8", "UINT8")) for _ in range(random.count))]
     for type in types:
         same = random.quantization(type)

@@ -74,7 +74,10 @@ def dequantize(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DEQUANTIZE")
 def dequantize_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of constants with a scale for each 32 elements of a row; LiteRT gives zeros."""
+    """Yield random cases of *op*: constants with a scale for each 32 elements of a row.
+
+    LiteRT returns zeros for them.
+    """
     for type in ("INT4", "INT8"):
         values = random.rng.integers(-8, 8, (3, 64)).astype(np.int8)
         scales = random.rng.uniform(0.1, 1, (3, 2)).astype(np.float16)

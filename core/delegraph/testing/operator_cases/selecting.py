@@ -68,7 +68,7 @@ def gather_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SCATTER_ND")
 def scatter_nd(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of index tuples that cover one axis to all axes, including repeated tuples."""
+    """Yield random cases of *op*: index tuples for one axis to all axes, some tuples repeated."""
     for type in types_of(random):
         shape = random.shape(1, 4, empty=0)
         depth = random.number(1, len(shape))

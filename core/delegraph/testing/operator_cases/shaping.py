@@ -27,7 +27,7 @@ def types_of(random: RandomOperands, times: float = 1) -> list[str]:
 
 
 def any_version(op: str, random: RandomOperands) -> int:
-    """Return a random version of the operator, mostly the last one."""
+    """Return a random version of *op*, mostly the last version."""
     first, last = BUILTIN_VERSIONS[op]
     return random.pick([last, random.number(first, last)])
 
@@ -53,7 +53,7 @@ def same_quantization(
 
 @cases_of("RESHAPE")
 def reshape(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases with shapes as a tensor or as options, with a -1, and with wrong shapes."""
+    """Yield random cases of *op*: shapes as a tensor or as options, some with -1 or wrong."""
     for type in types_of(random):
         shape = random.shape()
         x, y = same_quantization(random, type, shape)
@@ -167,7 +167,7 @@ def tile(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("BROADCAST_TO")
 def broadcast_to(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of shapes that broadcast, and some that do not; packed integers are left out."""
+    """Yield random cases of *op*: shapes, some of which do not broadcast; no packed integers."""
     for type in types_of(random):
         if type == "INT4":
             continue

@@ -19,7 +19,7 @@ from delegraph.testing.random_operands import RandomOperands
 
 @cases_of("RFFT2D")
 def rfft2d(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of power-of-two lengths, longer and shorter than the input, and other lengths."""
+    """Yield random cases of *op*: lengths above and below the input's, mostly powers of two."""
     for _ in range(random.count):
         shape = random.shape(2, 4, largest=9, empty=0)
         height = random.pick([1, 2, 4, 8, 16, 3])

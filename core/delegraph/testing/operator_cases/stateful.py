@@ -66,7 +66,7 @@ def branches(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("WHILE")
 def loops(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of loops with any number of iterations, with values that grow, change or stay."""
+    """Yield random cases of *op*: any number of iterations, which may change or grow values."""
     for _ in range(random.count):
         shape, limit = random.shape(1, 3, empty=0), random.number(0, 4)
         i, x, n, y = tensor(()), tensor(shape), tensor(()), tensor(shape)
@@ -123,7 +123,7 @@ def variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("READ_VARIABLE", "ASSIGN_VARIABLE")
 def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of variables of every type, and of a variable that is read before it is set."""
+    """Yield cases of *op*: variables of every type; one variable is read before it is set."""
     types = ("FLOAT32", "INT8", "INT32", "INT64", "BOOL", "UINT8", "INT16", "FLOAT16")
     for type in types:
         for is_set in (True, False):
@@ -137,7 +137,7 @@ def unset_variables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("HASHTABLE", "HASHTABLE_IMPORT", "HASHTABLE_FIND", "HASHTABLE_SIZE")
 def hashtables(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of tables with text keys or text values, missing keys, and invalid types."""
+    """Yield random cases of *op*: text keys or text values, missing keys, and invalid types."""
     for _ in range(random.count // 2 + 4):
         words = texts(*[random.pick([b"one", b"two", b"three", b"", b"four\0"]) for _ in range(4)])
         numbers = random.rng.integers(0, 5, 4)

@@ -48,7 +48,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Return two or more of *operators* for a chain: a typical sequence or a random one."""
+    """Return two or more of *operators*, drawn by *chance*: a typical sequence or a random one."""
     known = [names for names in FUSED if set(names) <= set(operators)]
     if known and chance.random() < 0.7:
         return chance.choice(known)
@@ -132,7 +132,7 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
             wired.add(number)
     tensors = tuple(_shifted(t, first_tensor, first_buffer) for t in second.tensors)
     codes = first.records.operator_codes or ()
-    nodes = tuple(_moved(node, place, len(codes)) for node in added.operators or ())
+    nodes = tuple(moved_operator(node, place, len(codes)) for node in added.operators or ())
     kept = [n for n in range(len(added.inputs or ())) if n not in wired]
     outputs = tuple(graph.outputs or ())
     if chance.random() < 0.6:
@@ -175,7 +175,17 @@ def _kind(tensor: tables.Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     return tensor.type, tuple(shape), tuple(map(float, q.scale)), points
 
 
-def _moved(node: tables.Operator, place: dict[int, int], first_code: int) -> tables.Operator:
+def moved_operator(
+    node: tables.Operator, place: dict[int, int], first_code: int
+) -> tables.Operator:
+    """Return the record of a node in a model where tensors and operator codes have other indices.
+
+    Args:
+        node: the record.
+        place: mapping from each tensor that moves to its new index.
+        first_code: number that is added to the index of the operator code.
+    """
+
     def moved(indices: tuple[int, ...] | None) -> tuple[int, ...] | None:
         return None if indices is None else tuple(place.get(i, i) for i in indices)
 

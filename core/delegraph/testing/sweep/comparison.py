@@ -214,11 +214,11 @@ class Comparison:
 
 
 def run_case(open_it: Open, case: SweepCase, seconds: float = TIME_LIMIT) -> Run:
-    """Run of a case in an interpreter.
+    """Run a case in an interpreter; return what came of it.
 
     Args:
         open_it: returns an interpreter of a file.
-        case: the model and what it is fed.
+        case: the model and its inputs.
         seconds: of processor time that it may take.
     """
 
@@ -246,7 +246,7 @@ def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
 
 
 def _name_two_nodes(error: BaseException, other: BaseException) -> bool:
-    """Whether two nodes of a model are ill-formed, and each error names another one.
+    """Whether two nodes of a model are ill-formed, and each error names a different node.
 
     Where shapes are known only while invoking, partitions are prepared in the plan's order.
     """

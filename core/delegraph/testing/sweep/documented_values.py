@@ -57,11 +57,11 @@ class _Call:
         return [x for tensor, x in self.inputs if tensor.type is TensorType.FLOAT32]
 
     def scales(self) -> list[float]:
-        """Largest scale of each input; 0 without one."""
+        """Largest scale of each input; 0 if it has no scale."""
         return [_scale(tensor) for tensor, _ in self.inputs]
 
     def output_scale(self) -> float:
-        """Largest scale of the first output; 0 without one."""
+        """Largest scale of the first output; 0 if it has no scale."""
         return _scale(self.outputs[0])
 
     def types(self) -> list[TensorType]:

@@ -17,7 +17,7 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case while oddities (random changes) are applied to it.
+    """A case that is being changed at random (by oddities), with its present model and inputs.
 
     Attributes:
         records: records of the model, whose first subgraph is the main one.
@@ -50,7 +50,7 @@ class Draft:
         return self.with_main(tensors=tuple(tensors))
 
     def with_node(self, at: int, **changes: Any) -> Draft:
-        """Return the draft with changed fields of a node."""
+        """Return the draft with changed fields of the node at index *at*."""
         nodes = list(self.main.operators or ())
         nodes[at] = nodes[at].replace(**changes)
         return self.with_main(operators=tuple(nodes))

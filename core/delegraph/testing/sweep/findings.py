@@ -95,7 +95,7 @@ class Findings:
         return len(self._found)
 
     def merged(self) -> list[Finding]:
-        """Return the findings; those with equal signatures after shrinking are merged."""
+        """Return the findings; findings with equal signatures after shrinking are merged."""
         found: dict[tuple[str, ...], Finding] = {}
         for finding in self:
             known = found.setdefault(finding.signature, finding)

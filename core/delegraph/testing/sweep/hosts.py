@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from delegraph.delegation.delegate import Delegate
-from delegraph.errors import DelegraphError, UnresolvedOpError
+from delegraph.errors import DelegraphError
 from delegraph.graph.dtypes import NUMPY_DTYPES
 from delegraph.native.litert.installed_runtimes import interpreter_module
 from delegraph.runtime.interpreter import Interpreter
@@ -34,7 +34,7 @@ WALL_LIMIT = 60.0
 
 
 def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter for a model, with limits and without default delegates."""
+    """Return Delegraph's interpreter for *content*, with limits and without default delegates."""
     return Interpreter(
         model_content=content,
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
@@ -45,7 +45,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 
 
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
-    """Return Delegraph's interpreter for a model, with default delegates and limits."""
+    """Return Delegraph's interpreter for *content*, with default delegates and limits."""
     return Interpreter(
         model_content=content,
         num_threads=threads,
@@ -66,7 +66,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter for a model, with one of Delegraph's delegates."""
+    """Return the official interpreter for *content*, with *delegate*, a delegate of Delegraph's."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -149,12 +149,6 @@ def operator_names(content: bytes) -> Sequence[str]:
     except DelegraphError:
         return ()
     return [str(code.custom_code or getattr(code.builtin_code, "name", "")) for code in codes]
-
-
-def lacks_operators(error: BaseException | None) -> bool:
-    """Return whether an error says that operators without a kernel need a delegate."""
-    unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
-    return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)
 
 
 _PERTURB = -6

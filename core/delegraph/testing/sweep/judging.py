@@ -20,7 +20,7 @@ from delegraph.testing.conformance.differences import array_difference
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: an ending that no case may have.
+    """An outcome of a case that is never allowed.
 
     Attributes:
         kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
@@ -177,7 +177,7 @@ SLACK = 4.0
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:
-    """Return *got*, but with the right values where it is no further off than *others*."""
+    """Return *got* with the right value wherever it is as near to *right* as one of *others*."""
     alike = [x for x in others if x.shape == right.shape == got.shape and x.dtype.kind == "f"]
     if not alike:
         return got
@@ -211,5 +211,5 @@ RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_
 
 
 def is_random(names: Sequence[str]) -> bool:
-    """Return whether any of the operators computes random numbers."""
+    """Return whether an operator in *names* computes random numbers."""
     return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)

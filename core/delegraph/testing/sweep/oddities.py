@@ -29,7 +29,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with quantization removed from all tensors, or from one."""
+    """Return the draft without quantization, of all tensors or of one that *chance* chooses."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None
@@ -95,7 +95,7 @@ def _missing(chance: Random, tensor: tables.Tensor) -> dict[str, Any]:
 
 
 def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with constants in place of all inputs, or of one."""
+    """Return the draft with constants in place of all inputs, or of one that *chance* chooses."""
     inputs = draft.main.inputs or ()
     if not inputs:
         return None
@@ -116,7 +116,7 @@ def constant_inputs(chance: Random, draft: Draft) -> Draft | None:
 
 
 def constant_is_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with a constant that is also a graph input."""
+    """Return the draft with a constant, chosen by *chance*, that is also a graph input."""
     return _fed_constant(chance, draft, keeps_data=True)
 
 
@@ -138,7 +138,7 @@ def _fed_constant(chance: Random, draft: Draft, *, keeps_data: bool) -> Draft | 
 
 
 def absent_input(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with one of a node's later inputs removed."""
+    """Return the draft with an absent input after a node's first; *chance* chooses which."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     inputs = list(node.inputs or ())
@@ -151,7 +151,7 @@ def absent_input(chance: Random, draft: Draft) -> Draft | None:
 
 
 def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with one tensor as two inputs of a node."""
+    """Return the draft with one tensor as two inputs of a node that *chance* chooses."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     inputs = list((draft.main.operators or ())[at].inputs or ())
     pairs = [
@@ -166,7 +166,7 @@ def same_tensor_twice(chance: Random, draft: Draft) -> Draft | None:
 
 
 def other_option(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another value for one option."""
+    """Return the draft with another value for an option that *chance* chooses."""
     at = chance.randrange(max(1, len(draft.main.operators or ())))
     node = (draft.main.operators or ())[at]
     options = node.builtin_options or node.builtin_options_2
@@ -191,7 +191,7 @@ def _option_value(chance: Random, kind: Scalar, now: Any) -> Any:
 
 
 def other_version(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with random versions of operators that have several."""
+    """Return the draft with random versions of operators that have several; *chance* draws them."""
     codes = []
     for code in draft.records.operator_codes or ():
         low, high = BUILTIN_VERSIONS.get(code.builtin_code.name, (1, 1))

@@ -14,7 +14,7 @@ LOOK_EVERY = 0.1
 
 
 class ProcessorLimit:
-    """Context of a run, whose calls are cancelled when it has taken too much processor time.
+    """Context of a run; calls in it are cancelled once they have used too much processor time.
 
     Args:
         seconds: processor time of all threads, and of child processes that have ended.

@@ -17,8 +17,8 @@ def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool
     """Whether a node reads or writes extreme floats, and no claim for it has that feature.
 
     Args:
-        case: the model and what it is fed.
-        capabilities: claims of the delegate; operators that it does not claim are not its own.
+        case: the model and its inputs.
+        capabilities: claims of the delegate; operators outside of the claims do not count.
     """
     claimed = {op for claim in capabilities.claims for op in claim.operators}
     promised = {

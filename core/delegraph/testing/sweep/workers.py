@@ -52,7 +52,7 @@ class Limits:
 
     Attributes:
         seconds: processor time in seconds.
-        bytes: bytes of address space, beyond those that the process has at its start.
+        bytes: bytes of address space, in addition to the bytes that the process has at its start.
     """
 
     seconds: int = 10
@@ -216,7 +216,7 @@ class Campaign:
     Args:
         judge: tries a case; it also gets a function to call before each new phase.
         case_of: returns the case with a number, equal in any process.
-        numbers: number of the first case, and of the one after the last.
+        numbers: number of the first case, and the number after the last case.
         jobs: number of processes.
         limits: limits of a case.
         groups: names of groups of cases that are counted separately; an :class:`Ending` names its

@@ -39,7 +39,7 @@ def benchmark(
     Args:
         setup: a model, and the runtime, delegates and threads that run it.
         inputs: values for the inputs; by default random ones as in ``benchmark_model``.
-        control: number and duration of runs; by default those of ``benchmark_model``.
+        control: number and duration of runs; by default as in ``benchmark_model``.
         signature: name of the signature to call; None means the whole model.
         name: name of the result.
         save: path of a ``.npz`` file for the outputs of the last run; None means that they are not

@@ -60,9 +60,9 @@ class BlockTimes:
     Attributes:
         times: mapping from each set-up that did not fail to its rounds.
         failures: mapping from each set-up that failed to its error.
-        handed_on: mapping from each set-up with states to what its runs hand on.
+        handed_on: mapping from each set-up with states to the states that its runs hand on.
         memory: mapping from each set-up to the bytes of resident memory that making it and its
-            first run added; without those that failed, and empty where the system does not tell.
+            first run added; without set-ups that failed, and empty where the system does not tell.
     """
 
     times: dict[str, Block]

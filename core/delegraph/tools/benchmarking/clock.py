@@ -12,7 +12,7 @@ class Clock:
     """Source of the time for measurements.
 
     Attributes:
-        now: seconds since any moment; never goes back.
+        now: seconds since an arbitrary moment; never decreases.
         sleep: waits for the given number of seconds.
     """
 

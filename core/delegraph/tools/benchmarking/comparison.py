@@ -117,7 +117,7 @@ class Comparison(JsonRecord):
         seconds: approximate time for all turns, without making interpreters.
         seed: seed of the order of turns, and of random inputs.
         same_within: the largest difference that counts as equal, as a share.
-        processes: whether each block had a process of its own.
+        processes: whether each block ran in a separate process.
         signature: name of the called signature; None means the whole models.
         machine: the machine on which the figures were measured.
         cautions: reasons why the figures may mislead, in words.

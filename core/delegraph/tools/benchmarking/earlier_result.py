@@ -32,7 +32,7 @@ class Then:
         runs: seconds of each run.
         init: seconds until the model was ready.
         peak: largest resident memory in bytes; None if unknown.
-        conditions: what times depend on besides the code: set-up, machine, versions.
+        conditions: conditions besides the code that times depend on: set-up, machine, versions.
     """
 
     path: str
@@ -44,7 +44,7 @@ class Then:
 
 @dataclass(frozen=True, slots=True)
 class SinceThen(JsonRecord):
-    """A result beside an earlier one.
+    """A result compared with an earlier result.
 
     Attributes:
         path: file of the earlier result.
@@ -95,7 +95,7 @@ def _require_runs(runs: NDArray[np.float64], of: str) -> None:
 
 
 def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WITHIN) -> SinceThen:
-    """Return a result beside an earlier one, with a verdict.
+    """Return a result compared with an earlier result, with a verdict.
 
     Runs of two processes at two times are compared, so a verdict is not as sure as one of set-ups
     that take turns.

@@ -14,7 +14,7 @@ TOKENS = ("input_pos", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class HandedOn(JsonRecord):
-    """States that each run hands on to the next one, as part of its time.
+    """States that each run passes to the next run, as part of its time.
 
     Attributes:
         names: names that an input and an output share.

@@ -184,8 +184,8 @@ class BenchmarkResult(JsonRecord):
         init, overall = last.get(INIT[-1]), self.stages[-1].memory
         peak = self.peak
         return {
-            "init_footprint_kb": _more(init, self.memory_before, 1024),
-            "overall_footprint_kb": _more(overall, self.memory_before, 1024),
+            "init_footprint_kb": _kilobytes_more(init, self.memory_before),
+            "overall_footprint_kb": _kilobytes_more(overall, self.memory_before),
             "peak_mem_mb": None if peak is None else peak / MEBIBYTE,
         }
 
@@ -194,5 +194,5 @@ class BenchmarkResult(JsonRecord):
         return self.input_bytes * len(self.runs) / total / MEBIBYTE if total else None
 
 
-def _more(after: int | None, before: int | None, unit: int) -> float | None:
-    return None if after is None or before is None else (after - before) / unit
+def _kilobytes_more(after: int | None, before: int | None) -> float | None:
+    return None if after is None or before is None else (after - before) / 1024

@@ -72,7 +72,7 @@ class TimedModel:
 
     @property
     def handed_on(self) -> HandedOn | None:
-        """States that the runs so far have handed on; None without a state."""
+        """States that runs so far have passed to the next run; None without a state."""
         kept = self.kept
         if kept is None:
             return None

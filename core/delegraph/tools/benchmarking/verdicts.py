@@ -62,8 +62,8 @@ class Verdict(JsonRecord):
     Attributes:
         word: ``faster`` or ``slower`` if the whole interval lies beyond the noise floor; ``same``
             if the whole interval lies within *within*; otherwise ``too noisy``.
-        ratio: time of the tested set-up divided by that of the other; below 1 the tested one is
-            faster.
+        ratio: time of the tested set-up divided by the time of the other; below 1 the tested set-up
+            is faster.
         floor: the noise floor, as a share: how far from 1 the interval reaches when the tested
             set-up is compared with itself.
         within: how far from 1 the true ratio may be, as a share.
@@ -106,7 +106,7 @@ class Verdict(JsonRecord):
 
 
 def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -> Verdict:
-    """Return the verdict on two set-ups from their effects and those of the control.
+    """Return the verdict on two set-ups from their effects and the effects of the control.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.
@@ -124,7 +124,7 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 
 
 def ratio(effects: Array) -> Ratio:
-    """Return the ratio over all blocks, with its interval.
+    """Return the ratio of two set-ups' times over all blocks, with its confidence interval.
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,7 +65,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class ArrayMetrics:
-    """Metrics of two arrays, and what else one look at their elements tells.
+    """Metrics of two arrays, and other facts that need one pass over their elements.
 
     Attributes:
         metrics: the metrics.
@@ -97,10 +97,43 @@ def array_metrics(
         reference: the right values.
         counts_units: whether differences are counted in ULP or steps, too.
     """
+    if _are_same(test, reference):
+        unit = _unit(test.dtype) if counts_units else ""
+        units = (0.0, 0.0) if unit else ()
+        return ArrayMetrics(
+            metrics_of_equal(_number(test.flat[0]), test.ndim), 0, True, unit, *units
+        )
     sums = _Sums(test, reference, counts_units)
     for start in range(0, test.size, _PIECE):
         sums.add(start)
     return sums.result(test.shape)
+
+
+def metrics_of_equal(first: float, rank: int) -> Metrics:
+    """Return the metrics of two equal arrays of finite numbers, the first of which is *first*."""
+    return Metrics(0.0, 0.0, (0,) * rank, first, first, 0.0, 1.0, np.inf)
+
+
+def _are_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
+    """Return whether two arrays have the same bits, and all their elements are finite numbers."""
+    is_dense = test.flags.c_contiguous and reference.flags.c_contiguous
+    if not (test.size and is_dense) or test.dtype.kind in "OSU":
+        return False
+    a, b = (array.reshape(-1).view(np.uint8) for array in (test, reference))
+    whole = len(a) - len(a) % 8
+    if not (a[whole:] == b[whole:]).all():
+        return False
+    words = (array[:whole].view(np.uint64) for array in (a, b))
+    pieces = zip(*(_pieces(array) for array in words), strict=True)
+    if not all((one == other).all() for one, other in pieces):
+        return False
+    kind = np.complex128 if test.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        return not has_nan(test.dtype) or bool(np.isfinite(np.add.reduce(test, None, kind)))
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (array[start : start + _PIECE] for start in range(0, len(array), _PIECE))
 
 
 class _Sums:
@@ -127,19 +160,20 @@ class _Sums:
         if math.isfinite(energy) and (a == b).all():
             self._energies += np.array((energy, energy, 0.0, energy))
             return
-        self._is_finite &= _store_differences((a, b), (x, y), size)
+        total, are_finite = _store_differences((a, b), (x, y), size)
+        self._is_finite &= are_finite
         with np.errstate(all="ignore"):
             pairs = ((x, x), (size, size), (y, x))
             test, noise, dot = (np.vdot(one, other).real for one, other in pairs)
             self._energies += np.array((test, energy, noise, dot))
-        self._add_differences(start, size)
+        self._add_differences(start, size, total)
         if self._unit == "ulp":
-            ulps = _ulps((a, b), (x, y))
+            ulps = _ulps((a, b), (x, y), are_finite=are_finite)
             self._units += float(ulps.sum())
             self._most_units = max(self._most_units, float(ulps.max()))
 
-    def _add_differences(self, start: int, size: NDArray[np.float64]) -> None:
-        self._total += float(size.sum())
+    def _add_differences(self, start: int, size: NDArray[np.float64], total: float) -> None:
+        self._total += total
         exponents = np.bincount(size.view(np.int64) >> _FRACTION_BITS, minlength=_EXPONENTS)
         exponents[0] = 0  # those that are equal, or nearly so
         self._exponents += exponents
@@ -200,8 +234,12 @@ def _number(value: Any) -> float:
     return float(abs(value)) if np.iscomplexobj(value) else float(value)
 
 
-def _store_differences(pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]) -> bool:
-    """Store ``|a - b|`` as :func:`absolute_differences`; return whether all values are finite.
+def _store_differences(
+    pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]
+) -> tuple[float, bool]:
+    """Store ``|a - b|`` as :func:`absolute_differences`.
+
+    Returns their sum, and whether all values are finite.
 
     Args:
         pair: the two arrays.
@@ -211,10 +249,11 @@ def _store_differences(pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64])
     if has_nan(pair[0].dtype):
         with np.errstate(all="ignore"):
             np.abs(np.subtract(*wide_pair), size)
-            if math.isfinite(size.sum()):
-                return True
+            total = float(size.sum())
+        if math.isfinite(total):
+            return total, True
     size[...] = absolute_differences(*pair)
-    return not has_nan(pair[0].dtype)
+    return float(size.sum()), not has_nan(pair[0].dtype)
 
 
 def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray[np.float64]:
@@ -315,18 +354,23 @@ def _unit(dtype: np.dtype[Any]) -> str:
     return "ulp" if has_nan(dtype) else ""
 
 
-def _ulps(pair: _Pair, wide_pair: _Pair) -> NDArray[np.float64]:
+def _ulps(pair: _Pair, wide_pair: _Pair, *, are_finite: bool) -> NDArray[np.float64]:
     """Return how many floats lie between the elements of two arrays.
 
     Args:
         pair: two arrays of floats, or of complex numbers.
         wide_pair: the same, widened.
+        are_finite: whether all of them are known to be finite.
     """
     (a, b), (x, y) = pair, wide_pair
     if a.dtype.kind == "c":
-        parts = [_ulps((f(a), f(b)), (f(x), f(y))) for f in (np.real, np.imag)]
+        parts = [
+            _ulps((f(a), f(b)), (f(x), f(y)), are_finite=are_finite) for f in (np.real, np.imag)
+        ]
         return np.asarray(np.maximum(*parts))
     ulps = _integer_distance(_ordinals(a), _ordinals(b))
+    if are_finite:
+        return ulps
     is_number = np.isfinite(x) & np.isfinite(y)
     if not is_number.all():
         ulps[~is_number] = np.inf

@@ -73,7 +73,7 @@ class Prober(Protocol):
 
 
 class OutOfProbesError(Exception):
-    """Error: no more probes may be made; it never leaves :func:`search`."""
+    """Error that ends :func:`search` when no more probes may be made; callers never see it."""
 
 
 @dataclass(frozen=True, slots=True)

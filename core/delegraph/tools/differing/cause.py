@@ -96,7 +96,7 @@ def cause_of(
 ) -> Cause | None:
     """Return the reason why the outputs of two set-ups differ by more than the tolerance.
 
-    The result is None if they do not, or if the set-ups have different models.
+    The result is None if they do not differ so much, or if the set-ups have different models.
 
     Args:
         difference: a difference with a tolerance.

@@ -38,10 +38,10 @@ def diff_command(
 
     Args:
         setup: the tested set-up.
-        model: path of the model, which replaces that of the set-ups.
+        model: path of the model, instead of the model in the set-ups.
         reference: the set-up with right results.
         inputs: path of the inputs.
-        rules: path of the rules, which replace those of the set-up; empty for none.
+        rules: path of the rules, instead of the rules in the set-up; empty for none.
         tolerance: tolerance of the outputs.
         signature: name of the signature to call; None means the whole model.
     """
@@ -53,7 +53,9 @@ def diff_command(
             runtime = []
         else:
             runtime = ["--runtime", reference.runtime]
-        given = [] if reference.delegates or reference.delegate_files else ["-d", "none"]
+        given: list[str] = []
+        if not (reference.delegates or reference.delegate_files):
+            given = ["-d", "default" if reference.delegates is None else "none"]
         alike = replace(reference, runtime="delegraph")
         words += ["--reference", shlex.join([*other, *runtime, *given, *setup_words(alike)])]
     words += ["-i", inputs]

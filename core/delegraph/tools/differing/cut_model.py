@@ -58,7 +58,7 @@ def cut_model(
 
 
 def _border(context: DelegateContext, nodes: Sequence[int]) -> _Cut:
-    """Return *nodes* with the tensors that enter them and those that leave them."""
+    """Return *nodes* with the tensors that flow into them and out of them."""
     chosen = frozenset(nodes)
     made: set[int] = set()
     read: set[int] = set()

@@ -33,7 +33,7 @@ def require_drawable(path: str | os.PathLike[str]) -> None:
 
 
 def draw_layers(found: LayersDifference, path: str | os.PathLike[str]) -> None:
-    """Draw *drift* and *same inputs* of each tensor in *found*, over bands that show delegates.
+    """Draw *drift* and *same inputs* of each tensor in *found* to the file *path*.
 
     Equal tensors are at the bottom, those that cannot be compared at the top.
 
@@ -86,7 +86,11 @@ def _height(difference: OutputDifference | None) -> float | None:
 
 
 def _limits(heights: list[float | None]) -> tuple[float, float]:
-    """Return the heights at which equal tensors and incomparable tensors are drawn."""
+    """Return two more heights, below and above all *heights*.
+
+    The plot draws equal tensors at the lower height, and tensors that cannot be compared at the
+    upper height.
+    """
     found = [h for h in heights if h is not None and 0 < h < math.inf] or [1e-6]
     return min(found) / 5, max(found) * 5
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import has_nan
 from delegraph.json_records import JsonRecord
-from delegraph.tools.differing.array_metrics import Metrics, array_metrics, wide
+from delegraph.tools.differing.array_metrics import (
+    ArrayMetrics,
+    Metrics,
+    array_metrics,
+    metrics_of_equal,
+    wide,
+)
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
@@ -87,7 +93,9 @@ def tensor_difference(
     raw = None if remark else array_metrics(test, reference, counts_units=True)
     real = None
     is_quantized = _is_quantized(test, test_details) or _is_quantized(reference, reference_details)
-    if is_quantized or raw is None:
+    if is_quantized and raw is not None and test.size and not raw.unequal:
+        real = _real_of_same(test, test_details)
+    if real is None and (is_quantized or raw is None):
         a, b = real_values(test, test_details), real_values(reference, reference_details)
         real = None if a is None or b is None else array_metrics(a, b)
     compared = real if raw is None else raw
@@ -124,7 +132,7 @@ def _obstacle(
 
 
 def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] | None:
-    """Return the real numbers of a tensor's values, in float64; None if the values are no numbers.
+    """Return *values* of the tensor *details* as real numbers, in float64; None if not numeric.
 
     Quantised integers become ``scale * (q - zero_point)``, by channel if there are several scales.
     Floats, and integers without a scale, stay unchanged.
@@ -145,6 +153,16 @@ def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] |
         return np.asarray(
             (values.astype(np.float64) - zero_points.reshape(shape)) * scales.reshape(shape)
         ).reshape(values.shape)
+
+
+def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None:
+    """Metrics of the real values of a tensor that both sides have; None if some are not finite."""
+    axis = int(details["quantization_parameters"]["quantized_dimension"])
+    firsts = tuple(slice(None) if i == axis else slice(1) for i in range(values.ndim))
+    real = real_values(values[firsts], details)  # of each channel one
+    if real is None or not np.isfinite(real).all():
+        return None
+    return ArrayMetrics(metrics_of_equal(float(real.flat[0]), values.ndim), 0, True)
 
 
 def _is_quantized(values: NDArray[Any], details: Details) -> bool:

@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Nodes that may cause a difference: those that delegates take without additional rules.
+    """Nodes that may cause a difference: nodes that delegates take without additional rules.
 
     Attributes:
         nodes: placement of each of these nodes; if applying the delegates fails, of all nodes.
@@ -149,7 +149,9 @@ class ProbeWork:
         return self._found
 
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:
-        """Return the reference's outputs of another *model* on the inputs *values*, with names.
+        """Run *model* once in the reference set-up; return the name and value of each output.
+
+        *model* may be another one than the probed model; *values* are its inputs.
 
         Raises:
             DelegraphError: the reference cannot compute the run.

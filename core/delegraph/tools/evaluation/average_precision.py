@@ -56,7 +56,7 @@ class Definition(Protocol):
         """Return which detections *found* in one picture match its objects *truth*."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
-        """Return the number of the recalls 0, 0.01, ..., 1 that are reached.
+        """Return how many of the recalls 0, 0.01, ..., 1 are reached.
 
         Args:
             right: ``[k]``: numbers of objects found.

@@ -82,7 +82,7 @@ class ClassificationTask:
         return [self.preprocessing.input(sample, details[0])]
 
     def judge(self, sample: PictureFile, outputs: Outputs) -> Row:
-        """Return the best classes in *outputs* with scores, and the rank of the true class."""
+        """Return the best classes in *outputs*, and the rank of the true class of *sample*."""
         scores = outputs[0][1].reshape(-1)
         best = best_classes(scores, RANKS)
         words = [self.labels[index] for index in best]

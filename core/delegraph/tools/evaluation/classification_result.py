@@ -66,8 +66,8 @@ class ChangedAnswer:
     Attributes:
         key: name of the picture.
         truth: label of the true class.
-        first: what the first set-up answers.
-        other: what this set-up answers.
+        first: the answer of the first set-up.
+        other: the answer of this set-up.
     """
 
     key: str

@@ -58,7 +58,7 @@ class CocoDefinition:
         return Matches(right, ignored, truth.classes[~pixels.crowds])
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> Floats:
-        """Return the number of the recalls 0, 0.01, ..., 1 that are reached, in float64."""
+        """Return how many of the recalls 0, 0.01, ..., 1 are reached, computed in float64."""
         return np.searchsorted(_RECALLS, right / objects, side="right").astype(np.float64)
 
 

@@ -109,7 +109,7 @@ def _parsed(line: bytes) -> Entry | None:
 
 
 def _require_same(path: str, kept: Entry, wanted: Entry) -> None:
-    """Check that *kept*, the journal's first line, equals *wanted*, that of this evaluation.
+    """Check that *kept*, the journal's first line, equals this evaluation's first line, *wanted*.
 
     Raises:
         ArgumentError: the journal belongs to another evaluation; the message names the differences.

@@ -69,7 +69,7 @@ class Preprocessing(JsonRecord):
             raise ArgumentError(f"std {_listed(self.std)}: nothing can be divided by 0")
 
     def input(self, picture: PictureFile, details: Details) -> Pixels:
-        """Return *picture* converted to the model's input, ``[1, H, W, 3]`` of the input's dtype.
+        """Return *picture* converted to the input *details*, ``[1, H, W, 3]`` of its dtype.
 
         A raw file is neither cropped nor resized.
 

@@ -168,7 +168,7 @@ class _Prepared:
 
 
 def _kind(details: Details) -> tuple[object, ...]:
-    """Return the properties of an input on which its values depend: name, dtype, shape, scale."""
+    """Return name, dtype, shape and scale of the input *details*, on which its values depend."""
     shape = details["shape_signature"].tolist() or details["shape"].tolist()
     return details["name"], np.dtype(details["dtype"]).str, shape, details["quantization"]
 

@@ -59,7 +59,7 @@ class Task(Protocol[AnySample]):
 
         Raises:
             ArgumentError: the sample cannot be used; the evaluation lists it with the reason and
-                goes on.
+                continues.
         """
 
     def judge(self, sample: AnySample, outputs: Outputs) -> Row:

@@ -21,7 +21,7 @@ _PROCESS = 1
 
 
 def chrome_trace(recording: Recording) -> dict[str, Any]:
-    """Return the recorded runs as a trace.
+    """Return the runs in *recording* as a trace.
 
     One track holds the runs and the runtime's own kernels. Each delegate has a track with its
     partitions and their internal events, if it reports any. Arrows follow values that cross the

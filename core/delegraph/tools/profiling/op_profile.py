@@ -74,7 +74,7 @@ class TypeTime:
         count: number of nodes.
         seconds: seconds per run of all these nodes.
         times_called: number of calls per run of all these nodes.
-        output_bytes: bytes of their outputs; None if one is unknown.
+        output_bytes: bytes of their outputs; None if the size of one is unknown.
     """
 
     node_type: str
@@ -167,7 +167,7 @@ class OpProfile(JsonRecord):
         runs: seconds of each run of the whole model, while each node is timed.
         stages: stages of initialisation, until the model was ready.
         sections: first the called subgraph, then other subgraphs, then the insides of delegates.
-            The times of other subgraphs are included in those of the nodes that call them.
+            The times of other subgraphs are included in the times of the nodes that call them.
         outside: seconds per run outside of nodes: between nodes, and in parts that are not timed.
         notes: missing data, in words.
         saved: seconds per run by which the times of the first section's nodes exceed the elapsed

@@ -21,7 +21,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def speedscope(recording: Recording) -> dict[str, Any]:
-    """Return the runs as the content of a speedscope file.
+    """Return the runs in *recording* as the content of a speedscope file.
 
     The first profile has nested events: run, node or partition, and the delegate's internal events.
     Further profiles have the internal events that overlap each other, because a delegate may work

@@ -11,7 +11,7 @@ from delegraph.runtime.execution.profile import ProfileEvent
 from delegraph.tools.profiling.recording import Recording
 
 HOST = "invoke"
-"""Name of the track with the runs and what the runtime itself computes."""
+"""Name of the track with the runs, and with the nodes that the runtime itself computes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Track:
 
 
 def tracks(recording: Recording) -> list[Track]:
-    """Return the track of the host, then the tracks of each delegate."""
+    """Return the track of the host in *recording*, then the tracks of each delegate."""
     groups: dict[str | None, list[Slice]] = {None: []}
     origin = recording.runs[0].start
     for number, run in enumerate(recording.runs):

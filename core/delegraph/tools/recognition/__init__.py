@@ -1,1 +1,1 @@
-"""Recognizes what a model found in a picture: boxes, faces, poses, classes of pixels."""
+"""Recognizes the findings of a model in a picture: boxes, faces, poses, classes of pixels."""

@@ -237,7 +237,7 @@ def _side(point: str) -> Colour:
 
 
 def _name(found: Box | PixelClass | Score) -> str:
-    """Return the label of a class, or its number if there is none."""
+    """Return the label of a class; its number if it has no label."""
     return f"class {found.index}" if found.label is None else found.label[:_LONGEST_NAME]
 
 

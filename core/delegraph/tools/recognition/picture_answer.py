@@ -32,7 +32,7 @@ class Seen:
         metadata: the author's metadata of the model.
         labels: the user's names of the classes; empty means the author's names.
         threshold: the user's score threshold; None means the author's.
-        size: width and height of the input that takes a picture; None without one.
+        size: width and height of the input that takes a picture; None if there is none.
     """
 
     graph: SubgraphSpec

@@ -107,7 +107,7 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
-        beside: another set-up of the same model, whose placement is shown beside this one's.
+        beside: another set-up of the same model, whose placement is shown next to this one's.
         signature: the signature that is shown first, and that was measured; None means the first
             subgraph. The placement of all is on the page.
 
@@ -155,7 +155,7 @@ def report(
 
 
 def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str, Any]:
-    """Return the other placement of a model: its text and what differs in nodes."""
+    """Return the second placement of a model: its text, and the nodes that differ."""
     with setup.interpreter() as interpreter:
         _allocated(interpreter, signature)
         placement = _explanation(interpreter, model, setup.runtime).placement

@@ -87,7 +87,7 @@ class Compilation:
 
     @property
     def unmapped(self) -> tuple[OperatorMapping, ...]:
-        """Operators that stay on the CPU."""
+        """Operators that run on the CPU."""
         return tuple(operator for operator in self.operators if not operator.is_mapped)
 
     @property

@@ -223,17 +223,17 @@ def _axes(call: Call) -> set[int]:
 
 
 def _packs_no_batch(call: Call) -> Reason | None:
-    return _no_batch(call, "packs", int(call.option("axis", 0)), len(call.output.shape))
+    return _no_batch("packs", int(call.option("axis", 0)), len(call.output.shape))
 
 
 def _splits_no_batch(call: Call) -> Reason | None:
     axis, tensor = call.values(0), call.input(1)
     if axis is None or tensor is None or len(call.operator.outputs) == 1:
         return None  # a single part is no split
-    return _no_batch(call, "splits", int(axis.reshape(-1)[0]), len(tensor.shape))
+    return _no_batch("splits", int(axis.reshape(-1)[0]), len(tensor.shape))
 
 
-def _no_batch(call: Call, verb: str, axis: int, rank: int) -> Reason | None:
+def _no_batch(verb: str, axis: int, rank: int) -> Reason | None:
     if rank < 2 or axis % rank != 0:
         return None
     return Reason(

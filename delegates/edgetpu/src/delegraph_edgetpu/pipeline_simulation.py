@@ -100,7 +100,7 @@ class PipelineSimulation:
             return queue.popleft()
 
     def resize(self, queue: int, size: int) -> None:
-        """Change the size limit of queue number *queue*; its items are kept."""
+        """Change the size limit of queue number *queue*; its items remain."""
         with self._changed:
             self._sizes[queue] = size
             self._changed.notify_all()

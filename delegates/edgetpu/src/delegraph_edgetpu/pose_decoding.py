@@ -251,7 +251,7 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
 
 def _places(kinds: Integers, places: Floats, maps: Maps) -> Floats:
-    """Return the places of all keypoints of the poses with the given roots, ``[N, 17, 2]``.
+    """Return all keypoints, ``[N, 17, 2]``, of the poses with roots of *kinds* at *places*.
 
     *kinds* are the roots' keypoint numbers, *places* their places, and *maps* the grids.
     """

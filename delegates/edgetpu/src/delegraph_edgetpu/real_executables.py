@@ -124,7 +124,7 @@ class RealPackage:
 
     @property
     def cached_bytes(self) -> int:
-        """Number of parameter bytes that stay on the chip."""
+        """Number of parameter bytes that are cached on the chip."""
         return sum(part.parameter_bytes for part in self.parts) - self.streamed_bytes
 
 

@@ -22,7 +22,7 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class Reason(JsonRecord):
-    """Reason why an operator stays on the CPU: one rule that it breaks.
+    """Reason why an operator runs on the CPU: one rule that it breaks.
 
     Attributes:
         rule: permanent short name of the rule, for programs.

@@ -119,7 +119,7 @@ def _segment(
 ) -> Part:
     """Return the part at *position* of *count* parts, which has the nodes *mapped*.
 
-    The first part also has the nodes before the mapped ones, the last part those after them.
+    The first part also has the nodes before the mapped nodes, the last part the nodes after them.
     """
     first, last = position == 0, position == count - 1
     before = mapping.before if first else ()

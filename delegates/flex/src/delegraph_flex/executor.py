@@ -51,7 +51,7 @@ class Executor(ABC):
 
     @abstractmethod
     def leave(self, value: Any, type: TensorType) -> NDArray[Any]:
-        """Return a value of the executor as an array of *type*, in the form :meth:`enter` takes."""
+        """Return a value of the executor as an array of *type*; the inverse of :meth:`enter`."""
 
     def describe(self) -> str:
         """Return the name of the executor for messages, with a version if useful."""

@@ -96,7 +96,7 @@ def require_broadcast(*arrays: NDArray[Any], dtype: DTypeLike | None = None) -> 
 
     Args:
         arrays: arrays that will be broadcast.
-        dtype: dtype of the result; None means that of the array with the widest elements.
+        dtype: dtype of the result; None means the type of the array with the widest elements.
 
     Raises:
         OperatorError: the array needs more bytes than the limit.
@@ -125,7 +125,7 @@ def broadcasting_two(step: Step, dtype: DTypeLike | None = None) -> Step:
 
     Args:
         step: the function.
-        dtype: dtype of the result; None means that of the array with the widest elements.
+        dtype: dtype of the result; None means the type of the array with the widest elements.
     """
 
     def run(x: NDArray[Any], y: NDArray[Any]) -> Any:

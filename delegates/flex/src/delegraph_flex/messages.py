@@ -137,8 +137,5 @@ def _message(name: str) -> Any:
 NodeDefMessage = _message("NodeDef")
 """Message class of a NodeDef."""
 
-AttrValueMessage = _message("AttrValue")
-"""Message class of an attribute's value."""
-
 TensorMessage = _message("Tensor")
 """Message class of a tensor."""

@@ -36,7 +36,7 @@ class OperatorUse:
 
 @dataclass(frozen=True)
 class OperatorReport:
-    """Operators of a model: the number of builtin ones, and the uses of TensorFlow's.
+    """Operators of a model: the number of builtin operators, and the uses of TensorFlow operators.
 
     Attributes:
         builtin: number of builtin operators and of other custom operators.

@@ -93,8 +93,8 @@ class Rewrite:
     def temporary(self, shape: Sequence[int], type: TensorType, like: TensorSpec) -> int:
         """Return the index of a new tensor of *shape* and *type* between two Flex operators.
 
-        If *shape* is that of *like*, dimensions that are unknown in *like* are also unknown in the
-        new tensor.
+        If *shape* is the shape of *like*, dimensions that are unknown in *like* are also unknown in
+        the new tensor.
         """
         is_open = -1 in like.shape_signature
         signature = like.shape_signature if is_open and tuple(shape) == like.shape else None

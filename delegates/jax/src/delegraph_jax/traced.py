@@ -19,7 +19,7 @@ from delegraph_jax.operators.registry import Doubt, all_of
 
 
 class TracedGraphs:
-    """Subgraphs that call each other, as one function: that of the first subgraph.
+    """Subgraphs that call each other, as one function, which computes the first subgraph.
 
     Args:
         graphs: the subgraphs.

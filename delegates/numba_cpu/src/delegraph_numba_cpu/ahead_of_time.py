@@ -22,12 +22,12 @@ class ProgramCompiler(NumbaCpuDelegate):
     """Claims nodes and makes programs, of any level."""
 
     def chosen_level(self) -> CpuLevel:
-        """Return the level of the option ``cpu``; for ``auto``, that of this processor."""
+        """Return the level of the option ``cpu``; for ``auto``, the level of this processor."""
         name = self.options.cpu
         return level_named(name) if name == "auto" else LEVELS[name]
 
     def wants_programs(self) -> bool:
-        """Return True, as the user asks for them."""
+        """Return True, as the user requests programs."""
         return IS_USABLE
 
     def open_library(self) -> Library:
@@ -39,7 +39,7 @@ class ProgramCompiler(NumbaCpuDelegate):
 
 
 class NamedKernels(Library):
-    """Stands in for the kernels of a level; none of them has an address."""
+    """Used in place of the kernels of a level; its kernels have no address."""
 
     def __init__(self, level: CpuLevel) -> None:
         self.level = level

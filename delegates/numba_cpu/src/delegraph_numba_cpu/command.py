@@ -1,4 +1,4 @@
-"""``delegraph numba``: what users do with the compiled kernels themselves."""
+"""``delegraph numba``: commands for the compiled kernels."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _in_words(kernels: dict[str, Any]) -> str:
 
 
 def _kernels(level: CpuLevel) -> dict[str, Any]:
-    """Return where a level's kernels come from: what that is, how large, and why from there."""
+    """Return the source of a level's kernels: kind, size, and the reason for it."""
     found = prebuilt_file(level)
     if not isinstance(found, str):
         is_library = found.suffix != OBJECTS

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
-    """Takes what it has kernels for; see ``lowering``.
+    """Delegate that claims the nodes for which it has kernels; see ``lowering``.
 
     Attributes:
         options, num_threads: what the user set.
@@ -65,11 +65,11 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return library(self.level)
 
     def wants_programs(self) -> bool:
-        """Return whether the user lets programs be kept."""
+        """Return whether the user allows programs to be stored."""
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
-        """Return whether programs of a subgraph are kept in files, and used from there."""
+        """Return whether programs of a subgraph are stored in files, and read from these files."""
         return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:
@@ -154,7 +154,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
                 )
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
-        """Return a rejection where exact integers are those of kernels that round otherwise."""
+        """Return a rejection if the node needs the exact rounding of other kernels."""
         from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
 
         if not self.options.exact or context.numerics == "builtin":
@@ -225,6 +225,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
                     self._kept.add(program)
             if self._kept.in_model:
                 self._delegate.in_model[self._kept.in_model] = None
+        POOL.warn_of(maker.workers)
         if program is not None and context.cancellation is not None:
             program.heed(context.cancellation.word)
         self.program = program
@@ -306,7 +307,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
-        """Raise the error of a run that has not come to its end."""
+        """Raise the error of a run that has not been completed."""
         from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 

@@ -22,7 +22,7 @@ EIGHT_BITS = "OpenVINO's 8-bit results differ by some units; the option quantize
 
 
 class OpenvinoDelegate(EngineDelegate):
-    """Delegate that claims what OpenVINO computes with TFLite's results, within tolerances."""
+    """Delegate that claims nodes for which OpenVINO gives TFLite's results, within tolerances."""
 
     options: OpenvinoOptions
     version = program.VERSION

@@ -22,7 +22,7 @@ class Addresses:
         host: address that both ports listen on; loopback by default.
         http_port: port of REST.
         grpc_port: port of gRPC.
-        unix_socket: path of a Unix socket for REST; the one for gRPC has ``.grpc`` after it. The
+        unix_socket: path of a Unix socket for REST; the path for gRPC has ``.grpc`` after it. The
             ports are not opened then. None for ports.
         tls_cert: path of the certificate chain, PEM; None for no encryption.
         tls_key: path of the certificate's private key, PEM.
@@ -150,7 +150,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _unix_socket(path: str) -> socket.socket:
-    """Return a socket bound to *path* that only this user may use, in place of one left behind."""
+    """Return a socket bound to *path* that only this user may use; replace an old socket there."""
     if not hasattr(socket, "AF_UNIX"):
         raise ArgumentError("--unix-socket cannot be used: this system has none")
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -109,7 +109,7 @@ class Application:
         self._pages = pages or {}
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer the request that the ASGI parameters *scope*, *receive* and *send* stand for."""
+        """Answer the request of the ASGI parameters *scope*, *receive* and *send*."""
         start = time.perf_counter()
         call = Call(scope, receive)
         try:
@@ -297,7 +297,7 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return the result of *answer*; cancel it when *receive* says that the client has left.
+    """Return the result of *answer*; cancel it once *receive* reports that the client has gone.
 
     Raises:
         ClientGone: the client has left.

@@ -24,7 +24,7 @@ class ClientGone(Exception):
 
 
 def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | None:
-    """Return the body's length in bytes that *headers* announce; None if they do not.
+    """Return the body's length in bytes that *headers* announce; None if they announce none.
 
     Raises:
         Refusal: the length is over the limit.

@@ -36,7 +36,7 @@ class Connection(HttpToolsProtocol):
     """Limits of the server; :func:`connection_class` sets them."""
 
     def connection_made(self, transport: Any) -> None:
-        """Take a connection, or refuse it if there are too many."""
+        """Accept the connection *transport*, or refuse it if there are too many connections."""
         super().connection_made(transport)
         if hasattr(transport, "max_size"):  # of asyncio's sockets
             transport.max_size = PIECE

@@ -31,7 +31,7 @@ def page_files(addresses: Addresses) -> dict[str, Callable[[], Awaitable[Answer]
     """Return the files of the page, by path.
 
     Args:
-        addresses: addresses of the server; the page shows that of gRPC.
+        addresses: addresses of the server; the page shows the port of gRPC.
     """
     found: dict[str, Callable[[], Awaitable[Answer]]] = {}
     for asset in files(__package__).joinpath("assets").iterdir():

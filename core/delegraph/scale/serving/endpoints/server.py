@@ -103,7 +103,7 @@ class Server:
 class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do nothing, so that signals stay with the caller."""
+        """Do nothing, so that the caller handles signals."""
         yield
 
 

@@ -32,10 +32,10 @@ class Token:
         return self._expected is not None
 
     def require(self, authorization: bytes | None) -> None:
-        """Check the ``Authorization`` of a request; the time of the check tells nothing.
+        """Check the ``Authorization`` of a request, in a time that does not depend on the token.
 
         Raises:
-            Refusal: the token is missing or another one.
+            Refusal: the token is missing or wrong.
         """
         if self._expected is None:
             return

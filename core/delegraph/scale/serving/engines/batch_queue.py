@@ -36,7 +36,7 @@ class BatchQueue:
         max_rows: largest number of rows in a batch.
         max_latency: seconds that the thread waits, once it is free, for as many requests as the
             last batch had and left.
-        max_queued: largest number of waiting requests; further ones are refused.
+        max_queued: largest number of waiting requests; further requests are refused.
     """
 
     def __init__(

@@ -49,5 +49,5 @@ class DaemonThread:
         return future
 
     def end(self) -> None:
-        """End the thread after the functions that it was given."""
+        """End the thread after all functions that were given to it."""
         self._work.put(None)

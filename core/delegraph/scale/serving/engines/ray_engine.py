@@ -61,7 +61,7 @@ class RayCluster:
             raise PredictionError(f"Ray cannot be started or reached: {error}") from error
 
     def __exit__(self, *exc_info: object) -> None:
-        """End the own cluster, or the connection to the given one."""
+        """End this process's cluster, or the connection to the user's cluster."""
         import ray
 
         ray.shutdown()

@@ -28,6 +28,12 @@ function runner(report, node) {
   return node.delegate === report.default_delegate ? `${node.delegate}, by default` : `${node.delegate}, partition ${node.partition}`;
 }
 
+// The name of a partition; "-" where the default delegate has what those asked for left.
+function partitionName(report, { delegate, partition }) {
+  const isRest = delegate === report.default_delegate && report.delegates.some((name) => name !== delegate);
+  return isRest || (partition ?? null) === null ? "-" : `P${partition}`;
+}
+
 class GraphView {
   constructor(report, panel) {
     this.report = report;
@@ -96,7 +102,8 @@ class GraphView {
     vertex.lettering = () => {
       const texts = [["op", 12, 16, shortened(label, MOST_LETTERS)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
       if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
-      if (isNode && node.delegate !== undefined) texts.push(["part", width - 8, 30, `P${node.partition}`]);
+      const part = isNode ? partitionName(this.report, node) : "-";
+      if (part !== "-") texts.push(["part", width - 8, 30, part]);
       vertex.element.append(...texts.map(([name, x, y, text]) => svg("text", { class: name, x, y }, text)));
       vertex.lettering = null;
     };
@@ -361,7 +368,7 @@ function legend(report) {
   for (const node of nodes) {
     const who = holder(report, node);
     taken.set(who, (taken.get(who) ?? 0) + 1);
-    if (node.partition !== undefined) parts.set(who, (parts.get(who) ?? new Set()).add(node.partition));
+    if (partitionName(report, node) !== "-") parts.set(who, (parts.get(who) ?? new Set()).add(node.partition));
   }
   const told = (name) => (parts.has(name) ? `, ${shortened(numbers(parts.get(name)).replace(/\d+/g, "P$&"), MOST_PARTITIONS)}` : "");
   const entry = (name, colour, note) => h("li", {}, h("span", { class: `swatch ${colour}` }),

@@ -18,7 +18,7 @@ function partitionSection(view, go) {
   const who = (stage) => holder(report, stage);
   const columns = [
     several ? { title: "subgraph", value: (s) => s.subgraph, isNumber: true } : null,
-    { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => s.partition === null ? "-" : `P${s.partition}` },
+    { title: "partition", value: (s) => s.partition ?? -1, isNumber: true, cell: (s) => partitionName(report, s) },
     { title: "runs on", value: who, class: "nowrap", cell: (s) => [h("span", { class: `swatch ${s.is_unresolved ? "unresolved" : colourOf(report, s.delegate)}` }), who(s)] },
     { title: "count", value: (s) => s.nodes.length, isNumber: true },
     { title: "nodes", class: "wide", value: (s) => s.nodes[0], cell: (s) => nodesLink(s, view, go) },

@@ -32,7 +32,7 @@ class Dataset:
 
 
 def dataset_of(handle: Any) -> Dataset:
-    """Return *handle* after a check that it is a Dataset, which is its own handle.
+    """Return *handle* after a check that it is a Dataset; a Dataset is used as its handle.
 
     Raises:
         ValueError: the handle is not a Dataset.

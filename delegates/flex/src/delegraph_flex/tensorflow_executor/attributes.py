@@ -109,7 +109,7 @@ def argument_types(
 
 
 def eager_attribute(value: AttrValue, functions: Mapping[str, str]) -> Any:
-    """Return an attribute's value in the form that eager execution takes.
+    """Return an attribute's value in the form for eager execution.
 
     Args:
         value: a value of any kind except a tensor.

@@ -166,7 +166,7 @@ class Call:
     def evaluated(self, *inputs: NDArray[Any], numerics: Numerics | None = None) -> NDArray[Any]:
         """Return the output of Delegraph's own kernel for other *inputs*.
 
-        *numerics* is the rounding; None means that of the call.
+        *numerics* is the rounding; None means the rounding of the call.
 
         Raises:
             OperatorError: the kernel rejects the node.

@@ -14,6 +14,7 @@ def conv(row: Touched) -> None:
     touch_images(row, row["tap_bytes"])
     matrix = matrix_bytes(row)
     row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
+    touch_slopes(row, "")
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
@@ -61,7 +62,16 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
     size = image + rows + 4 * row[f"{prefix}columns"]
     row.write(f"{prefix}y", size)
     if row.has(f"{prefix}residual"):
-        row.read(f"{prefix}residual", size)
+        pixels = row[f"{prefix}images"] * height * width
+        columns, pitch = row[f"{prefix}residual_columns"], row[f"{prefix}residual_pitch"]
+        row.require(columns <= row[f"{prefix}columns"], "a residual has no more columns")
+        row.read(f"{prefix}residual", (pixels - 1) * pitch + 4 * columns)
+
+
+def touch_slopes(row: Touched, prefix: str) -> None:
+    """Declare the bytes of the slopes of *row*, if any; the words' names begin with *prefix*."""
+    if row.has(f"{prefix}slopes"):
+        row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
@@ -104,11 +114,9 @@ def packed_columns(columns: int, lanes: int) -> int:
     *lanes* is the number of float32 values in a register.
 
     >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
-    (48, 56, 64)
+    (40, 56, 64)
     """
-    whole, rest = divmod(columns, 2 * lanes)
-    widths = [width for width in (0, lanes, lanes + lanes // 2, 2 * lanes) if rest <= width]
-    return whole * 2 * lanes + widths[0]
+    return -(-columns // (lanes // 2)) * (lanes // 2)
 
 
 @rule(PACK)

@@ -6,6 +6,7 @@ from delegraph_numba_cpu.bounds.conv_f32 import (
     input_bytes,
     matrix_bytes,
     touch_outputs,
+    touch_slopes,
     window_scratch,
 )
 from delegraph_numba_cpu.bounds.depthwise_conv_f32 import channel_bytes
@@ -45,7 +46,7 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _pixel_bytes(row: Touched) -> int:
-    """Number of bytes of an expanded or copied pixel."""
+    """Return the number of bytes of an expanded or copied pixel."""
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 
 
@@ -57,6 +58,7 @@ def _projection(row: Touched, chunk: int) -> None:
     down = (chunk - 1) * row["project_stride_row"]
     row.within("what is projected", reach + down, chunk * row["out_w"] * row["pitch"])
     row.read("project_weight", matrix_bytes(row, "project_"))
+    touch_slopes(row, "project_")
     row.scratch(window_scratch(row, "project_", chunk, 1), "project_")
     touch_outputs(row, "project_", chunk)
 
@@ -71,5 +73,6 @@ def _expansion(row: Touched) -> None:
         row.require(row[name] == row[made], f"both parts have the same {name}")
     row.read("expand_x", input_bytes(row, "expand_", row["expand_tap_bytes"]))
     row.read("expand_weight", matrix_bytes(row, "expand_"))
+    touch_slopes(row, "expand_")
     rows = row["ring_rows"]
     row.scratch(window_scratch(row, "expand_", rows, rows), "expand_")

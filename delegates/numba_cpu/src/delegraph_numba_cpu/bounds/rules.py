@@ -61,7 +61,7 @@ class Touched:
         return found
 
     def has(self, name: str) -> bool:
-        """Return whether the word *name* is an address; 0 stands for a missing address."""
+        """Return whether the word *name* is an address; a missing address is 0."""
         return isinstance(self._words[name], Address)
 
     def read(self, name: str, stop: int, start: int = 0) -> None:

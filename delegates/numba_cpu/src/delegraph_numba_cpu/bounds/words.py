@@ -20,9 +20,9 @@ ADDRESSES = frozenset((
     "limits", "loops", "matrices", "matrix", "norm", "norm_bias", "offsets", "outer",
     "output_state", "peephole", "positions", "products", "projection", "projection_bias",
     "projection_headers", "ranges", "reciprocals", "records", "recurrent_bias", "recurrent_weights",
-    "report", "residual", "ring", "scales", "scratch", "sigmoid", "source", "starts", "state",
-    "steps", "sums", "table", "tanh", "taps", "target", "times", "weight", "weights", "windows",
-    "x", "y",
+    "report", "residual", "ring", "scales", "scratch", "sigmoid", "slopes", "source", "starts",
+    "state", "steps", "sums", "table", "tanh", "taps", "target", "times", "weight", "weights",
+    "windows", "x", "y",
 ))  # fmt: skip
 """Names of words that are addresses, without the prefix or the number of ``expand_x`` or
 ``source0``.

@@ -14,7 +14,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen.conv_f32_output import HIGH, LOW, clamped, write
+from delegraph_numba_cpu.codegen.conv_f32_output import (
+    HIGH,
+    LOW,
+    clamped,
+    row_numbers,
+    store_rows,
+    write,
+)
 from delegraph_numba_cpu.codegen.intrinsics import F32, I8, I32, I64, call, pointer
 from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import (
@@ -281,9 +288,9 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
     """Return ``product(rows, taps, tap_count, channel, weight, *output)``.
 
     It computes one register of *width* channels for each of *height* pixels. *channel* is the
-    offset
-    of the first channel in a pixel. With *masked*, only the first *columns* channels are read.
-    *output* is that of :func:`matrix_product`.
+    offset of the first channel in a pixel. With *masked*, only the first *columns* channels are
+    read and written. *output* is ``out, pitch, pixels, columns, limits``, as of
+    :func:`matrix_product`.
     """
 
     @intrinsic
@@ -295,16 +302,15 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
         channel: Any,
         weight: Any,
         out: Any,
-        residual: Any,
         pitch: Any,
         pixels: Any,
         columns: Any,
         limits: Any,
     ) -> Any:
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            rows, taps, tap_count, channel, weight, *output = arguments
+            rows, taps, tap_count, channel, weight, out, pitch, pixels, columns, limits = arguments
             kind = vector(F32, width)
-            mask = first_lanes(builder, output[4], width) if masked else None
+            mask = first_lanes(builder, columns, width) if masked else None
             sums, weights = _bias(builder, height, (width,), weight)
             pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
             pixel = [builder.add(address, channel) for address in pixel]
@@ -323,10 +329,13 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
                 )
                 following.append(multiply_add(builder, x, factors, value))
             loop.close(builder.add(weights, integer(4 * width)), *following)
-            write(builder, following, height, (width,), *output)
+            results = clamped(builder, following, limits, LOW, HIGH)
+            places = row_numbers(builder, height, pixels)
+            masks = None if mask is None else [mask]
+            store_rows(builder, results, places, [0], out, pitch, masks)
             return target.get_dummy_value()
 
-        return types.void(*[types.int64] * 11), generate
+        return types.void(*[types.int64] * 10), generate
 
     return product
 
@@ -336,9 +345,8 @@ def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
 
     It computes one register of *width* channels for each of *height* adjacent pixels. Windows are
     *kernel* wide and *stride* apart, and values that they share are read once. *source* is the
-    first
-    pixel's offset from the taps, *step* the distance of input pixels. Of *taps*, only the first one
-    of each row is used.
+    first pixel's offset from the taps, *step* the distance of input pixels. Of *taps*, only the
+    first one of each row is used.
     """
 
     @intrinsic

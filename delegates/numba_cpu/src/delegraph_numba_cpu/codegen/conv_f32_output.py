@@ -1,10 +1,12 @@
-"""Output of float32 sums of products from registers: clamping, residual, stores."""
+"""Output of float32 sums of products from registers: clamping, residual, slopes, stores."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from delegraph_numba_cpu.codegen.intrinsics import F32
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.intrinsics import F32, I64
 from delegraph_numba_cpu.codegen.vector_ir import (
     clamp,
     first_lanes,
@@ -12,12 +14,21 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     load,
     masked_load,
     masked_store,
+    merged,
     splat,
     store,
+    vector,
 )
+from delegraph_numba_cpu.instructions.conv_f32 import CONV
 
-LOW, HIGH, SUM_LOW, SUM_HIGH = 0, 8, 16, 24
-"""Offsets in *limits*: clamping ranges of the sums, and of the sums with the residual added."""
+LOW, HIGH, SUM_LOW, SUM_HIGH, COLUMNS, RESIDUAL_PITCH, RESIDUAL_COLUMNS, SLOPES = (
+    8 * (slot - CONV.slots("low")[0])
+    for slot in CONV.slots(
+        "low", "high", "sum_low", "sum_high", "columns", "residual_pitch", "residual_columns",
+        "slopes",
+    )
+)  # fmt: skip
+"""Offsets in *limits*, the address of the word ``low`` of the instruction."""
 
 
 def write(
@@ -32,45 +43,117 @@ def write(
     columns: Any,
     limits: Any,
 ) -> None:
-    """Clamp the sums, add the residual if there is one, and store the pixels inside the output.
+    """Clamp the sums, add the residual and apply slopes if there are any, and store the pixels.
 
-    Pixels after the last one are copies of it, and are stored in the same place.
+    Pixels after the last one of the output are copies of it, and are stored in the same place.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
-    last = builder.sub(pixels, integer(1))
-    offsets = []
-    for m in range(height):
-        row = integer(m)
-        row = builder.select(builder.icmp_signed("<", row, last), row, last)
-        start = 0
-        for width in widths:
-            offsets.append(builder.add(builder.mul(row, pitch), integer(4 * start)))
-            start += width
+    rows = row_numbers(builder, height, pixels)
+    starts = [sum(widths[:j]) for j in range(len(widths))]
     whole = builder.icmp_signed(">=", columns, integer(sum(widths)))
-    plain = builder.and_(whole, builder.icmp_signed("==", residual, integer(0)))
-    with builder.if_else(plain, likely=True) as (yes, no):
+    slopes = load(builder, builder.add(limits, integer(SLOPES)), I64)
+    bare = builder.icmp_signed("==", builder.or_(residual, slopes), integer(0))
+    with builder.if_else(builder.and_(whole, bare), likely=True) as (yes, no):
         with yes:
-            for value, offset in zip(sums, offsets, strict=True):
-                store(builder, value, builder.add(out, offset))
+            store_rows(builder, sums, rows, starts, out, pitch)
         with no:
-            masks = _masks(builder, widths, columns)
-            has_residual = builder.icmp_signed("!=", residual, integer(0))
-            before = builder.block
-            with builder.if_then(has_residual):
-                added = []
-                for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
-                    mask = masks[i % len(widths)]
-                    more = masked_load(builder, builder.add(residual, offset), mask, value.type)
-                    added.append(builder.fadd(value, more))
-                added = clamped(builder, added, limits, SUM_LOW, SUM_HIGH)
-                inside = builder.block
-            for i, value in enumerate(sums):
-                result = builder.phi(value.type)
-                result.add_incoming(value, before)
-                result.add_incoming(added[i], inside)
-                sums[i] = result
-            for i, (value, offset) in enumerate(zip(sums, offsets, strict=True)):
-                masked_store(builder, value, builder.add(out, offset), masks[i % len(widths)])
+            sums = _with_residual(builder, sums, rows, starts, widths, residual, columns, limits)
+            sums = _with_slopes(builder, sums, starts, widths, slopes, columns, limits)
+            with builder.if_else(whole) as (yes, no):
+                with yes:  # on processors without masks in registers, masked stores are slow
+                    store_rows(builder, sums, rows, starts, out, pitch)
+                with no:
+                    masks = _masks(builder, widths, columns)
+                    store_rows(builder, sums, rows, starts, out, pitch, masks)
+
+
+def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
+    """Return the number of each row of a tile, or that of the last of *pixels* pixels."""
+    last = builder.sub(pixels, integer(1))
+    numbers = [integer(m) for m in range(height)]
+    return [builder.select(builder.icmp_signed("<", m, last), m, last) for m in numbers]
+
+
+def _place(builder: Any, base: Any, row: Any, pitch: Any, start: int) -> Any:
+    """Return the address of column *start* of a row; rows are *pitch* bytes apart."""
+    return builder.add(base, builder.add(builder.mul(row, pitch), integer(4 * start)))
+
+
+def store_rows(
+    builder: Any,
+    values: list[Any],
+    rows: list[Any],
+    starts: list[int],
+    out: Any,
+    pitch: Any,
+    masks: list[Any] | None = None,
+) -> None:
+    """Store the registers of all rows at *out*; with *masks*, one for each register of a row."""
+    for i, value in enumerate(values):
+        m, j = divmod(i, len(starts))
+        place = _place(builder, out, rows[m], pitch, starts[j])
+        if masks is None:
+            store(builder, value, place)
+        else:
+            masked_store(builder, value, place, masks[j])
+
+
+def _with_residual(
+    builder: Any,
+    sums: list[Any],
+    rows: list[Any],
+    starts: list[int],
+    widths: tuple[int, ...],
+    residual: Any,
+    columns: Any,
+    limits: Any,
+) -> list[Any]:
+    """Return the sums with the residual added, and clamped again; as they are without one."""
+    before = builder.block
+    with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):
+        pitch, made, total = (
+            load(builder, builder.add(limits, integer(offset)), I64)
+            for offset in (RESIDUAL_PITCH, RESIDUAL_COLUMNS, COLUMNS)
+        )
+        masks = _masks(builder, widths, builder.sub(builder.add(columns, made), total))
+        added = []
+        for i, value in enumerate(sums):
+            m, j = divmod(i, len(starts))
+            place = _place(builder, residual, rows[m], pitch, starts[j])
+            added.append(builder.fadd(value, masked_load(builder, place, masks[j], value.type)))
+        added = clamped(builder, added, limits, SUM_LOW, SUM_HIGH)
+        inside = builder.block
+    pairs = zip(sums, added, strict=True)
+    return [merged(builder, (value, before), (other, inside)) for value, other in pairs]
+
+
+def _with_slopes(
+    builder: Any,
+    sums: list[Any],
+    starts: list[int],
+    widths: tuple[int, ...],
+    slopes: Any,
+    columns: Any,
+    limits: Any,
+) -> list[Any]:
+    """Return the sums, the negative ones times their column's slope; as they are without slopes."""
+    before = builder.block
+    with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):
+        total = load(builder, builder.add(limits, integer(COLUMNS)), I64)
+        first = builder.add(slopes, builder.shl(builder.sub(total, columns), integer(2)))
+        masks = _masks(builder, widths, columns)
+        factors = [
+            masked_load(builder, builder.add(first, integer(4 * start)), mask, vector(F32, width))
+            for start, mask, width in zip(starts, masks, widths, strict=True)
+        ]
+        scaled = []
+        for i, value in enumerate(sums):
+            positive = builder.fcmp_ordered(">=", value, ir.Constant(value.type, None))
+            product = builder.fmul(value, factors[i % len(factors)])
+            scaled.append(builder.select(positive, value, product))
+        inside = builder.block
+    pairs = zip(sums, scaled, strict=True)
+    return [merged(builder, (value, before), (other, inside)) for value, other in pairs]
 
 
 def clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:

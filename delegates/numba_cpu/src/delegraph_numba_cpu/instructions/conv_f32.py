@@ -12,7 +12,7 @@ WINDOWS = """
     images in_image in_row in_h out_image out_row out_h out_w
     row stride_row stride_column tap_rows tap_columns tap_row tap_column
     top left copied stride_h span chunk
-    columns pitch low:f high:f sum_low:f sum_high:f
+    pitch low:f high:f sum_low:f sum_high:f columns residual_pitch residual_columns slopes
     column_tiles tiles
 """
 
@@ -21,7 +21,8 @@ CONV_WORDS = f"{WINDOWS} tap_bytes weight_image"
 CONV = Instruction("conv", "conv_f32", CONV_WORDS)
 """Each output channel from all input channels: ``clamp(bias + sum)``.
 
-With a residual, the result is ``clamp(clamp(bias + sum) + residual)``.
+With a residual, the result is ``clamp(clamp(bias + sum) + residual)``. With slopes, one for each
+column, negative results are multiplied by them.
 
 Words:
     row: distance of the rows that taps read, in the padded rows or the input.
@@ -32,6 +33,8 @@ Words:
     copied: bytes of an input row that windows read.
     span: number of rows of a window.
     pitch: distance of output pixels.
+    residual_pitch: distance of the residual's pixels, which follow one another.
+    residual_columns: number of the residual's columns; zeros are added to the columns after them.
     weight: see ``lowering/convolution/conv_f32_packing.py``; the weights of consecutive images
         are ``weight_image`` apart.
 """

@@ -37,19 +37,24 @@ ROW_WORDS = 3
 """Number of words of a row: the kernel's address, the number of tiles, the instruction's address.
 """
 
-CLAIM, ROW, DONE = range(3)
-LAST, TABLE, ASKED = range(LINE, LINE + 3)
-EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(2 * LINE, 8 * LINE, LINE)
+TURN, ROW, LAST, TABLE, ASKED = range(5)
+DONE, EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(LINE, 8 * LINE, LINE)
 IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW = range(8 * LINE, 8 * LINE + 4)
+SHARES = 9 * LINE
 """The words of a pool's control block; what changes often has a cache line of its own.
 
-``CLAIM`` is the state of the present row: in the high half the unclaimed tiles, below
-0 between runs; in the low half its turn, which counts rows. ``ROW`` is its address, and ``DONE``
-the tiles that are not done. ``LAST`` is the address of the last row, ``TABLE`` that of the table,
-``ASKED`` the number of threads that may take part. ``EPOCH`` counts runs; ``SLEEPERS`` wait for a
-run, and ``WAITERS`` for the next row. ``CALLERS`` are in ``invoke``, one of whom has the workers
-while ``IS_LED`` is 1. ``HIRED`` counts workers, who go when ``IS_OVER`` is 1. ``CORES`` is how many
-the processor has; the others say how often one looks before sleeping.
+``TURN`` counts rows in its low half; the high half is 0 during a run. ``ROW`` is the address of the
+present row, ``LAST`` that of the last row, ``TABLE`` that of the table, and ``ASKED`` the number of
+threads that may take part. ``DONE`` is the number of the row's tiles that are not done. ``EPOCH``
+counts runs; ``SLEEPERS`` wait for a run, and ``WAITERS`` for the next row. ``CALLERS`` are in
+``invoke``, one of whom has the workers while ``IS_LED`` is 1. ``HIRED`` counts workers, who go when
+``IS_OVER`` is 1. ``CORES`` is how many the processor has; the others say how often one looks before
+sleeping. ``SHARES`` is the first of ``MOST_SHARES`` words, each with a cache line of its own. A
+word's high half is the number of unclaimed tiles of a thread's share of a row, its low half the
+row's turn.
 """
 
-CONTROL_WORDS = 9 * LINE
+MOST_SHARES = 64
+"""Largest number of shares of a row; further threads take tiles of any share."""
+
+CONTROL_WORDS = SHARES + MOST_SHARES * LINE

@@ -61,7 +61,7 @@ def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> N
 
 
 def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> None:
-    """Check that records in working memory were written before they are read, and stay.
+    """Check that records in working memory are written before they are read, and not overwritten.
 
     Rules believe the words of such a record, so nothing else may lie in its place meanwhile.
 

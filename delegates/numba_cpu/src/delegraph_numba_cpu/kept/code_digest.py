@@ -14,7 +14,7 @@ from delegraph.delegation import BlobCache, code_state
 
 @cache
 def version_everywhere() -> str:
-    """Return a text that differs where programs may differ, and is the same on all machines.
+    """Return a text that differs if programs may differ, and is equal on all machines.
 
     It is a digest of the Python files of the core and of this package. Kernels are made from them.
     """

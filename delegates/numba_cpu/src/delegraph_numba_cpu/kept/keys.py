@@ -33,7 +33,7 @@ def model_digest(context: DelegateContext) -> str | None:
 
 
 def claims_key(context: DelegateContext, model: str, options: Sequence[object]) -> bytes:
-    """Return the digest of what claims depend on.
+    """Return the digest of all on which claims depend.
 
     Args:
         context: the subgraph, with the delegates that were applied before.
@@ -51,7 +51,7 @@ def program_key(
     border: Sequence[int],
     options: Sequence[object],
 ) -> bytes:
-    """Return the digest of what the program of a partition depends on.
+    """Return the digest of all on which the program of a partition depends.
 
     Args:
         context: the subgraph; the shapes of the partition's tensors are known.

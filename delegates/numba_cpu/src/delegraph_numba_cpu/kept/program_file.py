@@ -108,7 +108,7 @@ def digest_of(structure: Bytes) -> bytes:
 
 
 def digest_place() -> tuple[int, int]:
-    """Return the first byte of the digest in a file, and the one after its last."""
+    """Return the first byte of the digest in a file, and the byte after the digest."""
     assert HEADER.fields is not None
     dtype, start = HEADER.fields["digest"][:2]
     return start, start + dtype.itemsize

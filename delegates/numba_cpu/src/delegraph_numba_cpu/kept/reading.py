@@ -64,7 +64,7 @@ class Host(NamedTuple):
 
 
 def read(content: memoryview, key: bytes, host: Host) -> Program:
-    """Return the program in a file; its constants stay where they are.
+    """Return the program in the file *content*; its constants are views of the file.
 
     Args:
         content: the file; mapped, or at another address that is a multiple of 64.
@@ -240,7 +240,7 @@ class _Reader:
             yield Row(self._blocks[block], tiles, self._words(self._blocks[block]), own)
 
     def _words(self, block: Instruction) -> dict[str, Any]:
-        """Return the next words."""
+        """Return the next words, those of an instruction of kind *block*."""
         start = self._next_word
         self._next_word = end = start + len(block.names)
         self._require(end <= len(self._kinds), "it has fewer words than rows")

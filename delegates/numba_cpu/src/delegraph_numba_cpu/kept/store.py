@@ -1,4 +1,4 @@
-"""Kept programs and claims of one delegate: what it asks before it decides anything.
+"""Kept programs and claims of one delegate, which it reads before it decides anything.
 
 Programs that were prepared in this process are remembered as well, so that a resize back and forth
 decides nothing again. Others are looked for in the model file, where ``delegraph compile`` puts
@@ -40,7 +40,7 @@ MOST_PROGRAMS = 4
 
 
 def is_wanted(kept_programs: bool) -> bool:
-    """Return whether programs may be kept, by the option and the environment."""
+    """Return whether programs may be stored, by the option and the environment."""
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
@@ -58,7 +58,7 @@ class Places(NamedTuple):
     entries: ModelEntries | None
 
     def programs(self, key: str) -> Iterator[tuple[memoryview, bool]]:
-        """Yield programs that are kept for a key, and whether in the model file."""
+        """Yield the programs that are stored for *key*, and whether each is in the model file."""
         if self.entries is not None:
             content = self.entries.map(_version_everywhere(), key)
             if content is not None:
@@ -68,13 +68,13 @@ class Places(NamedTuple):
             yield content, False
 
     def shared_constant(self, name: bytes) -> memoryview | None:
-        """Return a constant of the model file that programs share; None if it is missing."""
+        """Return the constant *name* of the model file, shared by programs; None if missing."""
         if self.entries is None:
             return None
         return self.entries.map(_version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
-        """Yield the claims that are kept for a key, and whether in the model file."""
+        """Yield the claims that are stored for *key*, and whether each is in the model file."""
         if self.entries is not None:
             content = self.entries.read(_version_everywhere(), key)
             if content is not None:
@@ -84,7 +84,7 @@ class Places(NamedTuple):
             yield content, False
 
     def keep(self, key: str, content: bytes | Sequence[memoryview]) -> None:
-        """Keep content, which may be in pieces, for later processes."""
+        """Store *content*, which may be in pieces, under *key* for later processes."""
         if self.cache is not None:
             self.cache.keep(key, content)
         elif self.entries is not None:
@@ -93,7 +93,7 @@ class Places(NamedTuple):
 
 
 def places_of(context: DelegateContext) -> Places | None:
-    """Return where what concerns a model is kept; None if nothing can be kept here."""
+    """Return the places for the programs of a model; None if nothing can be stored here."""
     model = keys.model_digest(context)
     entries = None if model is None else context.model_entries(NAMESPACE)
     if model is None or (entries is not None and entries.is_writing):
@@ -110,7 +110,7 @@ class KeptClaims:
     Args:
         context: the subgraph.
         options: numbers and texts that claims depend on.
-        before: the answers for other shapes; None for the first ones.
+        before: the answers for other shapes; None for the first answers.
 
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.
@@ -142,14 +142,14 @@ class KeptClaims:
                 return
 
     def known(self, node: int) -> bool | Rejection | None:
-        """Return the kept answer about a node; None if there is none."""
+        """Return the stored answer about *node*; None if there is none."""
         if node not in self._known:
             return None
         found = self._known[node]
         return True if found is None else found
 
     def add(self, node: int, answer: bool | Rejection) -> None:
-        """Take note of a new answer, and keep all once the last node was asked about."""
+        """Add a new answer; store all answers once every node has one."""
         if self._places is None:
             return
         self._new[node] = answer if isinstance(answer, Rejection) else None
@@ -178,7 +178,7 @@ class Maker(NamedTuple):
 
 
 class KeptPrograms:
-    """Programs of one partition, by what they were made for.
+    """Programs of one partition, by shapes and other conditions.
 
     Args:
         params: the partition.
@@ -278,7 +278,7 @@ class KeptPrograms:
 
 
 def _missing(entries: ModelEntries, maker: Maker) -> str:
-    """Return why none of the programs in a model file fits."""
+    """Return the reason why no program in a model file fits."""
     if _version_everywhere() not in entries.versions:
         return "the programs in the file are of another version: compile the model again"
     threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"

@@ -51,7 +51,7 @@ class _Writer:
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Add a memory and those that its records point into."""
+        """Add a memory, and the memories to which its records point."""
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
@@ -60,7 +60,7 @@ class _Writer:
                 self._add_all(memory.block, words)
 
     def _add_all(self, block: Instruction, words: Mapping[str, Any]) -> None:
-        """Add what the words of an instruction point into, in their order."""
+        """Add the memories to which the words of an instruction point, in their order."""
         self._block(block)
         for name in block.names:
             if isinstance(words[name], Address):

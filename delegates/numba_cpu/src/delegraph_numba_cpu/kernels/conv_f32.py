@@ -24,7 +24,9 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     OUT_W,
     PITCH,
     RESIDUAL,
+    RESIDUAL_PITCH,
     ROWS_AT,
+    SLOPES,
     TAP_BYTES,
     TAP_COLUMNS,
     TAP_ROWS,
@@ -40,8 +42,8 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     write_taps,
 )
 
-NARROW, MIDDLE, WIDE = LANES, LANES + LANES // 2, 2 * LANES
-"""Numbers of columns of the three tiles: one register, one and a half, two."""
+HALF, NARROW, MIDDLE, WIDE = LANES // 2, LANES, LANES + LANES // 2, 2 * LANES
+"""Numbers of columns of the four tiles: half a register, one, one and a half, two."""
 
 FEW = 3
 """Largest number of pixels that are computed for two blocks of columns at a time.
@@ -58,9 +60,11 @@ They arrive in time, and need little of the cache.
 wide = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES))
 middle = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES, LANES // 2))
 narrow = conv_f32_micro_kernels.matrix_product((HEIGHT,), (LANES,))
+half = conv_f32_micro_kernels.matrix_product((HEIGHT,), (HALF,))
 low_wide = conv_f32_micro_kernels.matrix_product(tuple(range(1, HEIGHT)), (LANES, LANES))
 middle_row = conv_f32_micro_kernels.matrix_product((1,), (LANES, LANES // 2))
 narrow_row = conv_f32_micro_kernels.matrix_product((1,), (LANES,))
+half_row = conv_f32_micro_kernels.matrix_product((1,), (HALF,))
 four_blocks = conv_f32_micro_kernels.blocks_product((1,), 4, LANES)
 two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, LANES)
 
@@ -79,7 +83,7 @@ def conv(block, tile, worker):
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         first, end = column_range(block, part)
         pixels = count * word(block, OUT_W)
-        if pixels <= FEW and word(block, RESIDUAL) == 0:
+        if pixels <= FEW and word(block, RESIDUAL) == 0 == word(block, SLOPES):
             first = multiply_blocks(block, rows, scratch, pixels, first, end, row)
         for column in range(first, end, WIDE):
             multiply(block, rows, scratch, pixels, column, row)
@@ -112,12 +116,11 @@ def multiply_blocks(block, rows, taps, pixels, column, end, row):
 @jit
 def multiply(block, rows, taps, pixels, column, row):
     """Compute up to ``WIDE`` columns of pixels from the first of an output row on."""
-    offset = output_offset(block, row)
-    residual = word(block, RESIDUAL)
+    out, residual = word(block, Y) + output_offset(block, row), word(block, RESIDUAL)
     if residual:
-        residual += offset
+        residual += row * word(block, OUT_W) * word(block, RESIDUAL_PITCH)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
-    multiply_to(block, rows, taps, pixels, column, weight, word(block, Y) + offset, residual)
+    multiply_to(block, rows, taps, pixels, column, weight, out, residual)
 
 
 @jit
@@ -145,6 +148,7 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
     """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
     block = WIDE * (count * size + 4)
+    residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
     ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
     step = max(1, 4 * WIDE // ((pixels + HEIGHT - 1) // HEIGHT))
     # fmt: off
@@ -159,13 +163,16 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
         elif columns > NARROW:
             middle(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
-        else:
+        elif columns > HALF:
             narrow(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                    pixels, columns, limits)
+        else:
+            half(HEIGHT, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                 pixels, columns, limits)
         ahead += step * count * size // 4
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
-        residual += HEIGHT * pitch if residual else 0
+        residual += HEIGHT * residual_pitch
         pixels -= HEIGHT
     # fmt: on
 
@@ -176,6 +183,7 @@ def low_tiles(
 ):
     """Write up to ``WIDE`` columns of a pixel, or of fewer pixels than two tiles have."""
     not_inlined()  # it would take registers from the loop over whole tiles
+    residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
     # fmt: off
     while pixels > 0:
         height = pixels if pixels < HEIGHT else (pixels + 1) // 2  # tiles share the work evenly
@@ -185,13 +193,16 @@ def low_tiles(
         elif columns > NARROW:
             middle_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                        pixels, columns, limits)
-        else:
+        elif columns > HALF:
             narrow_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
                        pixels, columns, limits)
+        else:
+            half_row(1, rows, taps, count, size, weight, ahead, step, out, residual, pitch,
+                     pixels, columns, limits)
         ahead += step * count * size // 4
         rows += 8 * height
         out += height * pitch
-        residual += height * pitch if residual else 0
+        residual += height * residual_pitch
         pixels -= height
     # fmt: on
 
@@ -215,7 +226,7 @@ DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PAC
 
 @kernel(instructions.PACK)
 def pack_matrix(block, tile, worker):
-    """Write a share of the blocks of columns of all matrices."""
+    """Pack the matrices of a batch: this tile's part of their blocks of columns."""
     rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)
     width = word(block, BLOCK_WIDTH)
     blocks, tiles = (columns + width - 1) // width, word(block, SHARES)

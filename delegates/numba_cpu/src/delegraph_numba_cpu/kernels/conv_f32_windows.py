@@ -38,6 +38,7 @@ TOP, LEFT, COPIED, STRIDE_H, SPAN, CHUNK = instructions.CONV.slots(
 COLUMNS, PITCH, LOW, COLUMN_TILES, TILES, TAP_BYTES, WEIGHT_IMAGE = instructions.CONV.slots(
     "columns", "pitch", "low", "column_tiles", "tiles", "tap_bytes", "weight_image"
 )
+RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 
 @jit

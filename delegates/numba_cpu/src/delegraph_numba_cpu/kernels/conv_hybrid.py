@@ -136,7 +136,7 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
 def multiply(block, tile, worker):
     """Compute a range of pixels and outputs."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
-    row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    row_tile, column_tile = tile // column_tiles, tile % column_tiles
     pixels, outputs = word(block, PIXELS), word(block, OUTPUTS)
     groups = (outputs + 63) // 64
     last_column = min(groups * (column_tile + 1) // column_tiles * 4, (outputs + 15) // 16)

@@ -24,7 +24,7 @@ def convolve(block, tile, worker):
     """Compute a range of pixels and outputs of an image."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
     image, tile = tile // (row_tiles * column_tiles), tile % (row_tiles * column_tiles)
-    row_tile, column_tile = tile % row_tiles, tile // row_tiles
+    row_tile, column_tile = tile // column_tiles, tile % column_tiles
     matrix = word(block, MATRIX) + image * word(block, MATRIX_IMAGE)
     pixels, outputs = word(block, PIXELS), word(matrix, OUTPUTS)
     first, last = pixels * row_tile // row_tiles, pixels * (row_tile + 1) // row_tiles

@@ -67,18 +67,18 @@ def depthwise(block, tile, worker):
 def filter_rows(block, rows, taps, count, channel, out):
     """Compute up to ``LANES`` channels of output rows at an address."""
     width, kernel, step = word(block, OUT_W), word(block, TAP_COLUMNS), word(block, TAP_COLUMN)
-    stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) - channel >= LANES
+    stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) >= LANES
     shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
     if not (shares and is_whole and width >= HEIGHT):
         filter_pixels(block, rows, taps, count * width, channel, out)
         return
     tap_rows, pitch, limits = word(block, TAP_ROWS), word(block, PITCH), block + 8 * LOW
-    weight = word(block, WEIGHT) + 4 * channel * (kernel * tap_rows + 1)
+    weight, first = channel_weights(block, channel), first_channel(block, channel)
     for row in range(count):
         for x in range(0, width, HEIGHT):
             place = row * width + min(x, width - HEIGHT)
-            source = load_i64(rows + 8 * place) + 4 * channel
-            target = out + 4 * channel + place * pitch
+            source = load_i64(rows + 8 * place) + first
+            target = out + first + place * pitch
             if kernel == 3:
                 if stride == step:
                     three(source, step, taps, tap_rows, weight, target, pitch, limits)
@@ -91,25 +91,30 @@ def filter_rows(block, rows, taps, count, channel, out):
 
 
 @jit
-def filter_pixels(block, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels at an address, for windows of any shape."""
-    count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    weight = word(block, WEIGHT) + 4 * channel * (count + 1)
-    pitch, columns, limits = word(block, PITCH), word(block, COLUMNS) - channel, block + 8 * LOW
-    channel *= 4
-    each_channel(rows, taps, count, channel, weight, out + channel, pitch, pixels, columns, limits)
+def channel_weights(block, channel):
+    """Return the address of the weights of the block of channels that begins at *channel*."""
+    taps = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    return word(block, WEIGHT) + 4 * channel * (taps + 1)
 
 
 @jit
-def each_channel(rows, taps, count, channel, weight, out, pitch, pixels, columns, limits):
-    """Write up to ``LANES`` channels of any number of pixels; see ``channel_product``."""
+def first_channel(block, channel):
+    """Return the offset in a pixel of a block of channels; the last one ends with the pixel."""
+    return 4 * max(0, min(channel, word(block, COLUMNS) - LANES))
+
+
+@jit
+def filter_pixels(block, rows, taps, pixels, channel, out):
+    """Compute up to ``LANES`` channels of pixels at an address, for windows of any shape."""
+    count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    weight, first = channel_weights(block, channel), first_channel(block, channel)
+    pitch, columns, limits = word(block, PITCH), word(block, COLUMNS), block + 8 * LOW
+    out += first
     while pixels > 0:
         if columns >= LANES:
-            channels(rows, taps, count, channel, weight, out, 0, pitch, pixels, columns, limits)
+            channels(rows, taps, count, first, weight, out, pitch, pixels, columns, limits)
         else:
-            some_channels(
-                rows, taps, count, channel, weight, out, 0, pitch, pixels, columns, limits
-            )
+            some_channels(rows, taps, count, first, weight, out, pitch, pixels, columns, limits)
         rows += 8 * HEIGHT
         out += HEIGHT * pitch
         pixels -= HEIGHT

@@ -1,11 +1,15 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
-Threads share one word, CLAIM. It holds the turn of the present row, and the number of its unclaimed
-tiles. A thread claims a tile by compare-and-swap. It may then read the table, since the run cannot
-end before the tile is done. The thread that finishes the last tile of a row makes the next row the
-present one, or ends the run. The caller therefore never waits for a worker without a tile. A late
-worker finds another turn and does no harm. A thread that waits for the next row sleeps after a
-while, so that the operating system can run a late thread on the free processor.
+The tiles of a row are divided into shares, one for each thread. A thread takes the tiles of its own
+share first, then those of others. So a thread finds in its caches what it wrote in the row before,
+since tiles divide images from top to bottom, and no thread waits for a late one.
+
+A word for each share holds the turn of the row and the number of unclaimed tiles. A thread claims a
+tile by compare-and-swap. It may then read the table, since the run cannot end before the tile is
+done. The thread that finishes the last tile of a row makes the next row the present one, or ends
+the run; it runs rows of a single tile itself. A late worker finds another turn and does no harm. A
+thread that waits for the next row sleeps after a while, so that the operating system can run a late
+thread on the free processor.
 
 Python handles signals between its own instructions, so never in this code: counts here are
 correct even if a signal interrupts the caller before or after.
@@ -38,18 +42,19 @@ ROW_BYTES = 8 * layout.ROW_WORDS
 HEADER_BYTES = 8 * layout.HEADER_WORDS
 CANCELLATION, IS_CANCELLED = 8 * layout.CANCELLATION, 8 * layout.IS_CANCELLED
 THREADS = 8 * layout.THREADS
-CLAIM, ROW, DONE = 8 * layout.CLAIM, 8 * layout.ROW, 8 * layout.DONE
+TURN, ROW, DONE = 8 * layout.TURN, 8 * layout.ROW, 8 * layout.DONE
 LAST, TABLE, ASKED = 8 * layout.LAST, 8 * layout.TABLE, 8 * layout.ASKED
 EPOCH, SLEEPERS, WAITERS = 8 * layout.EPOCH, 8 * layout.SLEEPERS, 8 * layout.WAITERS
 CALLERS, IS_LED, HIRED = 8 * layout.CALLERS, 8 * layout.IS_LED, 8 * layout.HIRED
 IS_OVER, CORES = 8 * layout.IS_OVER, 8 * layout.CORES
 SPIN_FOR_RUN, SPIN_FOR_ROW = 8 * layout.SPIN_FOR_RUN, 8 * layout.SPIN_FOR_ROW
+SHARES, SHARE_BYTES = 8 * layout.SHARES, 8 * layout.LINE
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(machine(), 0) if sys.platform == "linux" else 0
 WAIT, WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
 EVERYONE = 0x7FFFFFFF
 LOW = 0xFFFFFFFF
-TILE = 1 << 32  # in the word CLAIM
+TILE = 1 << 32  # in the word of a share
 BETWEEN_RUNS = -1 << 32
 
 
@@ -125,8 +130,9 @@ def lead(control, table, threads):
     store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
-    go_on(control, before_first)
+    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a row without tiles
     begin_epoch(control)
+    go_on(control, before_first, 0)
     share(control, 0)
 
 
@@ -134,18 +140,39 @@ def lead(control, table, threads):
 def share(control, worker):
     """Run unclaimed tiles until the run ends, or until there is no place for this worker."""
     while True:
-        found = atomic_load(control + CLAIM)
-        if found < 0 or (worker and worker >= room(control)):
+        turn = atomic_load(control + TURN)
+        if turn < 0 or (worker and worker >= room(control)):
             return
-        if found < TILE:
-            wait_for_turn(control, found)
-            continue
-        if compare_and_swap(control + CLAIM, found, found - TILE) != found:
-            continue
-        row = load_i64(control + ROW)
-        run_tile(control, row, load_i64(row + 8) - (found >> 32), worker)
-        if atomic_add(control + DONE, -1) == 1:
-            go_on(control, row)
+        if not run_unclaimed(control, worker, turn):
+            wait_for_turn(control, turn)
+
+
+@jit
+def run_unclaimed(control, worker, turn):
+    """Run unclaimed tiles of a row, its own share first; return whether the next row has begun."""
+    shares = share_count(control)
+    for i in range(shares):
+        number = (worker + i) % shares
+        word = control + SHARES + number * SHARE_BYTES
+        while True:
+            found = atomic_load(word)
+            if found < TILE or found & LOW != turn:
+                break
+            if compare_and_swap(word, found, found - TILE) != found:
+                continue
+            row = load_i64(control + ROW)
+            end = load_i64(row + 8) * (number + 1) // shares
+            run_tile(control, row, end - (found >> 32), worker)
+            if atomic_add(control + DONE, -1) == 1:
+                go_on(control, row, worker)
+                return True
+    return False
+
+
+@jit
+def share_count(control):
+    """Return the number of shares of each row of the present run."""
+    return min(atomic_load(control + ASKED), layout.MOST_SHARES)
 
 
 @jit
@@ -159,18 +186,38 @@ def run_tile(control, row, tile, worker):
 
 
 @jit
-def go_on(control, row):
-    """Make the next row with tiles the present one, or end the run; *row* is complete."""
-    turn = (atomic_load(control + CLAIM) + 1) & LOW
+def go_on(control, row, worker):
+    """Make the next row of several tiles the present one, or end the run; *row* is complete.
+
+    Rows of a single tile before it are run here, as other threads have nothing to do for them.
+    """
+    turn = (atomic_load(control + TURN) + 1) & LOW
     last, tiles = load_i64(control + LAST), 0
-    while tiles == 0 and row < last:
+    while tiles < 2 and row < last:
         row += ROW_BYTES
         tiles = load_i64(row + 8)
-    store_i64(control + ROW, row)
-    store_i64(control + DONE, tiles)
-    atomic_store(control + CLAIM, (tiles * TILE if tiles else BETWEEN_RUNS) | turn)
+        if tiles == 1:
+            run_tile(control, row, 0, worker)
+    if tiles < 2:
+        atomic_store(control + TURN, BETWEEN_RUNS | turn)
+    else:
+        divide(control, row, tiles, turn)
+        atomic_store(control + TURN, turn)
     if atomic_load(control + WAITERS) > 0:
-        wake(control + CLAIM)
+        wake(control + TURN)
+
+
+@jit
+def divide(control, row, tiles, turn):
+    """Make *row* the present one, and its tiles claimable."""
+    store_i64(control + ROW, row)
+    atomic_store(control + DONE, tiles)
+    shares, word, first = share_count(control), control + SHARES, 0
+    for number in range(shares):
+        end = tiles * (number + 1) // shares
+        atomic_store(word, (end - first) * TILE | turn)
+        word += SHARE_BYTES
+        first = end
 
 
 @jit
@@ -178,8 +225,7 @@ def room(control):
     """Return the number of threads that may take part in the present run.
 
     It is the requested number if there is one caller. With more callers, callers and workers
-    together
-    are at most as many as the processor has cores.
+    together are at most as many as the processor has cores.
     """
     asked = atomic_load(control + ASKED)
     beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
@@ -188,15 +234,15 @@ def room(control):
 
 @jit
 def wait_for_turn(control, found):
-    """Wait until CLAIM has another turn than in *found*."""
+    """Wait until TURN is another one than *found*."""
     looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
-    while atomic_load(control + CLAIM) == found:
+    while atomic_load(control + TURN) == found:
         looks += 1
         if looks <= patience:
             pause()
         else:
             atomic_add(control + WAITERS, 1)
-            sleep_while(control + CLAIM, found)
+            sleep_while(control + TURN, found)
             atomic_add(control + WAITERS, -1)
 
 

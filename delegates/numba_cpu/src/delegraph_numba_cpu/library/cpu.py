@@ -189,6 +189,13 @@ def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
     return next(ready, levels[0])
 
 
+def usable_processors() -> int:
+    """Return the number of processors that this process may use; a container may have few."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @cache
 def physical_cores() -> int:
     """Return the number of physical cores that this process may use; >= 1.

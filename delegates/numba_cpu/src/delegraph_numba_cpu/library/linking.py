@@ -8,7 +8,6 @@ Equal sources and compilers give equal bytes.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from delegraph_numba_cpu.library.compile_processes import (
     compile_side_by_side,
     run_linker,
 )
-from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.cpu import supported_levels, usable_processors
 from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
@@ -154,16 +153,9 @@ def _library(
         progress(level.name, count, len(names))
 
     progress(level.name, 0, len(names))
-    packed = compile_side_by_side(names, level, _usable_processors(), make, done, machine)
+    packed = compile_side_by_side(names, level, usable_processors(), make, done, machine)
     packed = dict(sorted(packed.items()))
     return pack(packed) if linker is None else linked(packed, machine, sources, linker)
-
-
-def _usable_processors() -> int:
-    """Return the number of processors that this process may use; a container may have few."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:

@@ -162,7 +162,7 @@ def usable_manifest() -> Manifest | str:
 
 
 def _present_sources() -> str:
-    """Return the digest of the present sources; it is kept as long as the files do not change."""
+    """Return the digest of the present sources; it is computed again only if a file changes."""
     from delegraph.delegation import BlobCache, code_state
 
     def digest() -> bytes:

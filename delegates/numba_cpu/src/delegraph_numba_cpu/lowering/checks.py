@@ -53,7 +53,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection for the first tensor whose type differs from that of the first one."""
+    """Return a rejection for the first tensor whose type differs from the type of the first."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from delegraph import DelegateContext, Rejection, Tensor
+from delegraph import DelegateContext, Node, Registration, Rejection, Tensor
 from delegraph.errors import ArgumentError, DelegateError, OperatorError, in_words
 from delegraph_numba_cpu.lowering.checks import (
     ROUNDED_TYPES,
@@ -37,7 +37,7 @@ class InlinedContext:
     """The host's context, with tensors of inlined subgraphs after its own.
 
     Attributes:
-        tensors: those of the host, then copies of inner ones, with indices in this list.
+        tensors: tensors of the host, then copies of inner tensors, with indices in this list.
     """
 
     def __init__(self, context: DelegateContext) -> None:
@@ -62,7 +62,7 @@ class InlinedContext:
 
 
 def inlined(calls: Sequence[Call]) -> list[Call]:
-    """Return calls with those of decompositions in place of composites.
+    """Return calls in which the calls of its decomposition replace each composite.
 
     Inner subgraphs get the shapes of the tensors that they are called with.
 
@@ -77,7 +77,7 @@ def inlined(calls: Sequence[Call]) -> list[Call]:
 
 
 def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
-    """Yield a call, or what takes its place.
+    """Yield a call, or the calls that replace it.
 
     Args:
         call: in an :class:`InlinedContext`.
@@ -151,7 +151,7 @@ def check_composite(call: Call) -> Rejection | None:
 
 
 def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
-    """Return a rejection unless operands and tensors of the decomposition go together.
+    """Return a rejection unless operands and tensors of the decomposition match.
 
     The same holds for the composites inside.
     """
@@ -168,6 +168,8 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
     borders = [*inner.inputs, *inner.outputs]
     if len(set(borders)) < len(borders) or not made.issuperset(inner.outputs):
         return Rejection("subgraph", "an output is no node's own, or has a name more")
+    if not _is_in_order(inner, plan):
+        return Rejection("subgraph", f"subgraph {index} reads a value before a node computes it")
     if any(inner.tensors[i].is_variable for i in used):
         return Rejection("subgraph", "it keeps values in variables")
     if call.context.numerics != "builtin":
@@ -189,8 +191,18 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
     return None
 
 
+def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
+    """Return whether each node reads inputs, constants and results of earlier nodes only."""
+    known = {-1, *inner.inputs}
+    for node, _ in plan:
+        if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):
+            return False
+        known.update(node.outputs)
+    return True
+
+
 def _are_alike(outer: Tensor, inner: Tensor) -> bool:
-    """Return whether tensors have the same type and quantization."""
+    """Return whether the tensors have equal type and quantization."""
     if outer.type is not inner.type or inner.is_constant:
         return False
     a, b = outer.quantization, inner.quantization

@@ -18,11 +18,12 @@ def widened_constant(call: Call, tensor: int) -> Tensor | None:
 
     Delegraph runs such nodes while preparing; their results are known when kernels are lowered.
     """
-    for index in range(call.node.index):
+    for index in reversed(range(call.node.index)):
         node, registration = call.context.get_node_and_registration(index)
         if tensor in node.outputs:
-            if registration.name not in WIDENERS or not node.inputs:
+            if registration.name not in WIDENERS or not node.inputs or node.inputs[0] < 0:
                 return None
-            source = call.context.tensors[node.inputs[0]]
-            return source if source.is_constant else widened_constant(call, source.index)
+            tensor = node.inputs[0]
+            if call.context.tensors[tensor].is_constant:
+                return call.context.tensors[tensor]
     return None

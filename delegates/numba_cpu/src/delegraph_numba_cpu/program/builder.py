@@ -28,6 +28,13 @@ from delegraph_numba_cpu.program.program import Program, described, is_guarded, 
 from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
+TILE_NANOSECONDS = 1000
+"""Least time of a tile: a few times what threads need to begin and end a row together."""
+
+TILES_A_WORKER = 4
+"""Number of tiles for each worker in a long row, so that a thread that is slow has fewer of them.
+"""
+
 
 class ProgramBuilder:
     """Collects rows and memory for a program.
@@ -168,6 +175,31 @@ class ProgramBuilder:
         found = self.packed(key, lambda: np.concatenate(list(numbers)))
         found.block, found.records = block, given
         return found
+
+    def tiles(self, nanoseconds: float, most: int) -> int:
+        """Return the number of tiles for a row, from 1 to *most*.
+
+        It is a multiple of the number of workers if possible, so that all of them finish at once.
+
+        Args:
+            nanoseconds: approximate time of the row in one thread.
+            most: largest number of tiles.
+        """
+        if self.workers == 1:
+            return 1
+        found = min(int(nanoseconds // TILE_NANOSECONDS), TILES_A_WORKER * self.workers, most)
+        return max(found if found < self.workers else found - found % self.workers, 1)
+
+    def row_tiles(self, wanted: int, most: int) -> int:
+        """Return the number of parts of an image's rows, if its tiles are *wanted* parts in all.
+
+        It is at most *most*, and at least 1. All workers get the same number of parts if possible,
+        or all parts the same number of workers. So a worker reads the part of an image that it has
+        written.
+        """
+        fits = (n for n in range(1, most + 1) if wanted % n == 0)
+        equal = (n for n in fits if not (n % self.workers and self.workers % n and wanted - n))
+        return max(equal, default=1)
 
     def emit(
         self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any

@@ -20,15 +20,18 @@ from numpy.typing import NDArray
 
 from delegraph.memory import aligned_buffer
 from delegraph_numba_cpu.instructions import executor as layout
-from delegraph_numba_cpu.library.cpu import physical_cores
+from delegraph_numba_cpu.library.cpu import physical_cores, usable_processors
 from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 SPIN_FOR_RUN = 50e-6
 """Seconds for which a worker polls for the next run before it sleeps."""
 
-SPIN_FOR_ROW = 10e-6
-"""Seconds for which a thread polls for the next row before it sleeps."""
+SPIN_FOR_ROW = 50e-6
+"""Seconds for which a thread polls for the next row before it sleeps.
+
+Waking a thread takes about as long, on a virtual machine.
+"""
 
 
 class Runnable(Protocol):
@@ -59,12 +62,18 @@ class Pool:
     """Runs programs on worker threads and the calling thread.
 
     Any number of threads may call :meth:`run` at once. One of them has the workers, and it gets
-    fewer
-    the more callers there are. Callers and workers together are never more than the processor's
-    cores, unless a single caller asked for more. Runs of a few microseconds do not count.
+    fewer the more callers there are. Callers and workers together are never more than the
+    processor's cores, unless a single caller asked for more, up to one thread for each logical
+    processor. Runs of a few microseconds do not count.
+
+    Attributes:
+        most_threads: largest number of threads for a run. With more threads than processors, all
+            would wait at each row for a thread that has no processor.
     """
 
     def __init__(self) -> None:
+        self.most_threads = usable_processors()
+        self._told: set[int] = set()
         self._crews: dict[str, Crew] = {}
         if hasattr(os, "register_at_fork"):
             # Threads do not survive a fork. This is no Python code, which could be interrupted.
@@ -84,10 +93,23 @@ class Pool:
             return
         workers = program.workers if program.tiles > 1 and run_time.takes_workers else 1
         start = perf_counter()
-        self.crew.run(program.table, library, workers)
+        self.crew.run(program.table, library, min(workers, self.most_threads))
         if not run_time.is_known and not program.header[layout.IS_CANCELLED]:
             seconds = perf_counter() - start
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
+
+    def warn_of(self, threads: int) -> None:
+        """Log a warning, once for each number, if runs have fewer than *threads* threads."""
+        if threads <= self.most_threads or threads in self._told:
+            return
+        import logging  # here: few ask for so many
+
+        self._told.add(threads)
+        logging.getLogger(__name__).warning(
+            "num_threads is %d; a run takes %d, one for each processor that this process may use",
+            threads,
+            self.most_threads,
+        )
 
     def stop(self) -> None:
         """Stop the workers before Python frees the memory that they read."""
@@ -105,7 +127,7 @@ class Crew:
     def __init__(self) -> None:
         self.control = aligned_buffer(8 * layout.CONTROL_WORDS).view(np.int64)
         self.control[:] = 0
-        self.control[layout.CLAIM] = -1
+        self.control[layout.TURN] = -1
         self.control[layout.CORES] = physical_cores()
         self.threads: list[threading.Thread] = []
         self._hired = 0  # of them, as far as known

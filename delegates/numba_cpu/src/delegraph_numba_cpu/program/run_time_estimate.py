@@ -18,7 +18,7 @@ TRIALS = 3
 
 
 class RunTimeEstimate:
-    """Whether a program is brief, and whether workers make it faster, learned from its first runs.
+    """Estimate, from a program's first runs, of its time and of whether workers make it faster.
 
     Attributes:
         is_known: whether the answer is known; until then, runs are timed.

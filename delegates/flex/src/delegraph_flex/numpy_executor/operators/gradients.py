@@ -50,13 +50,13 @@ def bias_add_grad(node: FlexNode) -> Step:
 @operator("Conv2DBackpropFilter", types=FLOATS)
 def conv2d_backprop_filter(node: FlexNode) -> Step:
     """Step that computes a convolution's gradient with respect to filters ``[KH, KW, C, O]``."""
-    return _filter_gradient(node, Sliding.of(node, 4, data_format="NHWC"))
+    return _filter_gradient(Sliding.of(node, 4, data_format="NHWC"))
 
 
 @operator("Conv3DBackpropFilterV2", types=FLOATS)
 def conv3d_backprop_filter(node: FlexNode) -> Step:
     """Step for a 3D convolution's gradient with respect to filters, ``[KD, KH, KW, C, O]``."""
-    return _filter_gradient(node, Sliding.of(node, 5, data_format="NDHWC"))
+    return _filter_gradient(Sliding.of(node, 5, data_format="NDHWC"))
 
 
 @operator("DepthwiseConv2dNativeBackpropFilter", types=FLOATS)
@@ -71,7 +71,7 @@ def depthwise_conv2d_backprop_filter(node: FlexNode) -> Step:
     return _of_filters(depthwise_sliding(node), gather, lambda c, depth: c[0] * c[1] == depth)
 
 
-def _filter_gradient(node: FlexNode, sliding: Sliding) -> Step:
+def _filter_gradient(sliding: Sliding) -> Step:
     require_no_dilations(sliding)
 
     def gather(x: Array, dy: Array) -> Array:

@@ -124,7 +124,7 @@ def has_value(node: FlexNode) -> Step:
 
 @operator("OptionalGetValue")
 def get_value(node: FlexNode) -> Step:
-    """Step that returns an optional's element; an error if there is none."""
+    """Step that returns an optional's element; an error for an optional without an element."""
 
     def run(handle: Any) -> list[Any]:
         element = _optional(handle).element

@@ -66,7 +66,7 @@ def _shifted(x: NDArray[Any], axis: int, start: float) -> NDArray[Any]:
 
 @operator("Roll")
 def roll(node: FlexNode) -> Step:
-    """Step that shifts elements along axes; elements leave at one end and enter at the other."""
+    """Step that shifts elements along axes; elements beyond one end appear at the other end."""
 
     def run(x: NDArray[Any], shift: NDArray[Any], axis: NDArray[Any]) -> NDArray[Any]:
         shifts, axes = np.asarray(shift).reshape(-1), np.asarray(axis).reshape(-1)

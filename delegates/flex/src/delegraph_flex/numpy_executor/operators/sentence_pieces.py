@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 class SentencePieceModel:
-    """A loaded SentencePiece model, which is its own handle."""
+    """A loaded SentencePiece model; the object is also used as its handle."""
 
     def __init__(self, serialised: bytes) -> None:
         try:

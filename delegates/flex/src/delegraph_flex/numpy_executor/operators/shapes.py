@@ -137,7 +137,7 @@ def conjugate_transpose(node: FlexNode) -> Step:
 
 @operator("DataFormatDimMap")
 def map_data_format_axes(node: FlexNode) -> Step:
-    """Step that converts axes of one data format (``NHWC``) to those of another (``NCHW``)."""
+    """Step that converts axes of one data format (``NHWC``) to axes of another (``NCHW``)."""
     source, target = _data_formats(node)
     places = np.array([target.index(letter) for letter in source], node.type("T", _I32).dtype)
 

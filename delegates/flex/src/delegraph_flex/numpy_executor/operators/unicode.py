@@ -22,8 +22,8 @@ _OUTPUT_CODECS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-
 _MAX_CODE_POINT = 0x10FFFF
 
 
-def _codec(node: FlexNode, name: str) -> str:
-    encoding = node.text(name)
+def _codec(node: FlexNode) -> str:
+    encoding = node.text("input_encoding")
     try:
         found = codecs.lookup(encoding)
     except LookupError:
@@ -86,14 +86,14 @@ def _decode_all(
 @operator("UnicodeDecode")
 def decode(node: FlexNode) -> Step:
     """Step that decodes strings to code points, and returns the row splits."""
-    convert = _decoder(node, _codec(node, "input_encoding"))
+    convert = _decoder(node, _codec(node))
     return lambda x: _decode_all(node, x, convert)[:2]
 
 
 @operator("UnicodeDecodeWithOffsets")
 def decode_with_offsets(node: FlexNode) -> Step:
     """Step that decodes strings to code points, with row splits and byte positions."""
-    convert = _decoder(node, _codec(node, "input_encoding"))
+    convert = _decoder(node, _codec(node))
     return lambda x: _decode_all(node, x, convert)
 
 
@@ -139,7 +139,7 @@ def _check_splits(bounds: list[int], count: int) -> None:
 @operator("UnicodeTranscode")
 def transcode(node: FlexNode) -> Step:
     """Step that converts strings to another encoding."""
-    convert = _decoder(node, _codec(node, "input_encoding"))
+    convert = _decoder(node, _codec(node))
     codec = _OUTPUT_CODECS[node.choice("output_encoding", tuple(_OUTPUT_CODECS))]
     return each(lambda value: "".join(chr(point) for point, _ in convert(value)).encode(codec))
 

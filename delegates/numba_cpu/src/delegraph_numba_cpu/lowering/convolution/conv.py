@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from delegraph import Rejection
 from delegraph.arithmetic import Window, dense_values
@@ -40,7 +41,9 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
         return
     x = call.input(0)
     source = builder.tensor(x.index)
-    emit_conv(call, builder, source, x.shape, windows_of(call), conv_f32.clamp_range(call))
+    low, high = conv_f32.clamp_range(call)
+    target = builder.tensor(call.output().index)
+    emit_conv(call, builder, source, x.shape, windows_of(call), y=target, low=low, high=high)
 
 
 def emit_conv(
@@ -49,10 +52,7 @@ def emit_conv(
     source: Memory | Address,
     shape: tuple[int, ...],
     windows: tuple[Window, Window],
-    limits: conv_f32.Range,
-    target: Memory | None = None,
-    residual: Memory | None = None,
-    sum_limits: conv_f32.Range = conv_f32.UNLIMITED,
+    **output: Any,
 ) -> None:
     """Emit the kernel call of a convolution.
 
@@ -62,10 +62,7 @@ def emit_conv(
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
         windows: along height and width.
-        limits: clamping range.
-        target: memory of the result; None for the node's output.
-        residual: tensor to add to the result, of its shape; None for none.
-        sum_limits: clamping range of the result with the residual.
+        output: instruction words that say what becomes of the sums.
     """
     weight, bias = call.input(1), call.optional_input(2)
     outputs, kernel_h, kernel_w, channels = weight.shape
@@ -75,13 +72,8 @@ def emit_conv(
         over,
         (kernel_h, kernel_w),
         x=source,
-        y=builder.tensor(call.output().index) if target is None else target,
         weight=packed_matrix(builder, weight, bias, outputs),
-        residual=0 if residual is None else residual,
-        low=limits[0],
-        high=limits[1],
-        sum_low=sum_limits[0],
-        sum_high=sum_limits[1],
+        **output,
     )
 
 

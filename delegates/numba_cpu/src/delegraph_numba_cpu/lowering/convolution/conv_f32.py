@@ -98,10 +98,10 @@ def emit_products(
         return
     merged = over.across.dilation == 1
     taps = (kernel[0], 1, 0) if merged else (*kernel, over.across.dilation * over.pixel)
-    weights = over.columns * kernel[0] * kernel[1] * over.pixel // 4
+    widths = block_widths(over.columns, builder.level.vector_bytes // 4)
+    weights = sum(widths) * kernel[0] * kernel[1] * over.pixel // 4
     work = weights * max(over.pixels, READING)
-    blocks = len(block_widths(over.columns, builder.level.vector_bytes // 4))
-    parts = split(over, builder, work, blocks, is_dense="out_row" not in words)
+    parts = split(over, builder, work, len(widths), is_dense="out_row" not in words)
     tap_bytes = (kernel[1] if merged else 1) * over.pixel
     everything = window_words(over, parts, taps, builder) | {
         "weight_image": 0,

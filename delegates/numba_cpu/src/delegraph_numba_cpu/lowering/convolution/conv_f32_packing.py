@@ -14,22 +14,25 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 
 Array = NDArray[Any]
 
-VALUES_A_TILE = 20_000
+VALUES_A_NANOSECOND = 2
+"""Approximate number of values that are packed in a nanosecond."""
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
     """Return the widths of the blocks of columns: two registers each; the last may be narrower.
 
+    It has half a register, one, or one and a half where its columns fit.
+
     *lanes* is the number of float32 values in a register.
 
     >>> block_widths(40, 16)
-    [32, 16]
+    [32, 8]
     >>> block_widths(24, 16)
     [24]
     """
     widths = []
     while columns > 0:
-        fitting = [width for width in (lanes, lanes + lanes // 2) if columns <= width]
+        fitting = [n * lanes // 2 for n in (1, 2, 3) if columns <= n * lanes // 2]
         widths.append(fitting[0] if fitting else 2 * lanes)
         columns -= widths[-1]
     return widths
@@ -60,19 +63,23 @@ def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
 def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
     """Return the weights as consecutive blocks of *lanes* channels: the bias, then the taps.
 
+    The last block begins with channels of the block before it, so that its channels fill a register
+    as well. Zeros are appended where there are fewer channels than *lanes*.
+
     Args:
         weight: ``[taps, C]``, float32.
         bias: ``[C]``, float32.
         lanes: float32 values of a register.
 
     Returns:
-        ``[blocks, 1 + taps, lanes]``, float32; the last block is filled up with zeros.
+        ``[blocks, 1 + taps, lanes]``, float32.
     """
     rows = np.concatenate([bias[None], weight])
-    blocks = -(-rows.shape[1] // lanes)
-    packed = np.zeros((rows.shape[0], blocks * lanes), np.float32)
-    packed[:, : rows.shape[1]] = rows
-    return np.ascontiguousarray(packed.reshape(-1, blocks, lanes).swapaxes(0, 1))
+    channels = rows.shape[1]
+    last = max(channels - lanes, 0)
+    rows = np.pad(rows, ((0, 0), (0, last + lanes - channels)))
+    starts = (min(start, last) for start in range(0, channels, lanes))
+    return np.stack([rows[:, start : start + lanes] for start in starts])
 
 
 def bias_values(bias: Tensor | None, outputs: int) -> Array:
@@ -165,5 +172,4 @@ def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
     """Emit a call of the kernel ``PACK``, whose *words* follow from :func:`emit_packed`."""
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
-    tiles = max(1, min(builder.workers, blocks, values // VALUES_A_TILE))
-    builder.emit(PACK, tiles, **words)
+    builder.emit(PACK, builder.tiles(values / VALUES_A_NANOSECOND, blocks), **words)

@@ -23,13 +23,8 @@ Each chunk reads all weights, which may be larger than any cache.
 CHUNK_PIXELS = 224
 """Largest number of pixels of a chunk; a single row may have more."""
 
-TILE_PRODUCTS = 250_000
-"""Least number of multiply-adds of a tile.
-
-They take at least 2 microseconds, several times the cost of passing a tile to a worker.
-"""
-
-TILES_PER_WORKER = 4
+PRODUCTS_A_NANOSECOND = 50
+"""Approximate number of multiply-adds of a matrix product that are computed in a nanosecond."""
 
 READING = 12
 """Number of multiply-adds that take as long as reading one weight from memory."""
@@ -124,23 +119,16 @@ def split(
     fresh = windows.down.stride * windows.row  # input bytes of one more output row
     least = CHUNK_TILES * height
     chunk = max(1, min(max(CHUNK_BYTES // fresh, least // width), CHUNK_PIXELS // width))
-    wanted = _wanted(work, builder.workers)
+    wanted = builder.tiles(work / PRODUCTS_A_NANOSECOND, rows * blocks)
     unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
-    most = rows // max(1, min(chunk, 4 * unit))
-    row_tiles = max((n for n in range(1, most + 1) if wanted % n == 0), default=1)
+    # A part for each worker pays from one and a half tiles of registers on: low tiles share them.
+    of_workers = min(builder.workers, rows, 2 * rows * width // (3 * height))
+    row_tiles = builder.row_tiles(wanted, max(rows // min(chunk, 4 * unit), of_workers))
     share = min(windows.down.output, -(-rows // row_tiles))
     chunk = -(-share // -(-share // chunk)) if is_dense else 1  # of even size
     if windows.pads and row_tiles >= builder.workers:
         blocks = 1  # each part of the columns pads the rows again
     return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
-
-
-def _wanted(work: int, workers: int) -> int:
-    """Return the number of tiles for *work*; if possible, a multiple of the number of workers."""
-    found = min(TILES_PER_WORKER * workers, work // TILE_PRODUCTS)
-    if workers == 1 or found < 2:
-        return 1
-    return found if found < workers else found - found % workers
 
 
 def window_words(
@@ -196,6 +184,9 @@ def window_words(
         "chunk": split.chunk,
         "columns": windows.columns,
         "pitch": pitch,
+        "residual_pitch": pitch,
+        "residual_columns": windows.columns,
+        "slopes": 0,
         "column_tiles": split.column_tiles,
     }
 

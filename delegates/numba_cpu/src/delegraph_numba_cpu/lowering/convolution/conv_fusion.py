@@ -1,46 +1,97 @@
-"""Fuses convolutions with a padding before them and an addition after them.
+"""Fuses convolutions with a padding before them, and with an addition and activations after them.
 
 A *layer* is a float32 convolution with the PAD before it, if the convolution is its only reader.
-Its windows then reach over the edge of the PAD's input.
+Its windows then reach over the edge of the PAD's input. Activations after it belong to it, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from delegraph import Tensor
 from delegraph.arithmetic import Window, integers
 from delegraph.schema.enums import ActivationFunctionType as Act
 from delegraph_numba_cpu.lowering.convolution.conv import emit_conv
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, UNLIMITED, Range, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, Range, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_windows import has_groups, windows_of
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import emit_depthwise
+from delegraph_numba_cpu.lowering.elementwise import elementwise_f32
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 @dataclass(frozen=True, slots=True)
+class Activations:
+    """Activations after a node, which are computed with it.
+
+    Attributes:
+        members: positions of their nodes; the node's own activation has none.
+        output: index of the result tensor.
+        limits: clamping range.
+        slopes: factors of negative results, one for each channel; None without PRELU.
+    """
+
+    members: tuple[int, ...]
+    output: int
+    limits: Range
+    slopes: Tensor | None
+
+
+def activations_of(partition: Partition, call: Call, *, may_slope: bool) -> Activations:
+    """Return the activations of the node *call* of *partition*, and those that alone read it.
+
+    PRELU is one of them only with *may_slope*, and nothing is after it.
+    """
+    members: tuple[int, ...] = ()
+    output, (low, high), slopes = call.node.outputs[0], clamp_range(call), None
+    while slopes is None and (position := partition.only_reader(output)) is not None:
+        call = partition.calls[position]
+        if call.name in elementwise_f32.CLAMPS:
+            least, most = elementwise_f32.CLAMPS[call.name]
+            low, high = (min(max(limit, least), most) for limit in (low, high))
+        elif may_slope and _has_channel_slopes(call, output):
+            slopes = call.input(1)
+        else:
+            break
+        members, output = (*members, position), call.node.outputs[0]
+    return Activations(members, output, (low, high), slopes)
+
+
+def _has_channel_slopes(call: Call, index: int) -> bool:
+    """Return whether a node is PRELU of tensor *index* with a constant for each channel."""
+    if call.name != "PRELU" or call.input(0).index != index:
+        return False
+    x, slopes = call.input(0), call.input(1)
+    is_vector = slopes.shape[-1:] == x.shape[-1:] and math.prod(slopes.shape) == x.shape[-1]
+    return slopes.is_constant and is_vector
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
-    """A convolution of the partition, with the PAD before it if there is one.
+    """A convolution of the partition, with the PAD before it and the activations after it.
 
     Attributes:
         call: its node.
-        members: positions of its nodes: the PAD if there is one, then the convolution.
+        members: positions of its nodes, in order.
         source: its input before the padding.
         windows: along height and width.
+        activations: of its results.
     """
 
     call: Call
     members: tuple[int, ...]
     source: Tensor
     windows: tuple[Window, Window]
+    activations: Activations
 
     @property
     def output(self) -> int:
         """Index of the layer's output tensor."""
-        return self.call.node.outputs[0]
+        return self.activations.output
 
     @property
     def is_pointwise(self) -> bool:
@@ -55,10 +106,28 @@ def layer_at(partition: Partition, position: int) -> Layer | None:
         pads, following = _zeros_around(call), partition.next(position)
         if pads is None or following is None or not _is_convolution(partition.calls[following]):
             return None
-        return _padded(partition.calls[following], (position, following), call.input(0), pads)
+        conv = partition.calls[following]
+        return _layer(
+            partition,
+            conv,
+            (position, following),
+            call.input(0),
+            _padded(conv, call.input(0).shape, pads),
+        )
     if not _is_convolution(call):
         return None
-    return Layer(call, (position,), call.input(0), windows_of(call))
+    return _layer(partition, call, (position,), call.input(0), windows_of(call))
+
+
+def _layer(
+    partition: Partition,
+    call: Call,
+    members: tuple[int, ...],
+    source: Tensor,
+    windows: tuple[Window, Window],
+) -> Layer:
+    activations = activations_of(partition, call, may_slope=call.name == "CONV_2D")
+    return Layer(call, (*members, *activations.members), source, windows, activations)
 
 
 def _is_convolution(call: Call) -> bool:
@@ -70,28 +139,34 @@ def _is_convolution(call: Call) -> bool:
 
 def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return the zeros that a PAD adds to height and width; None if it pads in another way."""
+    pads = _zeros(call)
+    if pads is None or any(pads[0]) or any(pads[3]):
+        return None
+    return pads[1], pads[2]
+
+
+def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
+    """Return the zeros that a PAD adds to each of four dimensions; None if it does not."""
     x, pads, value = call.input(0), call.input(1), call.optional_input(2)
     if len(x.shape) != 4 or not pads.is_constant:
         return None
     if value is not None and not (value.is_constant and value.data.reshape(-1)[0] == 0):
         return None
     flat = integers(pads)
-    if any(flat[:2]) or any(flat[6:]) or min(flat) < 0:
+    if min(flat) < 0:
         return None
-    return (flat[2], flat[3]), (flat[4], flat[5])
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _padded(
-    call: Call,
-    members: tuple[int, ...],
-    source: Tensor,
-    pads: tuple[tuple[int, int], tuple[int, int]],
-) -> Layer:
+    call: Call, shape: tuple[int, ...], pads: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[Window, Window]:
+    """Return the windows of a convolution over the input of the PAD before it, of *shape*."""
     down, across = (
         replace(window, input=size, before=window.before + before)
-        for window, size, (before, _) in zip(windows_of(call), source.shape[1:3], pads, strict=True)
+        for window, size, (before, _) in zip(windows_of(call), shape[1:3], pads, strict=True)
     )
-    return Layer(call, members, source, (down, across))
+    return down, across
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +174,31 @@ class Residual:
     """An ADD after a convolution, or its absence.
 
     Attributes:
-        members: position of the ADD; empty without an ADD.
-        other: index of the tensor that is added to the convolution's result; None without an ADD.
-        output: index of the result tensor.
-        limits: clamping range of the sum.
+        members: positions of its nodes; empty without an ADD.
+        other: the tensor that is added to the convolution's result; None without an ADD. It may
+            have fewer channels, as if zeros followed.
+        activations: of the sum; without an ADD, those of the convolution.
     """
 
     members: tuple[int, ...]
-    other: int | None
-    output: int
-    limits: Range
+    other: Tensor | None
+    activations: Activations
+
+    @property
+    def output(self) -> int:
+        """Index of the result tensor."""
+        return self.activations.output
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
     """Return the ADD after *layer*, if it alone reads the layer's output and shapes are equal.
 
-    Otherwise the result says that there is no ADD.
+    The PAD of channels before its other operand and activations after it belong to it. Otherwise
+    the result says that there is no ADD.
     """
-    nothing = Residual((), None, layer.output, UNLIMITED)
+    nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)
-    if position is None or partition.calls[position].name != "ADD":
+    if position is None or partition.calls[position].name != "ADD" or layer.activations.slopes:
         return nothing
     call = partition.calls[position]
     a, b = call.input(0), call.input(1)
@@ -126,11 +206,50 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
     same = a.shape == b.shape and a.index != b.index
     if not same or Act(call.options.fused_activation_function) not in CLAMPS:
         return nothing
-    return Residual((position,), other.index, call.node.outputs[0], clamp_range(call))
+    activations = activations_of(partition, call, may_slope=True)
+    padding, other = _channels_before_padding(partition, other)
+    return Residual((*padding, position, *activations.members), other, activations)
+
+
+def _channels_before_padding(
+    partition: Partition, padded: Tensor
+) -> tuple[tuple[int, ...], Tensor]:
+    """Return the position and the input of the PAD that adds channels to *padded* alone.
+
+    Without one, the result has no position and *padded* itself.
+    """
+    position = partition.maker(padded.index)
+    if position is None or partition.only_reader(padded.index) is None:
+        return (), padded
+    call = partition.calls[position]
+    pads = _zeros(call) if call.name in ("PAD", "PADV2") else None
+    if pads is None or any(map(any, pads[:3])) or pads[3][0]:
+        return (), padded
+    return (position,), call.input(0)
+
+
+def output_words(builder: ProgramBuilder, layer: Layer, residual: Residual) -> dict[str, Any]:
+    """Return the instruction words that say what becomes of the sums of *layer*."""
+    limits, others = layer.activations.limits, residual.activations
+    sums, slopes, other = others.limits, others.slopes, residual.other
+    words = {
+        "y": builder.tensor(residual.output),
+        "low": limits[0],
+        "high": limits[1],
+        "residual": 0,
+        "sum_low": sums[0],
+        "sum_high": sums[1],
+        "slopes": 0 if slopes is None else builder.tensor(slopes.index),
+    }
+    if other is not None:
+        channels = other.shape[3]
+        words |= {"residual": builder.tensor(other.index), "residual_columns": channels}
+        words["residual_pitch"] = 4 * channels
+    return words
 
 
 def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of a convolution with the PAD before it and the ADD after it.
+    """Return the fusion of a convolution with the PAD before it, the ADD and activations after it.
 
     The layer begins at *position* of *partition*; None if there is no layer, or nothing to fuse.
     """
@@ -148,8 +267,9 @@ def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> 
 def _depthwise(layer: Layer) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         source = layer.source
-        memory = builder.tensor(source.index)
-        emit_depthwise(layer.call, builder, memory, source.shape, layer.windows)
+        memory, target = builder.tensor(source.index), builder.tensor(layer.output)
+        limits = layer.activations.limits
+        emit_depthwise(layer.call, builder, memory, source.shape, layer.windows, target, limits)
 
     return lower
 
@@ -162,10 +282,7 @@ def _conv(layer: Layer, residual: Residual) -> Callable[[ProgramBuilder], None]:
             builder.tensor(layer.source.index),
             layer.source.shape,
             layer.windows,
-            clamp_range(layer.call),
-            builder.tensor(residual.output),
-            None if residual.other is None else builder.tensor(residual.other),
-            residual.limits,
+            **output_words(builder, layer, residual),
         )
 
     return lower

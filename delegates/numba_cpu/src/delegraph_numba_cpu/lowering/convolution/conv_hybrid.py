@@ -20,6 +20,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
     ROWS,
     pack_windows_record,
+    row_tiles_for,
     tiles_for,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import LANES
@@ -182,8 +183,8 @@ def emit_product(
     laid_out = max(step, ROWS) * row_bytes if layout == instructions.WINDOWED else 0
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
-    row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
-    column_tiles = min(-(-tiles // row_tiles), -(-outputs // 64))
+    row_tiles = row_tiles_for(builder, tiles, pixels)
+    column_tiles = min(tiles // row_tiles, -(-outputs // 64))
     builder.emit(
         instructions.MULTIPLY,
         row_tiles * column_tiles,

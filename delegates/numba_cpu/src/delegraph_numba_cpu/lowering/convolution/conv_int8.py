@@ -29,11 +29,8 @@ ROWS = 14
 """Number of matrix rows that are processed together is a multiple of this, for all micro-kernels.
 """
 
-TILE_PRODUCTS = 500_000
-"""Least number of products of a tile.
-
-They take at least 5 microseconds, several times the cost of passing a tile to a worker.
-"""
+PRODUCTS_A_NANOSECOND = 200
+"""Approximate number of products of two bytes that are computed in a nanosecond."""
 
 RESULT_PRODUCTS = 50
 """Cost of a result beside its products, in products."""
@@ -54,7 +51,7 @@ def line_columns(across: Window) -> int:
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
-    """Return the number of tiles of an operator, a multiple of the workers if possible.
+    """Return the number of tiles of an operator.
 
     Args:
         builder: gives the number of workers.
@@ -62,11 +59,13 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
         results: number of bytes of output.
         most: largest number of tiles.
     """
-    workers = builder.workers
-    if workers == 1:
-        return 1
-    tiles = min((products + RESULT_PRODUCTS * results) // TILE_PRODUCTS, 4 * workers, most)
-    return max(tiles if tiles < workers else tiles // workers * workers, 1)
+    return builder.tiles((products + RESULT_PRODUCTS * results) / PRODUCTS_A_NANOSECOND, most)
+
+
+def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
+    """Return the number of parts of a matrix of *pixels* rows, for *tiles* tiles in all."""
+    of_workers = min(builder.workers, 2 * pixels // (3 * ROWS))
+    return builder.row_tiles(tiles, max(pixels // (2 * ROWS), of_workers))
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,8 @@ def emit_product(
         return
     rows = Rows.of(product, pixels, is_pointwise)
     tiles = -(-tiles_for(builder, results * depth, results, 1 << 20) // stack.images)
-    row_tiles = min(tiles, max(pixels // (2 * ROWS), 1))
-    column_tiles = min(-(-tiles // row_tiles), max(-(-outputs // 64), 1))
+    row_tiles = row_tiles_for(builder, tiles, pixels)
+    column_tiles = min(tiles // row_tiles, max(-(-outputs // 64), 1))
     builder.emit(
         instructions.CONVOLVE,
         row_tiles * column_tiles * stack.images,

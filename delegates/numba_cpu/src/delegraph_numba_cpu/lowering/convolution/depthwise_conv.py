@@ -27,7 +27,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, 
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 
-SLOWER = 8
+SLOWER = 2
 """Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
 
 
@@ -38,8 +38,10 @@ def check_f32(call: Call) -> Rejection | None:
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Emit a float32 depthwise convolution; channels are repeated for a multiplier above 1."""
-    x = call.input(0)
-    emit_depthwise(call, builder, builder.tensor(x.index), x.shape, windows_of(call))
+    x, y = call.input(0), call.output()
+    source, target = builder.tensor(x.index), builder.tensor(y.index)
+    limits = conv_f32.clamp_range(call)
+    emit_depthwise(call, builder, source, x.shape, windows_of(call), target, limits)
 
 
 def emit_depthwise(
@@ -48,6 +50,8 @@ def emit_depthwise(
     source: Memory,
     shape: tuple[int, ...],
     windows: tuple[Window, Window],
+    target: Memory,
+    limits: conv_f32.Range,
 ) -> None:
     """Emit the kernel call of a depthwise convolution.
 
@@ -57,6 +61,8 @@ def emit_depthwise(
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
         windows: along height and width.
+        target: memory of the result.
+        limits: clamping range.
     """
     weight, bias = call.input(1), call.optional_input(2)
     _, kernel_h, kernel_w, outputs = weight.shape
@@ -66,12 +72,12 @@ def emit_depthwise(
     if outputs != shape[3]:
         source = repeated(builder, source, math.prod(shape), outputs // shape[3])
     parts = _depthwise_split(over, builder, kernel_h * kernel_w)
-    low, high = conv_f32.clamp_range(call)
+    low, high = limits
     builder.emit(
         depthwise_conv_f32.DEPTHWISE,
         parts.tiles,
         x=source,
-        y=builder.tensor(call.output().index),
+        y=target,
         weight=packed_channels(builder, weight, bias, outputs),
         residual=0,
         low=low,
@@ -95,7 +101,7 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
     *values* is the number of values of *source*.
     """
     target = builder.scratch(4 * values * times)
-    tiles = max(1, min(builder.workers, values * times // 20_000))
+    tiles = builder.tiles(values * times / 10, values)
     builder.emit(depthwise_conv_f32.REPEAT, tiles, x=source, y=target, values=values, times=times)
     return target
 
@@ -131,7 +137,8 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     rounded = builder.scratch(4 * math.prod(x.shape))
     tiles, words = conv_hybrid.emit_measured(call, builder, x.shape[0], math.prod(x.shape[1:]))
     builder.emit(ROUND, tiles, y=rounded, **words)
-    emit_depthwise(call, builder, rounded, x.shape, windows_of(call))
+    limits, target = conv_f32.clamp_range(call), builder.tensor(y.index)
+    emit_depthwise(call, builder, rounded, x.shape, windows_of(call), target, limits)
 
 
 def check_int8(call: Call) -> Rejection | None:
@@ -150,7 +157,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     if times > 1:
         repeated, pixels = builder.scratch(source.size * times), math.prod(x.shape[:3])
         builder.emit(
-            depthwise_conv_int8.REPEAT, max(1, min(builder.workers, pixels // 1000)),
+            depthwise_conv_int8.REPEAT, builder.tiles(pixels, pixels),
             x=source, y=repeated, pixels=pixels, channels=x.shape[3], times=times,
         )  # fmt: skip
         source = repeated

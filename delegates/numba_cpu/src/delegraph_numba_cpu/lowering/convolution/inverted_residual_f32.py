@@ -7,15 +7,17 @@ convolution with the 1 x 1 convolution after it is fused in the same way, withou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
-from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED, clamp_range
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
 from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import packed_channels, packed_matrix
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
+    PRODUCTS_A_NANOSECOND,
     Split,
     Windows,
     aligned,
@@ -25,19 +27,25 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
     Layer,
     Residual,
     layer_at,
+    output_words,
     residual_after,
 )
+from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""
 
-HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.12))
+HALO = ((1 << 20, 1.0), (512 << 10, 0.45), (0, 0.3))
 """Largest share of expanded rows that tiles may compute twice, by the bytes of the expanded image.
 
-A large image leaves the cache, which costs more than computing rows twice.
+Layers that are not fused write their images to memory, or where the other threads then read them.
+The larger the image is, the more this costs, beside computing rows twice.
 """
+
+CROWDED = 256
+"""Pixels at multiples of as many bytes compete for few sets of the cache."""
 
 SMALL_HALO = 0.15
 """Largest share of rows computed twice with more tiles than workers."""
@@ -65,6 +73,17 @@ class Chain:
         first = () if self.expand is None else self.expand.members
         return (*first, *self.depthwise.members, *self.project.members, *self.residual.members)
 
+    @property
+    def products(self) -> int:
+        """Number of multiply-adds of all layers, in the time of those of a matrix product."""
+        weights, inner = self.project.call.input(1), self.depthwise.source
+        outputs = math.prod(self.depthwise.call.output().shape[:3])
+        taps = math.prod(self.depthwise.call.input(1).shape)
+        found = outputs * (math.prod(weights.shape) + SLOWER * taps)
+        if self.expand is not None:
+            found += math.prod(inner.shape[:3]) * math.prod(self.expand.call.input(1).shape)
+        return found
+
 
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
@@ -74,7 +93,7 @@ def fuse_inverted_residual(
     The first of them is at *position* of *partition*.
     """
     chain = _chain(partition, position)
-    if chain is None or _tiles(chain.depthwise, builder) == 0:
+    if chain is None or _tiles(chain, builder) == 0:
         return None
     return Fusion(chain.members, _lower(chain))
 
@@ -106,30 +125,34 @@ def _keeps_channels(layer: Layer) -> bool:
     return is_depthwise and layer.source.shape[3] == layer.call.output().shape[3]
 
 
-def _tiles(layer: Layer, builder: ProgramBuilder) -> int:
-    """Return the number of strips of the output of *layer*; 0 if fusing would be slower."""
+def _tiles(chain: Chain, builder: ProgramBuilder) -> int:
+    """Return the number of strips of the output of *chain*; 0 if fusing would be slower."""
+    layer = chain.depthwise
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
     if rows * layer.windows[1].output == 0:
         return 0
     workers = builder.workers
-    if workers == 1:
+    most = builder.tiles(chain.products / PRODUCTS_A_NANOSECOND, rows)
+    if most == 1:
         return 1
     halo = max(down.span - down.stride, 0) / (down.stride * rows)
     for tiles in (4 * workers, 2 * workers):
-        if tiles * halo <= SMALL_HALO:
+        if tiles <= most and tiles * halo <= SMALL_HALO:
             return tiles
     allowed = next(share for size, share in HALO if layer.source.bytes >= size)
-    return workers if workers * halo <= allowed else 0
+    tiles = min(workers, most)
+    return tiles if tiles * halo <= allowed else 0
 
 
 def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         layer = chain.depthwise
         outputs = layer.call.output().shape[3]
-        over = Windows(*layer.windows, layer.source.shape[0], _pixel(outputs), outputs)
+        pixel = _pixel(outputs, is_copied=chain.expand is None)
+        over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
-        parts = Split(chunk, _tiles(layer, builder), 1)
+        parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
         words = _depthwise_words(layer, over, parts, ring_rows, builder)
         words |= _prefixed("expand", _expand_words(chain, over, ring_rows, builder))
@@ -139,12 +162,15 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     return lower
 
 
-def _pixel(channels: int) -> int:
-    """Return the distance between pixels in bytes, which is an odd number of cache lines.
+def _pixel(channels: int, is_copied: bool) -> int:
+    """Return the distance between pixels in bytes.
 
     A register of channels is read from many pixels in turn. With a distance that is a multiple of a
-    large power of two, they would compete for the same few sets of the cache.
+    large power of two, they would compete for the same few sets of the cache, so it is an odd
+    number of cache lines. Rows that are copied as they are, without gaps, take less time.
     """
+    if is_copied and 4 * channels % CROWDED:
+        return 4 * channels
     return (4 * channels + 63) // 64 * 64 | 64
 
 
@@ -163,7 +189,7 @@ def _depthwise_words(
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
     size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
-    low, high = clamp_range(call)
+    low, high = layer.activations.limits
     return words | {
         "x": 0,
         "y": 0,
@@ -197,7 +223,9 @@ def _expand_words(
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
         _, _, width, channels = source.shape
         ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
-        ends |= {"in_row": 4 * width * channels, "tap_bytes": 4 * channels, "out_w": width}
+        row, is_dense = 4 * width * channels, over.pixel == 4 * channels
+        copies, size = (1, row) if is_dense else (width, 4 * channels)
+        ends |= {"in_row": row, "tap_bytes": size, "out_w": copies}
         memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
@@ -206,12 +234,13 @@ def _expand_words(
         dilation = inner.across.dilation
         taps = (kernel_h, 1, 0) if dilation == 1 else (kernel_h, kernel_w, dilation * inner.pixel)
         words = window_words(inner, Split(ring_rows, 1, 1), taps, builder, tables=ring_rows)
-        low, high = clamp_range(chain.expand.call)
+        (low, high), slopes = chain.expand.activations.limits, chain.expand.activations.slopes
         ends = {
             "weight": packed_matrix(builder, weight, bias, outputs),
             "tap_bytes": (kernel_w if dilation == 1 else 1) * inner.pixel,
             "low": low,
             "high": high,
+            "slopes": 0 if slopes is None else builder.tensor(slopes.index),
         }
         memory = {}
     fixed = {
@@ -229,21 +258,16 @@ def _expand_words(
 def _project_words(
     chain: Chain, over: Windows, parts: Split, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    call, residual = chain.project.call, chain.residual
+    call = chain.project.call
     weight, bias = call.input(1), call.optional_input(2)
     outputs = weight.shape[0]
     inner = Windows(*chain.project.windows, over.images, over.pixel, outputs)
-    low, high = clamp_range(call)
-    return window_words(inner, parts, (1, 1, 0), builder) | {
+    words = window_words(inner, parts, (1, 1, 0), builder)
+    words |= output_words(builder, chain.project, chain.residual)
+    return words | {
         "x": 0,
-        "y": builder.tensor(residual.output),
         "weight": packed_matrix(builder, weight, bias, outputs),
-        "residual": 0 if residual.other is None else builder.tensor(residual.other),
         "tap_bytes": 4 * over.columns,
-        "low": low,
-        "high": high,
-        "sum_low": residual.limits[0],
-        "sum_high": residual.limits[1],
         "weight_image": 0,
         "tiles": 1,
     }

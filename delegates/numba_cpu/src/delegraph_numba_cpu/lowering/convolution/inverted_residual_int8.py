@@ -187,8 +187,8 @@ def _tiles(chain: Chain, builder: ProgramBuilder, rows: int) -> int:
 def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     """Return the number of rows to multiply together, such that micro-kernels are fully used.
 
-    A row has *width* pixels of *channels* channels; *has_tiles* says whether the level has AMX
-    tiles.
+    A row has *width* pixels of *channels* channels; *has_tiles* says whether the processor
+    level has AMX tiles.
 
     >>> _rows_together(17, 512, False), _rows_together(17, 512, True)
     (2, 11)

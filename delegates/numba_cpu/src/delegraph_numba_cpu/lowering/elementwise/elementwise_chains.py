@@ -40,9 +40,6 @@ Several vectors of this length fit into the L1 cache.
 LONGEST = 4096
 """Largest number of elements at a time, if it must be a multiple of a source's period."""
 
-TILE_COST = 20_000
-"""Approximate nanoseconds of work for which waking another worker pays."""
-
 _SLOW = {
     **dict.fromkeys((Operation.LOOKUP_PAIR, Operation.LOOKUP_PAIR_BY_POSITION), 1.5),
     **dict.fromkeys((Operation.LOOKUP, Operation.LOOKUP_INT16), 0.5),
@@ -52,7 +49,7 @@ _SLOW = {
 }
 """Nanoseconds per element of the operations that are much slower than the others."""
 
-_QUICK = 0.15
+_QUICK = 0.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +205,7 @@ class Chain:
 
     def _tiles(self, builder: ProgramBuilder, pieces: int) -> int:
         cost = math.prod(self.shape) * sum(_SLOW.get(s.operation, _QUICK) for s in self._steps)
-        wanted = 1 if builder.workers == 1 else min(int(cost // TILE_COST), 4 * builder.workers)
-        return max(1, min(wanted, pieces))
+        return builder.tiles(cost, pieces)
 
     def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
         """Return the names of the sources whose memory the target may take over.

@@ -118,7 +118,7 @@ def lower_float(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
-    """Emit the nodes *calls* as one chain; each node reads the one before."""
+    """Emit the nodes *calls* as one chain; each node reads the result of the node before."""
     target = calls[-1].output()
     chain = Chain(target.shape)
     known: dict[int, int] = {}  # tensor index to operand
@@ -134,7 +134,7 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the node at *position* with those after it, or None.
+    """Return the fusion of the node at *position* with later nodes, or None.
 
     Each must be the only reader of the one before.
     """

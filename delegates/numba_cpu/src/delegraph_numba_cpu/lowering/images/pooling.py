@@ -12,7 +12,8 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8", "INT16")
 
-WORK_A_TILE = 1 << 15
+VALUES_A_NANOSECOND = 8
+"""Approximate number of window elements that are pooled in a nanosecond."""
 """Number of elements that a tile reads, in some microseconds."""
 
 AVERAGE = {
@@ -59,7 +60,7 @@ def _pool(call: Call, builder: ProgramBuilder, block: Instruction) -> None:
     work = rows * out_width * channels * size[0] * size[1]
     builder.emit(
         block,
-        max(1, min(rows, work // WORK_A_TILE, 4 * builder.workers)),
+        builder.tiles(work / VALUES_A_NANOSECOND, rows),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),
         height=x.shape[1],

@@ -32,7 +32,8 @@ TYPES = ("FLOAT32", "INT8", "UINT8")
 
 BLOCKS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_U8}
 
-WORK_A_TILE = 1 << 14
+VALUES_A_NANOSECOND = 8
+"""Approximate number of output values that are computed in a nanosecond."""
 """Number of output elements of a tile, which take some microseconds."""
 
 
@@ -65,7 +66,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
     rows = y.shape[0] * y.shape[1]
     builder.emit(
         BLOCKS[x.type.name],
-        max(1, min(rows, math.prod(y.shape) // WORK_A_TILE, 4 * builder.workers)),
+        builder.tiles(math.prod(y.shape) / VALUES_A_NANOSECOND, rows),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),
         image_bytes=h * w * pixel,

@@ -57,7 +57,7 @@ def check_converted(call: Call) -> Rejection | None:
 
 
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
-    """Emit what GATHER does along the first axis; its inputs are in the other order."""
+    """Emit a GATHER along the first axis; the operator has its two inputs in reverse order."""
     table, positions = call.input(1), call.input(0)
     if not table.shape[0]:  # the official kernel looks at no position, and writes nothing
         return

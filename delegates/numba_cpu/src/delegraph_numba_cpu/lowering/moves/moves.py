@@ -22,11 +22,8 @@ from delegraph_numba_cpu.instructions.moves import COPY, FILL, GATHER, NEST, PIC
 from delegraph_numba_cpu.lowering.registry import Call
 from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
 
-BYTES_A_TILE = 1 << 16
-"""Number of bytes of a tile, which take a few microseconds; smaller tiles cost more than they gain.
-"""
-
-TILES_A_WORKER = 4
+BYTES_A_NANOSECOND = 20
+"""Approximate number of bytes that are moved in a nanosecond."""
 
 SQUARE_ROWS = 64
 """Number of rows that are transposed together: a cache line of bytes."""
@@ -108,11 +105,11 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
         tiles = tiles_for(builder, size, size)
         builder.emit(COPY, tiles, source=source.start, target=target.start, bytes=size)
         return
-    words = {"grain": 1, **_words(builder, loops, unit, size)}
+    words, grain = _words(builder, loops, unit), 1
     if len(loops) > 1 and loops[-2].source == loops[-1].target == unit:  # the kernel transposes
-        words["grain"] = grain = min(loops[-2].steps, SQUARE_ROWS)
-        words["tiles"] = tiles_for(builder, size, -(-words["rows"] // grain))
-    builder.emit(NEST, source=source.start, target=target.start, **words)
+        grain = min(loops[-2].steps, SQUARE_ROWS)
+    tiles = tiles_for(builder, size, -(-words["rows"] // grain))
+    builder.emit(NEST, tiles, source=source.start, target=target.start, grain=grain, **words)
 
 
 def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) -> None:
@@ -127,15 +124,17 @@ def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) 
     x, y = source.array, target.array
     loops, unit = nest_of(x.shape, x.strides, y.strides, x.itemsize)
     room = [size - part for size, part in zip(y.shape, x.shape, strict=True)]
+    words = _words(builder, loops, unit)
     builder.emit(
         UPDATE,
+        tiles_for(builder, x.nbytes, words["rows"]),
         source=source.start,
         target=target.start,
         starts=builder.tensor(starts.index),
         index_bytes=starts.dtype.itemsize,
         limits=builder.constant(np.array([room, y.strides], np.int64).T.copy()),
         rank=y.ndim,
-        **_words(builder, loops, unit, x.nbytes),
+        **words,
     )
 
 
@@ -202,27 +201,25 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
     loops, unit = nest_of(array.shape, array.strides, array.strides, array.itemsize)
     several = np.full(unit // array.itemsize, value)
     bits = int(several.view(f"i{unit}")[0])
-    builder.emit(
-        FILL, target=target.start, value=bits, **_words(builder, loops, unit, array.nbytes)
-    )
+    words = _words(builder, loops, unit)
+    tiles = tiles_for(builder, array.nbytes, words["rows"])
+    builder.emit(FILL, tiles, target=target.start, value=bits, **words)
 
 
-def _words(builder: ProgramBuilder, loops: list[Loop], unit: int, size: int) -> dict[str, Any]:
-    """Return the words that all kernels on loop nests share, with the number of tiles."""
+def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, Any]:
+    """Return the words that all kernels on loop nests share."""
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
-    rows = math.prod(loop.steps for loop in loops[:-1])
     return {
         "loops": builder.constant(np.array(loops, np.int64)),
         "depth": len(loops),
-        "rows": rows,
+        "rows": math.prod(loop.steps for loop in loops[:-1]),
         "unit": unit,
-        "tiles": tiles_for(builder, size, rows),
     }
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return the number of tiles for *rows* rows that move *size* bytes together."""
-    return max(1, min(rows, size // BYTES_A_TILE, TILES_A_WORKER * builder.workers))
+    """Return the number of tiles for copying *rows* rows of *size* bytes in all."""
+    return builder.tiles(size / BYTES_A_NANOSECOND, rows)
 
 
 def nest_of(

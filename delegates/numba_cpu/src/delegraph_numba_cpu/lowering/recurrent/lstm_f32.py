@@ -93,7 +93,7 @@ def _are_cells_alike(*matrices: Tensor) -> bool:
 
 
 def _are_rows_equal(matrix: Tensor) -> bool:
-    """Whether all rows of a matrix are equal; one dimension stands for a diagonal."""
+    """Return whether all rows of a matrix are equal; a vector is a diagonal matrix."""
     rows = matrix.data
     return bool((rows == rows[:1]).all() if rows.ndim > 1 else not rows.any())
 

@@ -12,7 +12,8 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 FEATURES = ("empty", "many-dims", "dynamic-shapes")
 
-ELEMENTS_A_TILE = 1 << 14
+VALUES_A_NANOSECOND = 4
+"""Approximate number of values that are computed in a nanosecond."""
 
 
 def check_float_rows(call: Call) -> Rejection | None:
@@ -62,7 +63,7 @@ def emit_rows(
     if not size:
         return
     rows = size // shape[-1]
-    tiles = max(1, min(rows, size // ELEMENTS_A_TILE, 4 * builder.workers))
+    tiles = builder.tiles(size / VALUES_A_NANOSECOND, rows)
     source, target = builder.tensor(call.input(0).index), builder.tensor(call.output().index)
     builder.emit(
         block, tiles, replaceable,

@@ -29,7 +29,8 @@ PRODUCT_TYPES = ("FLOAT32", "INT32")
 
 FEATURES = ("empty", "many-dims", "scalar")
 
-WORK_A_TILE = 1 << 15
+VALUES_A_NANOSECOND = 16
+"""Approximate number of values that are reduced in a nanosecond."""
 """Number of elements that a tile reads, in some microseconds."""
 
 _SPATIAL_LANES = 16
@@ -119,7 +120,7 @@ class Axes:
         work = self.count * self.length
         builder.emit(
             block,
-            max(1, min(tasks, work // WORK_A_TILE, 4 * builder.workers)),
+            builder.tiles(work / VALUES_A_NANOSECOND, tasks),
             source=self.source,
             target=target,
             outer=self.outer,

@@ -1,0 +1,71 @@
+"""Folders of sources that distributions were installed from, and how pip installs from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import importlib_metadata
+
+_FOLDERS = {
+    "delegraph-edgetpu": "delegates/edgetpu",
+    "delegraph-example": "plugins_example",
+    "delegraph-flex": "delegates/flex",
+    "delegraph-jax": "delegates/jax",
+    "delegraph-numba-cpu": "delegates/numba_cpu",
+    "delegraph-openvino": "delegates/openvino",
+}
+"""Folder of each of this project's distributions in a clone."""
+
+
+def pip_install(distribution: str, extra: str = "") -> str:
+    """Return the command that installs one of this project's distributions.
+
+    Where Delegraph itself was installed from a clone, or runs in it, so is the other.
+
+    Args:
+        distribution: its name.
+        extra: name of an extra of it; empty for none.
+    """
+    clone = _clone()
+    found = distribution
+    if clone is not None and distribution in _FOLDERS:
+        folder = clone / _FOLDERS[distribution]
+        inside = os.path.relpath(folder)
+        found = str(folder) if inside.startswith(os.pardir) else os.path.join(os.curdir, inside)
+    found += f"[{extra}]" if extra else ""
+    return f"pip install {shlex.quote(found)}"
+
+
+def _clone() -> Path | None:
+    """Folder of the clone that Delegraph comes from; None for a wheel of a release."""
+    here = Path(__file__).parents[3]
+    for folder in (here, installed_from("delegraph")):
+        if folder is not None and (folder / _FOLDERS["delegraph-example"]).is_dir():
+            return Path(folder)
+    return None
+
+
+def installed_from(distribution: str, *, is_editable: bool = False) -> Path | None:
+    """Return the folder of sources that a distribution was installed from; None for no such folder.
+
+    Args:
+        distribution: its name.
+        is_editable: whether only an installation counts whose files are those of the folder.
+
+    Source:
+        Recording the Direct URL Origin, https://packaging.python.org/specifications/direct-url/.
+    """
+    try:
+        text = importlib_metadata.distribution(distribution).read_text("direct_url.json")
+        origin = json.loads(text or "{}")
+        address = urlsplit(str(origin.get("url", "")))
+        editable = origin.get("dir_info", {}).get("editable", False)
+    except (importlib_metadata.PackageNotFoundError, OSError, ValueError, AttributeError):
+        return None
+    if address.scheme != "file" or (is_editable and editable is not True):
+        return None
+    return Path(unquote(address.path))

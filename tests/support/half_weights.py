@@ -1,0 +1,24 @@
+"""A model whose weights are stored as float16, as the official converter writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from delegraph.schema.options import MulOptions
+from delegraph.testing import constant, graph_model
+
+STORED = 8  # bytes of [4] float16
+
+
+def half_weights() -> bytes:
+    """f(x) = sin(x * w * v), with DEQUANTIZE nodes for w and v."""
+    nodes = [
+        ("DEQUANTIZE", "half", "w"),
+        ("MUL", "x w", "a", MulOptions()),
+        ("DEQUANTIZE", "other_half", "v"),
+        ("MUL", "a v", "b", MulOptions()),
+        ("SIN", "b", "y"),
+    ]
+    halves = np.random.default_rng(1).standard_normal((2, 4)).astype(np.float16)
+    stored = {"half": constant(halves[0]), "other_half": constant(halves[1])}
+    return graph_model(nodes, inputs="x", outputs="y", tensors=stored)
