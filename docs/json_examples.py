@@ -55,6 +55,7 @@ EXAMPLES: dict[str, list[list[object]]] = {
     "edgetpu-compile": [["edgetpu", "compile", INT8, "-o", "."]],
     "flex-flexify": [["flex", "flexify", SINES, "-o", "flex.tflite"]],
     "numba-info": [["numba", "info"]],
+    "numba-roof": [["numba", "roof", FLOAT]],
 }
 """Command lines by the schema of what they print, without ``--json``."""
 

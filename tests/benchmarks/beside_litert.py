@@ -15,18 +15,16 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
-from ratio_rows import Row, mean_row, read_rows
+from ratio_rows import Row, read_rows
 from rich.console import Console
 from rich.table import Table
 
 from delegraph.tools.benchmarking.machine import Machine, machine
-from delegraph.tools.benchmarking.verdicts import Ratio
 
 ROOT = Path(__file__).parents[2]
 DEMO_MODELS = ROOT / "docs" / "demo" / "models"
@@ -61,7 +59,7 @@ class Choice:
     """What is to be measured.
 
     Attributes:
-        networks: models that are run with each level and number of threads.
+        networks: folders of models that are run with each level and number of threads.
         processes: models that are run as whole processes.
         levels: of numba_cpu, as its option ``cpu`` names them.
         seconds: for each model or row.
@@ -89,7 +87,16 @@ def framework(choice: Choice, result: Path) -> list[Row]:
 
 def networks(choice: Choice, result: Path) -> list[Row]:
     """Return the mean of all networks for each level and number of threads, and the slowest."""
-    return [row for level in choice.levels for row in _at_level(level, choice, result)]
+    names = ("XNNPACK", *("numba_cpu" + f" {w}" * (w != "auto") for w in choice.levels))
+    words = [word for folder in choice.networks for word in ("--networks", str(folder))]
+    run(
+        "tests/benchmarks/networks.py",
+        *words,
+        *("--levels", ",".join(choice.levels), "--threads", "1,2", "--least", str(LEAST_BYTES)),
+        *("--runtimes", ",".join(names)),
+        *("--seconds", str(choice.seconds), "--rows", str(result)),
+    )
+    return read_rows(result)
 
 
 def decoder(choice: Choice, result: Path) -> list[Row]:
@@ -99,31 +106,6 @@ def decoder(choice: Choice, result: Path) -> list[Row]:
         run(f"tests/benchmarks/{name}.py", *words)
         found += read_rows(result)
     return found
-
-
-def _at_level(level: str, choice: Choice, result: Path) -> Iterator[Row]:
-    run(
-        "delegates/numba_cpu/benchmarks/compare.py",
-        *map(str, choice.networks),
-        *("--only", "XNNPACK,numba_cpu", "--threads", "1,2", "--cpu", level),
-        *("--seconds", str(choice.seconds), "--json", str(result)),
-    )
-    found = json.loads(result.read_text())["models"]
-    for threads, word in ((1, "thread"), (2, "threads")):
-        ratios = dict(_ratios(entry for entry in found if entry["threads"] == threads))
-        if ratios:
-            name = f"networks, {best_level() if level == 'auto' else level}, {threads} {word}"
-            yield mean_row(f"{name}, mean of {len(ratios)}", list(ratios.values()))
-            for model in sorted(ratios, key=lambda model: -ratios[model].value)[:5]:
-                slow = ratios[model]
-                yield Row(f"{name}: {model}", slow.value, slow.low, slow.high)
-
-
-def _ratios(entries: Iterator[dict[str, Any]]) -> Iterator[tuple[str, Ratio]]:
-    for entry in entries:
-        for result in entry["results"]:
-            if result["runtime"] == "numba_cpu" and result["ratios"]:
-                yield entry["model"], Ratio(**result["ratios"]["minimum"])
 
 
 PARTS = {"processes": processes, "framework": framework, "networks": networks, "decoder": decoder}
@@ -175,11 +157,6 @@ def print_machine(out: Console, where: Machine) -> None:
     out.print(", ".join(f"{name} {version}" for name, version in where.versions.items()))
 
 
-def models_of(folder: Path) -> list[Path]:
-    """Return the networks of a folder: TFLite files that are not small."""
-    return [p for p in sorted(folder.rglob("*.tflite")) if p.stat().st_size > LEAST_BYTES]
-
-
 def usual_processes() -> list[Path]:
     """Return MobileNetV2 in int8 and float32 where the corpus is there, else a small model."""
     names = "models/test_data__mobilenet_v2_1.0_224_quant", "bench/mobilenet_v2_float_dequantised"
@@ -198,7 +175,7 @@ def main() -> None:
     args = parser.parse_args()
     folder = args.networks or (CORPUS if CORPUS.is_dir() else DEMO_MODELS)
     levels = args.levels.split(",")
-    choice = Choice(models_of(folder), usual_processes(), levels, args.seconds)
+    choice = Choice([folder], usual_processes(), levels, args.seconds)
     where = machine()
     rows: list[Row] = []
     failures: list[str] = []

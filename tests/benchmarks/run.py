@@ -29,6 +29,7 @@ SHORT = {
     "tests/benchmarks/memory_bounds.py": [SINES, FLOAT, INT8, "--all"],
     "tests/benchmarks/memory_table.py": [FLOAT, INT8],
     "tests/benchmarks/models.py": [SINES, FLOAT, INT8, "--seconds", "1"],
+    "tests/benchmarks/networks.py": ["--seconds", "1"],
     "tests/benchmarks/nodes.py": ["--nodes", "1000", "--rounds", "5", "--memory", FLOAT],
     "tests/benchmarks/official_benchmark.py": [FLOAT, INT8, "--rounds", "1"],
     "tests/benchmarks/partition.py": ["--nodes", "2000", "--seconds", "1"],
@@ -40,10 +41,8 @@ SHORT = {
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],
     "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--seconds", "1"],
     "delegates/flex/benchmarks/nodes.py": ["--seconds", "1"],
-    "delegates/numba_cpu/benchmarks/compare.py": [FLOAT, INT8, "--seconds", "1"],
-    "delegates/numba_cpu/benchmarks/peak.py": [],
     "delegates/numba_cpu/benchmarks/pointwise.py": ["--rounds", "5"],
-    "delegates/numba_cpu/benchmarks/profile_rows.py": [FLOAT, "--rounds", "5"],
+    "delegates/numba_cpu/benchmarks/thread_times.py": [FLOAT, "--rounds", "20"],
 }
 """Every benchmark, with arguments that make it short and need nothing but a clone."""
 

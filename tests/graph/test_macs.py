@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from delegraph.graph.loader import parse_model
-from delegraph.graph.macs import macs
+from delegraph.graph.macs import macs_of
 from delegraph.schema.options import (
     BatchMatMulOptions,
     Conv2DOptions,
@@ -63,7 +63,7 @@ def test_multiply_accumulates_are_counted(
 ) -> None:
     model = parse_model(one_op_model(op, inputs, [tensor(output)], options))
     (subgraph,) = model.subgraphs
-    assert macs(subgraph.operators[0], subgraph.tensors) == count
+    assert macs_of(subgraph.operators[0], subgraph.tensors) == count
 
 
 def test_a_recurrent_layer_uses_its_matrices_at_each_step() -> None:
@@ -71,4 +71,4 @@ def test_a_recurrent_layer_uses_its_matrices_at_each_step() -> None:
     inputs = [x, _zeros(4, 2), _zeros(4, 4), _zeros(4), state]
     content = one_op_model("UNIDIRECTIONAL_SEQUENCE_RNN", inputs, [tensor((7, 1, 4))])
     (subgraph,) = parse_model(content).subgraphs
-    assert macs(subgraph.operators[0], subgraph.tensors) == 7 * (4 * 2 + 4 * 4)
+    assert macs_of(subgraph.operators[0], subgraph.tensors) == 7 * (4 * 2 + 4 * 4)

@@ -3,7 +3,8 @@
 Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and ``TensorSpec``;
 ``loader.py`` for how they are made of a file; ``model_files.py`` for where the file is, and
 ``external_buffers.py`` for constants in other files; ``dtypes.py`` for element types in NumPy;
-``metadata.py`` for what the author says of inputs and outputs, labels included.
+``macs.py`` for multiply-accumulates; ``metadata.py`` for what the author says of inputs and
+outputs, labels included.
 """
 
 from delegraph.exports import exports_of

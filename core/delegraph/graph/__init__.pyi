@@ -3,6 +3,7 @@ from .dtypes import NUMPY_DTYPES as NUMPY_DTYPES
 from .external_buffers import self_contained as self_contained
 from .loader import load_model as load_model
 from .loader import parse_model as parse_model
+from .macs import macs_of as macs_of
 from .model import Model as Model
 from .model import OperatorSpec as OperatorSpec
 from .model import Quantization as Quantization

@@ -15,7 +15,7 @@ Tensors = Sequence[TensorSpec | None]
 """Inputs of an operator, followed by its outputs; None for absent ones."""
 
 
-def macs(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
+def macs_of(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> int:
     """Return the number of multiply-accumulates of an operator; 0 for operators without any.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP
 from delegraph.graph.dtypes import OBJECT_TYPES
-from delegraph.graph.macs import macs
+from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.schema.enums import TensorType
 
@@ -109,7 +109,7 @@ def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], 
     """Yield activations, weights and scales of each operator with weights, and its MACs."""
     made_by = {i: operator for operator in subgraph.operators for i in operator.outputs}
     for operator in subgraph.operators:
-        count = macs(operator, subgraph.tensors)
+        count = macs_of(operator, subgraph.tensors)
         weights = _weights(operator, subgraph) if count else None
         if weights is None:
             continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partition
 from delegraph.errors import DelegraphError, MalformedModelError, PartitionRejected
-from delegraph.graph.macs import macs
+from delegraph.graph.macs import macs_of
 from delegraph.graph.metadata import ModelMetadata, read_metadata
 from delegraph.graph.model import Model, OperatorSpec, SubgraphSpec, TensorSpec
 from delegraph.json_records import JsonRecord
@@ -212,7 +212,7 @@ def count_operators(model: Model) -> tuple[OperatorCount, ...]:
             name, version = operator.name, operator.version
             kind = (name, version, operator.is_custom, _compiled_by(operator))
             counts[kind] += 1
-            work[kind] += macs(operator, subgraph.tensors)
+            work[kind] += macs_of(operator, subgraph.tensors)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][:3]))
     return tuple(_operator_count(kind, count, work[kind]) for kind, count in ordered)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from delegraph.delegation.placement import NodePlacement, Placement
 from delegraph.delegation.rejections import Rejection
 from delegraph.graph.dtypes import byte_size
-from delegraph.graph.macs import macs
+from delegraph.graph.macs import macs_of
 from delegraph.graph.model import Model, OperatorSpec, TensorSpec
 
 NOTHING = "nothing"
@@ -67,7 +67,7 @@ def node_costs(placement: Placement, model: Model) -> Costs:
         subgraph = model.subgraphs[node.subgraph]
         operator = subgraph.operators[node.index]
         written = _written_bytes(operator, subgraph.tensors)
-        found[node.subgraph, node.index] = NodeCost(macs(operator, subgraph.tensors), written)
+        found[node.subgraph, node.index] = NodeCost(macs_of(operator, subgraph.tensors), written)
     return found
 
 

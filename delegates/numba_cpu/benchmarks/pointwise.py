@@ -1,25 +1,23 @@
 """Prints how busy kernels keep the multipliers: ``python benchmarks/pointwise.py [--cpu avx2]``.
 
 Each 1 x 1 convolution of MobileNetV2 runs alone, as a whole: products, rescaling and storing. The
-peak is what the same process measures with the same instructions; see ``peak``.
+roof is what ``delegraph numba roof`` measures in the same process.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
+from pathlib import Path
 
 import numpy as np
-from peak import Mix, float32_mix, float32_peak, int8_mix, int8_peak
-from profile_rows import RecordingDelegate, row_times
-from rich.console import Console
-from tables import print_table
 
-from delegraph import Interpreter
 from delegraph.schema.options import Conv2DOptions
 from delegraph.testing import constant, graph_model, tensor
-from delegraph.tools import random_values
+from delegraph.tools import RunControl, Setup, record
 from delegraph_numba_cpu.library.cpu import level_named
-from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.roof.operators import OperatorRoof, operator_roofs
+from delegraph_numba_cpu.roof.processor import ProcessorRoof, processor_roof
 
 LAYERS = (
     (112, 32, 16), (112, 16, 96), (56, 96, 24), (56, 24, 144), (56, 144, 24), (28, 144, 32),
@@ -55,32 +53,31 @@ def layer(size: int, channels: int, outputs: int, kind: str) -> bytes:
     return bytes(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
 
 
-def microseconds(model: bytes, cpu: str, rounds: int) -> float:
-    """Return the least that a model took on one core."""
-    delegate = RecordingDelegate(NumbaCpuOptions(num_threads=1, cpu=cpu))
-    interpreter = Interpreter(model_content=model, experimental_delegates=[delegate], num_threads=1)
-    interpreter.allocate_tensors()
-    (details,) = interpreter.get_input_details()
-    interpreter.set_tensor(details["index"], random_values(details, np.random.default_rng(0)))
-    interpreter.invoke()
-    (kernel,) = delegate.kernels
-    assert kernel.program is not None
-    return sum(row.microseconds for row in row_times(kernel.program, kernel, rounds, 1))
-
-
-def print_shares(out: Console, kind: str, mix: Mix, peak: float, cpu: str, rounds: int) -> None:
+def print_shares(kind: str, roof: ProcessorRoof, rounds: int, folder: Path) -> None:
     """Print the layers of one type."""
-    rows, work, spent = [], 0.0, 0.0
+    peak = roof.float32 if kind == "FLOAT32" else roof.int8
+    print(f"\n{kind}: peak {'unknown' if peak is None else f'{peak / 1e9:.0f} Gop/s'}")
+    print(f"  {'layer':24}{'µs':>8}{'Gop/s':>8}{'of roof':>9}")
+    control = RunControl(runs=rounds, min_seconds=0.0, max_seconds=2.0)
+    spent = least = operations = 0.0
     for size, channels, outputs in LAYERS:
-        us = microseconds(layer(size, channels, outputs, kind), cpu, rounds)
-        operations = 2e-3 * size * size * channels * outputs
-        work, spent = work + operations, spent + us
-        shape = f"{size} x {size} x {channels} -> {outputs}"
-        rows.append((shape, f"{us:.1f}", f"{operations / us:.0f}", f"{operations / us / peak:.0%}"))
-    rows.append(("all", f"{spent:.1f}", f"{work / spent:.0f}", f"{work / spent / peak:.0%}"))
-    out.print(f"\n{kind}, {mix.name} of {mix.total}: peak {peak:.0f} Gop/s", style="bold")
-    columns = ("layer", "µs", "Gop/s", "of peak")
-    print_table(out, columns, rows, right=columns[1:])
+        path = folder / f"{kind}_{size}_{channels}_{outputs}.tflite"
+        path.write_bytes(layer(size, channels, outputs, kind))
+        setup = Setup(str(path), delegates=(f"numba_cpu:cpu={roof.level}",), threads=1)
+        (row,) = operator_roofs(record(setup, control=control), roof)
+        _print_row(f"{size} x {size} x {channels} -> {outputs}", *_figures(row))
+        spent, least = spent + row.seconds, least + row.roof_seconds
+        operations += 2 * (row.macs_float32 + row.macs_int8)
+    _print_row("all", spent, operations, least)
+
+
+def _figures(row: OperatorRoof) -> tuple[float, float, float]:
+    return row.seconds, 2 * (row.macs_float32 + row.macs_int8), row.roof_seconds
+
+
+def _print_row(what: str, seconds: float, operations: float, least: float) -> None:
+    rate = operations / seconds / 1e9
+    print(f"  {what:24}{1e6 * seconds:8.1f}{rate:8.0f}{least / seconds:9.0%}", flush=True)
 
 
 def main() -> None:
@@ -89,15 +86,11 @@ def main() -> None:
     parser.add_argument("--cpu", default="auto", help="level of instructions")
     parser.add_argument("--rounds", type=int, default=200)
     arguments = parser.parse_args()
-    level = level_named(arguments.cpu)
-    out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
-    out.print(f"{level.name}, one core")
-    for kind, mix, peak in (
-        ("FLOAT32", float32_mix(level), float32_peak),
-        ("INT8", int8_mix(level), int8_peak),
-    ):
-        if mix is not None:
-            print_shares(out, kind, mix, peak(level.name), level.name, arguments.rounds)
+    roof = processor_roof(level_named(arguments.cpu), 1)
+    print(f"{roof.level}, one core")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("FLOAT32", "INT8"):
+            print_shares(kind, roof, arguments.rounds, Path(folder))
 
 
 if __name__ == "__main__":

@@ -17,29 +17,31 @@ from __future__ import annotations
 import argparse
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
-from peak import ROUNDS, compiled, float32_mix, loop
-from profile_rows import RecordingDelegate
 from rich.console import Console
-from runtimes import model_inputs
-from tables import print_table
+from rich.padding import Padding
+from rich.table import Table
 
 from delegraph import Interpreter
-from delegraph_numba_cpu.delegate import NumbaCpuKernel
+from delegraph.tools import random_values
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
+from delegraph_numba_cpu.roof.processor import processor_roof
 
 KEPT_RUNS = 0.2
 """Share of the runs, the fastest ones, that count: the others were disturbed."""
@@ -168,17 +170,31 @@ def gain_of(work: Callable[[int], Any], threads: int) -> float:
 def print_ceilings(out: Console, threads: int, cpu: str) -> None:
     """Print how much threads gain where they share nothing."""
     level = level_named(cpu)
-    engine = compiled(loop(float32_mix(level)), level)
-    multiply = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(
-        engine.get_function_address("peak")
-    )
+    one, all_threads = (processor_roof(level, count).float32 for count in (1, threads))
+    registers = all_threads / one
     memory = [np.zeros(2 * COPIED_BYTES, np.uint8) for _ in range(threads)]
     places = [array.ctypes.data for array in memory]
-    registers = gain_of(lambda i: multiply(20 * ROUNDS, places[i]), threads)
     copies = gain_of(
         lambda i: ctypes.memmove(places[i], places[i] + COPIED_BYTES, COPIED_BYTES), threads
     )
     out.print(f"{threads} threads: arithmetic {registers:.2f} times, copies {copies:.2f} times")
+
+
+class RecordingDelegate(NumbaCpuDelegate):
+    """The delegate, which remembers its partitions.
+
+    Attributes:
+        kernels: the partitions, in the order they were made.
+    """
+
+    def __init__(self, options: NumbaCpuOptions) -> None:
+        super().__init__(options)
+        self.kernels: list[NumbaCpuKernel] = []
+
+    def create_delegate_kernel_interface(self) -> NumbaCpuKernel:
+        kernel = NumbaCpuKernel(self)
+        self.kernels.append(kernel)
+        return kernel
 
 
 def prepared_kernels(
@@ -188,8 +204,9 @@ def prepared_kernels(
     delegate = RecordingDelegate(NumbaCpuOptions(num_threads=threads, cpu=cpu))
     interpreter = Interpreter(str(model), experimental_delegates=[delegate], num_threads=threads)
     interpreter.allocate_tensors()
-    inputs = zip(interpreter.get_input_details(), model_inputs(model), strict=True)
-    for details, values in inputs:
+    rng = np.random.default_rng(0)
+    for details in interpreter.get_input_details():
+        values = random_values(details, rng)
         interpreter.set_tensor(details["index"], values)
     interpreter.invoke()
     return interpreter, delegate.kernels
@@ -245,6 +262,31 @@ def print_partition(
     shares = ", ".join(f"{name} {time / wall / threads:.1%}" for name, time in lost.items())
     out.print(f"  gain {busy[0] / wall:.2f}: {busy[0] * unit:.0f} µs to {wall * unit:.0f} µs")
     out.print(f"  lost, of the time of {threads} threads: {shares}")
+
+
+def print_table(
+    out: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str]
+) -> None:
+    """Print rows under bold headings; the columns of *right* are aligned to the right."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
+    out.print(Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def compiled(text: str, level: CpuLevel) -> llvm.ExecutionEngine:
+    """Return the machine code of LLVM's text for a level."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = ",".join(f"+{feature}" for feature in level.needs)
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=level.target, features=features, opt=3
+    )
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    return engine
 
 
 def main() -> None:

@@ -94,6 +94,56 @@ def info(as_json: bool) -> None:
         click.echo(f"{name} cannot be used: this processor lacks {', '.join(what)}")
 
 
+@command.command("roof", short_help="Show how near operators come to the processor's peak.")
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--threads",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Number of threads.",
+)
+@click.option(
+    "--cpu",
+    type=click.Choice(["auto", *LEVELS]),
+    metavar="LEVEL",
+    default="auto",
+    show_default=True,
+    help="Level of instructions, as `delegraph numba info` names it.",
+)
+@click.option("--inexact", is_flag=True, help="Allow 1 unit per operator, as exact=false does.")
+@json_option
+def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool) -> None:
+    """Show how near each operator of MODEL comes to the most that this processor can do.
+
+    The model runs some dozen times, and the least time of each operator counts. The peak of
+    products and of bytes read from each cache and from memory is measured in under a second.
+    The roof is the least time that these allow: for products, or for reading and writing each
+    value once. What takes over 5 % of the time and reaches less than 60 % of it is a finding.
+
+    Nodes of other subgraphs count as part of the node that calls them.
+    """
+    from rich.console import Console
+
+    from delegraph_numba_cpu.roof.printing import print_roofs
+    from delegraph_numba_cpu.roof.report import roof_report
+
+    with Console(stderr=True).status("loading") as status:
+        report = roof_report(
+            model,
+            cpu,
+            threads,
+            exact=not inexact,
+            progress=lambda what, done, total: status.update(what),
+        )
+    if as_json:
+        click.echo(json.dumps(report.to_json(), indent=2))
+        return
+    out = Console(width=None if Console().is_terminal else 160, highlight=False, markup=False)
+    print_roofs(out, report)
+
+
 _READY = "models get numba_cpu by default, unless the environment or a configuration says otherwise"
 _NOT_READY = (
     "models get numba_cpu only where it is named: these kernels are not prebuilt, and to load "

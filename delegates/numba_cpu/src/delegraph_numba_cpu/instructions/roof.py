@@ -1,0 +1,27 @@
+"""Entry points of the family that measures the processor; see ``kernels/roof.py``.
+
+No program names them, so they have words but no :class:`Instruction`.
+"""
+
+MULTIPLY_F32 = "multiply_f32"
+"""Add the product of two vectors of float32 to several sums, ``ROUNDS`` times."""
+
+MULTIPLY_INT8 = "multiply_int8"
+"""Add dot products of four bytes to several sums of int32, ``ROUNDS`` times."""
+
+READ = "read"
+"""Add up all int32 of ``BYTES`` bytes, ``ROUNDS`` times; tile *t* has the bytes after tile *t* - 1.
+"""
+
+ROUNDS, AMOUNT, SOURCE, BYTES, FACTORS, SUMS = 0, 1, 2, 3, 8, 24
+"""The words of a call: four numbers, two vectors of 64 bytes, and the results of all tiles.
+
+The kernel writes ``AMOUNT``: the operations or bytes of a round in one tile. A multiply-add is two
+operations. The result of a tile is a vector of 64 bytes, the sum of all its sums.
+"""
+
+RESULT_WORDS = 8
+"""Number of words of a tile's result."""
+
+READ_STEP = 512
+"""``BYTES`` is a multiple of this number."""

@@ -1,0 +1,232 @@
+"""Time of each operator, beside the least time that the processor could take for it.
+
+The least time follows from a roofline. Products take at least their number by the peak of their
+type. Each constant, and each value at the border of the nodes, is read or written at least once, at
+the rate of the level of memory that holds it. Both go on at the same time, so the longer counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, NamedTuple
+
+from delegraph.graph import OperatorSpec, SubgraphSpec, TensorSpec, macs_of
+from delegraph.json_records import JsonRecord
+from delegraph.tools import Recording
+from delegraph_numba_cpu.roof.processor import ProcessorRoof
+
+LEAST_SHARE, LEAST_OF_ROOF = 0.05, 0.6
+"""An operator of a larger share of the time and a smaller share of the roof is a finding."""
+
+_EIGHT_BITS = {"INT8", "UINT8", "INT4", "INT2"}
+_PARTLY_READ = {"EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "SLICE", "STRIDED_SLICE"}
+
+
+class Work(NamedTuple):
+    """What nodes must do at least.
+
+    Attributes:
+        float32, int8: multiply-accumulates of each type. Products by 8-bit or 4-bit weights count
+            as int8, also where activations are floats or have 16 bits.
+        constants: bytes of constants.
+        values: bytes of values that the nodes read from others, and that others read.
+    """
+
+    float32: int = 0
+    int8: int = 0
+    constants: int = 0
+    values: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorRoof(JsonRecord):
+    """Time of a node, or of nodes that are computed together, and its share of the roof.
+
+    Attributes:
+        nodes: indices of the nodes.
+        operators: their names, with ``+`` in between.
+        delegate: name of the delegate that ran them; None for the core's kernels.
+        shape: shape of the last node's first output.
+        seconds: the least seconds of all runs.
+        share: share of the time of all operators, 0 to 1.
+        macs_float32, macs_int8: numbers of multiply-accumulates.
+        bytes: bytes that are read or written at least.
+        roof_seconds: the least seconds that the processor could take.
+        bound: what takes these: ``compute``, or the name of a level of memory.
+    """
+
+    json_properties: ClassVar = {
+        "of_roof": "of_roof",
+        "operations_per_second": "operations_per_second",
+        "bytes_per_second": "bytes_per_second",
+        "is_finding": "is_finding",
+    }
+
+    nodes: tuple[int, ...]
+    operators: str
+    delegate: str | None
+    shape: tuple[int, ...]
+    seconds: float
+    share: float
+    macs_float32: int
+    macs_int8: int
+    bytes: int
+    roof_seconds: float
+    bound: str
+
+    @property
+    def of_roof(self) -> float | None:
+        """Share of the roof that is reached; None where no time was measured."""
+        return self.roof_seconds / self.seconds if self.seconds > 0 else None
+
+    @property
+    def operations_per_second(self) -> float:
+        """Operations per second, a multiply-accumulate being two; 0 without any."""
+        return self._per_second(2 * (self.macs_float32 + self.macs_int8))
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes per second that are read or written at least."""
+        return self._per_second(self.bytes)
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it takes a large share of the time and reaches a small one of the roof."""
+        reached = self.of_roof
+        return self.share > LEAST_SHARE and reached is not None and reached < LEAST_OF_ROOF
+
+    def _per_second(self, amount: int) -> float:
+        return amount / self.seconds if self.seconds > 0 else 0.0
+
+
+def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRoof]:
+    """Return the operators of the called subgraph in the order in which they run."""
+    graph = recording.model.subgraphs[recording.entry]
+    tensors = _present(recording, graph)
+    seconds = _least_seconds(recording, roof.call_seconds)
+    works = {nodes: work_of(nodes, graph, tensors) for nodes, _ in seconds}
+    # Other operators run between two uses of a constant, so it comes from where all data fit.
+    whole = sum(work.constants for work in works.values())
+    whole += max((work.values for work in works.values()), default=0)
+    total = sum(seconds.values())
+    found = []
+    for (nodes, delegate), taken in seconds.items():
+        work, own = works[nodes], [graph.operators[i] for i in nodes]
+        least, bound = roof_seconds(work, roof, whole)
+        outputs = [i for i in own[-1].outputs if i >= 0]
+        found.append(
+            OperatorRoof(
+                nodes,
+                "+".join(operator.name for operator in own),
+                delegate,
+                tensors[outputs[0]].shape if outputs else (),
+                taken,
+                taken / total if total else 0.0,
+                *(work.float32, work.int8, work.constants + work.values),
+                *(least, bound),
+            )
+        )
+    return found
+
+
+def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, str]:
+    """Return the least seconds of *work*, and what bounds it.
+
+    Args:
+        work: what is to be done.
+        roof: what the processor can do.
+        whole: bytes of the data of the whole run, among which constants are found again.
+    """
+    products = 2 * work.float32 / roof.float32
+    products += 2 * work.int8 / roof.int8 if roof.int8 else 0.0
+    moved: dict[str, float] = {}
+    for size, all_bytes in ((work.values, work.values), (work.constants, whole)):
+        memory = roof.memory_of(all_bytes)
+        moved[memory.name] = moved.get(memory.name, 0.0) + size / memory.bytes_per_second
+    moving = sum(moved.values())
+    return (
+        (products, "compute") if products >= moving else (moving, max(moved, key=moved.__getitem__))
+    )
+
+
+def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorSpec]) -> Work:
+    """Return what nodes that are computed together must do.
+
+    Args:
+        nodes: their indices.
+        graph: the subgraph.
+        tensors: its tensors with the shapes of the run.
+    """
+    own = [graph.operators[i] for i in nodes]
+    made = {i for operator in own for i in operator.outputs if i >= 0}
+    others = (op for i, op in enumerate(graph.operators) if i not in set(nodes))
+    used = {i for operator in others for i in operator.inputs} | {*graph.outputs}
+    written = made & used or made
+    counts = {"float32": 0, "int8": 0}
+    for operator in own:
+        counts[_kind(operator, tensors)] += macs_of(operator, tensors)
+    outputs = sum(_size(tensors[i]) for i in written)
+    read = {i for operator in own for i in operator.inputs if i >= 0 and i not in made}
+    sizes = {i: _size(tensors[i]) for i in read}
+    if len(own) == 1 and own[0].name in _PARTLY_READ:
+        sizes = {i: min(size, outputs) for i, size in sizes.items()}
+    constants = sum(size for i, size in sizes.items() if tensors[i].data is not None)
+    return Work(**counts, constants=constants, values=outputs + sum(sizes.values()) - constants)
+
+
+def _kind(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
+    """Return the type of the products of an operator: that of its weights."""
+    types = {tensors[i].type.name for i in operator.inputs[1:] if i >= 0}
+    return "int8" if types & _EIGHT_BITS else "float32"
+
+
+def _size(tensor: TensorSpec) -> int:
+    """Return the bytes of a tensor; 0 for texts, whose size is not in the model."""
+    if tensor.data is not None:
+        return tensor.data.nbytes
+    bits = _BITS.get(tensor.type.name)
+    return 0 if bits is None else prod(tensor.shape) * bits // 8
+
+
+_BITS: Mapping[str, int] = {
+    **dict.fromkeys(("BOOL", "INT8", "UINT8"), 8),
+    **dict.fromkeys(("FLOAT16", "BFLOAT16", "INT16", "UINT16"), 16),
+    **dict.fromkeys(("FLOAT32", "INT32", "UINT32"), 32),
+    **dict.fromkeys(("FLOAT64", "INT64", "UINT64", "COMPLEX64"), 64),
+    "COMPLEX128": 128,
+    "INT4": 4,
+    "INT2": 2,
+}
+
+
+def _present(recording: Recording, graph: SubgraphSpec) -> list[TensorSpec]:
+    """Return the tensors of a subgraph with the shapes that they had after the runs."""
+    figures = recording.tensors
+    return [
+        spec._replace(shape=figures[graph.index, i].shape) if spec.data is None else spec
+        for i, spec in enumerate(graph.tensors)
+    ]
+
+
+def _least_seconds(
+    recording: Recording, call_seconds: float
+) -> dict[tuple[tuple[int, ...], str | None], float]:
+    """Return the least seconds of nodes in the called subgraph, by the nodes and their delegate."""
+    found: dict[tuple[tuple[int, ...], str | None], float] = {}
+    for run in recording.runs:
+        taken: dict[tuple[tuple[int, ...], str | None], float] = {}
+        for event in run.events:
+            if event.subgraph == recording.entry and recording.node(event) is not None:
+                key = recording.model_nodes(event), event.delegate
+                seconds = event.duration / 1e9 - (call_seconds if event.delegate else 0.0)
+                taken[key] = taken.get(key, 0.0) + max(0.0, seconds)
+        for key, seconds in taken.items():
+            found[key] = min(seconds, found.get(key, seconds))
+    return found
+
+
+def findings(operators: Iterable[OperatorRoof]) -> list[OperatorRoof]:
+    """Return the operators that are findings, the slowest first."""
+    return sorted((o for o in operators if o.is_finding), key=lambda o: -o.seconds)

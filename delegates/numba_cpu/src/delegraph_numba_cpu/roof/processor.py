@@ -1,0 +1,160 @@
+"""The roof: how much the processor multiplies and reads in a second, measured in under a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.json_records import JsonRecord
+from delegraph.memory import aligned_buffer
+from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
+from delegraph_numba_cpu.instructions import executor
+from delegraph_numba_cpu.instructions import roof as layout
+from delegraph_numba_cpu.library.kernel_library import Library, library
+from delegraph_numba_cpu.program.pool import POOL
+from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
+from delegraph_numba_cpu.roof.caches import Cache, caches
+
+SECONDS = 0.07
+"""Duration of each measurement; there is one for each kind of product and of memory."""
+
+_CALL_SECONDS = 1e-3  # of one call, so that its own cost does not count
+_MEMORY_BYTES = 32 << 20, 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRoof(JsonRecord):
+    """How fast a level of memory is read.
+
+    Attributes:
+        name: ``L1``, ``L2``, ``L3`` or ``memory``.
+        bytes: what the level holds for all threads together; None for memory.
+        bytes_per_second: by all threads together.
+    """
+
+    name: str
+    bytes: int | None
+    bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorRoof(JsonRecord):
+    """The most that a processor does with a level of instructions.
+
+    Attributes:
+        level: name of the level.
+        threads: number of threads that worked together.
+        float32: float32 operations per second; a multiply-add is two.
+        int8: operations per second of int8 products that are added up in int32. None for matrix
+            registers, which are not measured.
+        memory: the levels of memory, the smallest first.
+        call_seconds: seconds from Python to native code and back, the shortest way: that of brief
+            programs.
+    """
+
+    level: str
+    threads: int
+    float32: float
+    int8: float | None
+    memory: tuple[MemoryRoof, ...]
+    call_seconds: float
+
+    def memory_of(self, size: int) -> MemoryRoof:
+        """Return the smallest level of memory that holds *size* bytes."""
+        return next(m for m in self.memory if m.bytes is None or size <= m.bytes)
+
+
+def processor_roof(level: CpuLevel, threads: int) -> ProcessorRoof:
+    """Measure the roof of this processor.
+
+    Raises:
+        DelegateError: the kernels of the level cannot be compiled.
+    """
+    loops = _Loops(library(level), threads)
+    return ProcessorRoof(
+        level.name,
+        threads,
+        loops.rate(layout.MULTIPLY_F32),
+        None if level.has_tiles else loops.rate(layout.MULTIPLY_INT8),
+        tuple(_memory(loops, caches())),
+        loops.call_seconds(),
+    )
+
+
+def _memory(loops: _Loops, found: tuple[Cache, ...]) -> list[MemoryRoof]:
+    threads, levels = loops.threads, []
+    for cache in found:
+        size = cache.capacity(threads)
+        levels.append(MemoryRoof(cache.name, size, loops.read_rate(size // 2)))
+    least, most = _MEMORY_BYTES
+    size = min(most, max(least, 2 * found[-1].capacity(threads)))
+    return [*levels, MemoryRoof("memory", None, loops.read_rate(size))]
+
+
+class _Table(NamedTuple):
+    """A table of one row or none, as a pool runs it."""
+
+    words: NDArray[np.int64]
+    table: int
+    header: memoryview
+    tiles: int
+    workers: int
+    run_time: RunTimeEstimate
+
+
+def _table(*row: int, tiles: int = 1) -> _Table:
+    """Return a table of one row for as many threads as it has tiles, or a brief one of no row."""
+    words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
+    words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER
+    if row:
+        words[executor.ROWS], words[executor.HEADER_WORDS :] = 1, row
+    run_time = RunTimeEstimate()
+    run_time.is_known = True
+    run_time.is_brief, run_time.takes_workers = not row, bool(row)
+    return _Table(words, words.ctypes.data, words.data, tiles, tiles, run_time)
+
+
+class _Loops:
+    """The kernels that measure, run by all threads at once."""
+
+    def __init__(self, kernels: Library, threads: int) -> None:
+        self.threads = threads
+        self._kernels = kernels
+        self._block = np.zeros(layout.SUMS + layout.RESULT_WORDS * threads, np.int64)
+        self._block[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
+
+    def rate(self, kernel: str) -> float:
+        """Return the operations or bytes per second of all threads."""
+        address = self._kernels.address("roof", kernel)
+        table = _table(address, self.threads, self._block.ctypes.data, tiles=self.threads)
+        self._block[layout.ROUNDS], seconds = 1, 0.0
+        while seconds < _CALL_SECONDS:
+            self._block[layout.ROUNDS] *= 2
+            seconds = min(self._seconds(table) for _ in range(2))
+        end, best = perf_counter() + SECONDS, seconds
+        while perf_counter() < end:
+            best = min(best, self._seconds(table))
+        rounds = self.threads * self._block[layout.ROUNDS]
+        return float(self._block[layout.AMOUNT] * rounds / best)
+
+    def read_rate(self, size: int) -> float:
+        """Return the bytes per second at which all threads read *size* bytes, each its part."""
+        part = max(1, size // self.threads // layout.READ_STEP) * layout.READ_STEP
+        buffer = aligned_buffer(part * self.threads)
+        buffer[:] = 1  # pages without values of their own share one
+        self._block[layout.SOURCE], self._block[layout.BYTES] = buffer.ctypes.data, part
+        return self.rate(layout.READ)
+
+    def call_seconds(self) -> float:
+        """Return the seconds of a call without a row."""
+        nothing = _table()
+        return min(self._seconds(nothing) for _ in range(200))
+
+    def _seconds(self, table: _Table) -> float:
+        start = perf_counter()
+        POOL.run(table, self._kernels)
+        return perf_counter() - start

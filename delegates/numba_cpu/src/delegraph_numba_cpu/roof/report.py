@@ -1,0 +1,77 @@
+"""The roof of each operator of a model, from a profile and a measurement of the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from delegraph.errors import ArgumentError, printable
+from delegraph.json_records import JsonRecord
+from delegraph.tools import RunControl, Setup, record
+from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.program.program import GUARD_VARIABLE, is_guarded
+from delegraph_numba_cpu.roof.operators import OperatorRoof, operator_roofs
+from delegraph_numba_cpu.roof.processor import ProcessorRoof, processor_roof
+
+RUNS = RunControl(runs=60, min_seconds=0.0, max_seconds=8.0, warmup_runs=3, warmup_seconds=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class RoofReport(JsonRecord):
+    """The operators of a model beside the most that the processor can do.
+
+    Attributes:
+        model: the model's path.
+        exact: whether integers were computed exactly.
+        runs: number of runs; the least time of each operator counts.
+        seconds: sum of the least times of all operators.
+        roof: what the processor can do.
+        operators: the operators in the order in which they run.
+    """
+
+    model: str
+    exact: bool
+    runs: int
+    seconds: float
+    roof: ProcessorRoof
+    operators: tuple[OperatorRoof, ...]
+
+
+def roof_report(
+    model: str,
+    cpu: str = "auto",
+    threads: int = 1,
+    *,
+    exact: bool = True,
+    progress: Callable[..., object] = lambda what, done, total: None,
+) -> RoofReport:
+    """Measure how near each operator of a model comes to what the processor can do.
+
+    Args:
+        model: path of the model.
+        cpu: level of instructions, as in the option ``cpu``.
+        threads: number of threads, >= 1.
+        exact: as in the option ``exact``.
+        progress: receives the present work, the finished amount and the whole.
+
+    Raises:
+        ArgumentError: numba_cpu takes no node of the model, or programs run between guards.
+        DelegateError: the processor has no such level, or its kernels cannot be compiled.
+        DelegraphError: the model cannot be used, or it fails.
+    """
+    if is_guarded():
+        raise ArgumentError(f"{GUARD_VARIABLE} is set: times between guards mean nothing")
+    level = level_named(cpu)
+    delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
+    setup = Setup(model, delegates=(delegate,), threads=threads)
+    recording = record(setup, control=RUNS, progress=progress)
+    if not any(event.delegate for run in recording.runs for event in run.events):
+        raise ArgumentError(
+            f"numba_cpu takes no node of {printable(model)}; for the reasons: "
+            f"delegraph explain {printable(model)} --delegate numba_cpu"
+        )
+    progress("measuring the processor", 0, None)
+    roof = processor_roof(level, threads)
+    operators = tuple(operator_roofs(recording, roof))
+    seconds = sum(operator.seconds for operator in operators)
+    return RoofReport(model, exact, len(recording.runs), seconds, roof, operators)

@@ -1,0 +1,277 @@
+"""The roof: loops that do what they say, the arithmetic of the roofline, and the answer's shape."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from delegated import levels
+from delegraph.errors import ArgumentError
+from delegraph.graph import parse_model
+from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, GatherOptions
+from delegraph.testing import constant, graph_model, one_op_model, run_command, tensor
+from delegraph_numba_cpu.instructions import roof as layout
+from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.roof import processor
+from delegraph_numba_cpu.roof.caches import TYPICAL, Cache, caches
+from delegraph_numba_cpu.roof.operators import OperatorRoof, Work, findings, roof_seconds, work_of
+from delegraph_numba_cpu.roof.processor import MemoryRoof, ProcessorRoof, processor_roof
+from delegraph_numba_cpu.roof.report import roof_report
+
+WEIGHTS = np.random.default_rng(0).normal(size=(8, 1, 1, 4)).astype(np.float32)
+
+ROOF = ProcessorRoof(
+    level="made up",
+    threads=1,
+    float32=1000.0,
+    int8=4000.0,
+    memory=(
+        MemoryRoof("L1", 100, 500.0),
+        MemoryRoof("L2", 1000, 200.0),
+        MemoryRoof("memory", None, 10.0),
+    ),
+    call_seconds=0.0,
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """CONV_2D, RELU, FULLY_CONNECTED, and FLOOR_MOD, which the core computes."""
+    tensors = {
+        "x": tensor((1, 6, 6, 4)),
+        "w": constant(WEIGHTS),
+        "b": constant(np.zeros(8, np.float32)),
+        **{name: tensor((1, 6, 6, 8)) for name in "ac"},
+        "v": constant(np.ones((3, 8), np.float32)),
+        "d": constant(np.zeros(3, np.float32)),
+        **{name: tensor((36, 3)) for name in "ey"},
+        "m": constant(np.full(3, 2, np.float32)),
+    }
+    nodes: list[Any] = [
+        ("CONV_2D", "x w b", "a", Conv2DOptions(stride_h=1, stride_w=1)),
+        ("RELU", "a", "c"),
+        ("FULLY_CONNECTED", "c v d", "e", FullyConnectedOptions()),
+        ("FLOOR_MOD", "e m", "y"),
+    ]
+    path = tmp_path / "chain.tflite"
+    path.write_bytes(graph_model(nodes, inputs="x", outputs="y", tensors=tensors))
+    return path
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements of the processor of a moment."""
+    monkeypatch.setattr(processor, "SECONDS", 0.0)
+    monkeypatch.setattr(processor, "_CALL_SECONDS", 1e-6)
+    monkeypatch.setattr(processor, "_MEMORY_BYTES", (1 << 16, 1 << 16))
+
+
+# -- loops that measure ----------------------------------------------------------------------------
+
+
+def called(level: str, kernel: str, block: Any, tile: int = 0) -> None:
+    address = library(level_named(level)).address("roof", kernel)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(address)(block.ctypes.data, tile, 0)
+
+
+@levels
+def test_products_are_those_that_are_counted(level: str) -> None:
+    block = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
+    factors = block[layout.FACTORS : layout.SUMS].view(np.float32)
+    factors[:16], factors[16:] = 1.5, 2.0
+    block[layout.ROUNDS] = 10
+    called(level, layout.MULTIPLY_F32, block)
+    lanes = level_named(level).vector_bytes // 4
+    sums = int(block[layout.AMOUNT]) // (2 * lanes)
+    found = block[layout.SUMS :].view(np.float32)[:lanes]
+    np.testing.assert_array_equal(found, sum(range(sums)) + 10 * sums * 3.0)
+
+
+@levels
+def test_int8_products_are_those_that_are_counted(level: str) -> None:
+    """Weights of 0 add nothing, so the sums stay what they were at first: 0, 1, 2, ..."""
+    block = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
+    block[layout.ROUNDS] = 3
+    called(level, layout.MULTIPLY_INT8, block)
+    sums = int(block[layout.AMOUNT]) // (2 * 16 * 4)
+    np.testing.assert_array_equal(block[layout.SUMS :].view(np.int32), sum(range(sums)))
+
+
+@levels
+def test_each_tile_reads_all_its_bytes(level: str) -> None:
+    values = np.random.default_rng(0).integers(-(2**31), 2**31, (2, 256), np.int64)
+    source = values.astype(np.int32)
+    block = np.zeros(layout.SUMS + 2 * layout.RESULT_WORDS, np.int64)
+    block[[layout.ROUNDS, layout.SOURCE, layout.BYTES]] = 3, source.ctypes.data, 1024
+    for tile in range(2):
+        called(level, layout.READ, block, tile)
+    found = block[layout.SUMS :].view(np.int32).reshape(2, 16).astype(np.int64).sum(axis=1)
+    np.testing.assert_array_equal(found.astype(np.int32), (3 * values.sum(axis=1)).astype(np.int32))
+    assert block[layout.AMOUNT] == 1024
+
+
+@pytest.mark.usefixtures("brief")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_roof_has_all_levels_of_memory(threads: int) -> None:
+    roof = processor_roof(level_named("auto"), threads)
+    assert roof.float32 > 0
+    assert roof.int8 is None or roof.int8 > 0
+    assert [memory.name for memory in roof.memory][-1] == "memory"
+    assert all(memory.bytes_per_second > 0 for memory in roof.memory)
+    sizes = [memory.bytes for memory in roof.memory[:-1]]
+    assert sizes == [cache.capacity(threads) for cache in caches()]
+
+
+def test_caches_are_what_linux_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {3}, raising=False)
+    told = [
+        ("1", "Data", "48K", "2-3"),
+        ("1", "Instruction", "32K", "2-3"),
+        ("2", "Unified", "2048K", "2-3"),
+        ("3", "Unified", "16M", "0-5,8-9"),
+    ]
+    for number, values in enumerate(told):
+        folder = tmp_path / f"cpu3/cache/index{number}"
+        folder.mkdir(parents=True)
+        names = ("level", "type", "size", "shared_cpu_list")
+        for name, value in zip(names, values, strict=True):
+            (folder / name).write_text(f"{value}\n")
+    found = caches(tmp_path)
+    assert found == (Cache("L1", 48 << 10), Cache("L2", 2 << 20), Cache("L3", 16 << 20, 4))
+    assert [cache.capacity(2) for cache in found] == [96 << 10, 4 << 20, 16 << 20]
+    assert caches(tmp_path / "none") == TYPICAL
+
+
+# -- the arithmetic --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("work", "whole", "expected"),
+    [
+        (Work(float32=500, values=50), 0, (1.0, "compute")),
+        (Work(int8=2000, values=50), 0, (1.0, "compute")),
+        (Work(float32=1, values=100), 0, (0.2, "L1")),
+        (Work(float32=1, values=101), 0, (101 / 200, "L2")),
+        (Work(values=50, constants=60), 900, (50 / 500 + 60 / 200, "L2")),
+        (Work(values=50, constants=5000), 6000, (50 / 500 + 5000 / 10, "memory")),
+        (Work(values=900, constants=100), 1000, (5.0, "L2")),
+    ],
+)
+def test_the_longer_of_computing_and_moving_counts(
+    work: Work, whole: int, expected: tuple[float, str]
+) -> None:
+    seconds, bound = roof_seconds(work, ROOF, whole)
+    assert seconds == pytest.approx(expected[0])
+    assert bound == expected[1]
+
+
+def test_inner_values_of_nodes_that_are_computed_together_are_not_moved(model: Path) -> None:
+    graph = parse_model(model.read_bytes()).subgraphs[0]
+    work = work_of((0, 1), graph, graph.tensors)
+    products = sum(4 for _pixel in range(36) for _output in range(8))
+    assert work == Work(products, 0, WEIGHTS.nbytes + 32, 4 * (36 * 4 + 36 * 8))
+
+
+def test_products_by_8_bit_weights_are_int8() -> None:
+    data = one_op_model(
+        "FULLY_CONNECTED",
+        [
+            tensor((2, 4), "INT8", scale=1.0),
+            constant(np.ones((3, 4)), "INT8", scale=1.0),
+            constant(np.zeros(3), "INT32", scale=1.0),
+        ],
+        [tensor((2, 3), "INT8", scale=1.0)],
+        FullyConnectedOptions(),
+    )
+    graph = parse_model(data).subgraphs[0]
+    assert work_of((0,), graph, graph.tensors) == Work(0, 24, 12 + 12, 8 + 6)
+
+
+def test_a_table_is_read_as_far_as_rows_are_taken() -> None:
+    table, rows = constant(np.ones((1000, 4), np.float32)), tensor((2,), "INT32")
+    data = one_op_model("GATHER", [table, rows], [tensor((2, 4))], GatherOptions())
+    graph = parse_model(data).subgraphs[0]
+    assert work_of((0,), graph, graph.tensors) == Work(0, 0, 32, 32 + 8)
+
+
+def operator(seconds: float, share: float, least: float) -> OperatorRoof:
+    return OperatorRoof((0,), "ADD", None, (1,), seconds, share, 10, 5, 8, least, "L1")
+
+
+def test_what_takes_long_and_is_far_from_the_roof_is_a_finding() -> None:
+    slow, slower = operator(1.0, 0.06, 0.59), operator(2.0, 0.9, 0.1)
+    others = [operator(1.0, 0.05, 0.59), operator(1.0, 0.06, 0.6), operator(0.0, 0.0, 0.1)]
+    assert findings([others[0], slow, *others[1:], slower]) == [slower, slow]
+    assert (slower.of_roof, others[-1].of_roof) == (0.05, None)
+    assert (slower.operations_per_second, slower.bytes_per_second) == (15.0, 4.0)
+
+
+# -- the answer ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("brief")
+def test_each_node_is_in_one_row_and_shares_add_up(model: Path) -> None:
+    report = roof_report(str(model))
+    assert sorted(i for row in report.operators for i in row.nodes) == [0, 1, 2, 3]
+    assert sum(row.share for row in report.operators) == pytest.approx(1.0)
+    assert sum(row.seconds for row in report.operators) == pytest.approx(report.seconds)
+    names = ("CONV_2D", "RELU", "FULLY_CONNECTED", "FLOOR_MOD")
+    for row in report.operators:
+        assert row.operators == "+".join(names[i] for i in row.nodes)
+        assert row.delegate == (None if row.nodes == (3,) else "numba_cpu")
+        assert row.shape == ((1, 6, 6, 8) if row.nodes[-1] < 2 else (36, 3))
+
+
+@pytest.mark.usefixtures("brief")
+def test_findings_come_first(model: Path) -> None:
+    result = run_command("numba", "roof", model)
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines[0].startswith("chain.tflite, ")
+    assert " operators, " in lines[1]
+    assert "float32" in lines[2]
+    assert "memory" in result.out
+    marked = next(i for i, line in enumerate(lines) if "below 60% of the roof" in line)
+    others = next(i for i, line in enumerate(lines) if line.startswith("other operators"))
+    assert marked < others
+    assert "FLOOR_MOD (core)" in result.out
+
+
+@pytest.mark.usefixtures("brief")
+def test_json_has_the_roof_and_the_operators(model: Path) -> None:
+    answer = json.loads(run_command("numba", "roof", model, "--threads", "2", "--json").out)
+    assert (answer["roof"]["threads"], answer["exact"]) == (2, True)
+    assert answer["model"] == str(model)
+    (row,) = (row for row in answer["operators"] if row["nodes"] == [2])
+    assert (row["operators"], row["macs_float32"], row["macs_int8"]) == ("FULLY_CONNECTED", 864, 0)
+    assert isinstance(row["is_finding"], bool)
+
+
+def test_a_model_of_which_nothing_is_taken_has_no_roof(tmp_path: Path) -> None:
+    x = tensor((4,))
+    path = tmp_path / "core.tflite"
+    path.write_bytes(one_op_model("FLOOR_MOD", [x, x], [tensor((4,))]))
+    with pytest.raises(ArgumentError, match=r"numba_cpu takes no node of .*core\.tflite"):
+        roof_report(str(path))
+    result = run_command("numba", "roof", path)
+    assert result.code != 0
+    assert "delegraph explain" in result.err
+
+
+def test_times_between_guards_are_not_shown(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DELEGRAPH_NUMBA_GUARD", "1")
+    with pytest.raises(ArgumentError, match="DELEGRAPH_NUMBA_GUARD is set"):
+        roof_report(str(model))
+
+
+def test_a_missing_model_is_named() -> None:
+    result = run_command("numba", "roof", "missing.tflite")
+    assert result.code != 0
+    assert "missing.tflite" in result.err

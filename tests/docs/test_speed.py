@@ -1,0 +1,53 @@
+"""The generated part of docs/speed.md and its picture are what the kept results give."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "generate_speed.py"
+_spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
+assert _spec is not None
+assert _spec.loader is not None
+speed = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(speed)
+
+AGAIN = "run: python docs/generate_speed.py"
+
+
+@pytest.fixture
+def kept() -> Any:
+    return json.loads(speed.RESULTS.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_what_the_results_give(kept: Any) -> None:
+    text = speed.PAGE.read_text(encoding="utf-8")
+    assert text.count(speed.BEGIN) == text.count(speed.END) == 1
+    assert speed.page(text, kept) == text, AGAIN
+
+
+def test_the_picture_is_what_the_results_give(kept: Any) -> None:
+    drawn = speed.picture(kept)
+    assert drawn == speed.PICTURE.read_text(encoding="utf-8"), AGAIN
+    ElementTree.fromstring(drawn)
+
+
+def test_every_network_is_in_the_table_of_its_threads(kept: Any) -> None:
+    part = speed.part(kept)
+    names = json.loads(speed.NAMES.read_text(encoding="utf-8"))
+    shown = [names.get(e["network"], {"name": e["network"]})["name"] for e in kept["networks"]]
+    assert all(part.count(f"| [{name}](") + part.count(f"| {name} |") >= 3 for name in shown)
+
+
+def test_a_changed_result_changes_page_and_picture(kept: Any) -> None:
+    other = copy.deepcopy(kept)
+    result = next(r for r in other["networks"][0]["results"] if r["runtime"] == "numba_cpu")
+    result["ratio"]["value"] *= 2
+    assert speed.part(other) != speed.part(kept)
+    assert speed.picture(other) != speed.picture(kept)
