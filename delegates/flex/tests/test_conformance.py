@@ -16,6 +16,7 @@ import pytest
 
 from delegraph.schema import read_model
 from delegraph.testing import DelegateConformance, OperatorCase, Subject, cases, trial_of
+from delegraph.testing.conformance.features import is_extreme
 from delegraph.testing.conformance.operator_models import palette_cases
 from delegraph.testing.conformance.subject import LazyCases, installed_subject
 from delegraph.testing.delegate_conformance import failures_folder
@@ -73,6 +74,8 @@ def rewritten(op: str, case: OperatorCase) -> Iterator[OperatorCase]:
 
     Nor of infinities and the like: builtin kernels clamp them, TensorFlow's let them pass.
     """
+    if any(is_extreme(array) for step in case.steps for array in step):
+        return  # known before the case runs
     right = trial_of(case)
     if right is None or "extreme-values" in right.features:
         return
