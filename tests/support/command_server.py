@@ -42,7 +42,7 @@ def run(request: dict[str, Any]) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.path[:0] = os.environ["PYTHONPATH"].split(os.pathsep)
+    sys.path[:1] = [request["folder"], *os.environ["PYTHONPATH"].split(os.pathsep)]
     sys.argv = ["delegraph", *request["words"]]
     return delegraph.cli.main()
 
