@@ -26,8 +26,9 @@ settings.register_profile(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the tests of all folders be skipped where a tool has no wheel."""
+    """Let the tests of all folders be skipped where a tool has no wheel; choose their effort."""
     config.pluginmanager.register(absent_tools, "absent_tools")
+    sampling.pytest_configure(config)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,8 @@ size among them. No test has more cases than :data:`CASES`, unless it is marked:
 ``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
-without either option every case runs.
+without either option every case runs. All tests of the conformance kit are in both: a sample tries
+few models in each (``--delegate-quick``), and the rest tries all of them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from delegraph.testing import DelegateConformance
+
 CASES = 12
 """Largest number of cases of a test in a sample."""
 
@@ -26,6 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("sampling")
     group.addoption("--sample", metavar="SEED", help="run the cases that this seed draws")
     group.addoption("--rest", metavar="SEED", help="run the cases that --sample SEED leaves out")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the conformance kit of a sample try few models."""
+    if config.getoption("sample") is not None:
+        config.option.delegate_quick = True
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -48,9 +57,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if is_check or (sample is None and rest is None):
         return
     drawn = drawn_items(items, sample if rest is None else rest)
-    is_kept = {item: (item in drawn) == (rest is None) for item in items}
+    is_kept = {item: item in drawn for item in items}
+    if rest is not None:
+        is_kept = {item: item not in drawn or is_of_the_kit(item) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not is_kept[item]])
     items[:] = [item for item in items if is_kept[item]]
+
+
+def is_of_the_kit(item: pytest.Item) -> bool:
+    """Whether *item* is a test of the conformance kit."""
+    kind = getattr(item, "cls", None)
+    return isinstance(kind, type) and issubclass(kind, DelegateConformance)
 
 
 def drawn_items(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
@@ -58,7 +75,8 @@ def drawn_items(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     tests: dict[tuple[str, int | None], list[pytest.Item]] = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("repetition")
-        count = marker.args[0] if marker else None
+        whole = len(items) if is_of_the_kit(item) else None
+        count = marker.args[0] if marker else whole
         tests[item.nodeid.partition("[")[0], count].append(item)
     drawn: set[pytest.Item] = set()
     for (name, count), cases in tests.items():

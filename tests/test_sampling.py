@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from delegraph.testing.delegate_conformance import CONTRACT
 from sampling import CASES, drawn_cases
 
 pytest_plugins = ("pytester",)
@@ -31,6 +32,16 @@ def test_marked(case): pass
 def test_left_out(): pass
 
 def test_one(): pass
+"""
+
+
+KIT = """
+from delegraph.testing import DelegateConformance
+from support.seeded_faults import SoundDelegate
+
+class TestKit(DelegateConformance):
+    def make_delegate(self):
+        return SoundDelegate()
 """
 
 
@@ -69,3 +80,18 @@ def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -
     assert (len(marked), len(plain)) == (2, 10)
     assert "test_suite.py::test_left_out" in rest
     assert sample == chosen("--sample", "7") != chosen("--sample", "8")
+
+
+def test_the_kit_is_whole_in_both_and_tries_few_models_in_the_sample(
+    pytester: pytest.Pytester, pytestconfig: pytest.Config
+) -> None:
+    markers = "markers = repetition(count): so many are drawn"
+    pytester.makeini(f"[pytest]\n{markers}\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makepyfile(test_kit=KIT)
+    words = ("-p", "sampling", "--delegate-timeout=0")
+    for option, is_quick in (("--sample", True), ("--rest", False)):
+        shown = pytester.runpytest(*words, option, "7", "--collect-only", "-q").outlines
+        assert sum("test_contract" in line for line in shown) == len(CONTRACT)
+        result = pytester.runpytest(*words, option, "7", "-k", "name_is_stable")
+        result.assert_outcomes(passed=1)
+        assert ("a sample (--quick)" in result.stdout.str()) == is_quick

@@ -81,6 +81,12 @@ def test_every_command_has_json_for_errors_too(delegraph: Command) -> None:
         assert delegraph(*words, "--jsno", "--json").json["error"]["exit_code"] == 2
 
 
+@pytest.mark.parametrize("words", ["--help", "plugins list", "inspect no.tflite --json"])
+def test_a_fork_prints_what_a_new_process_prints(fresh_delegraph: Command, words: str) -> None:
+    forked = fresh_delegraph(*words.split())
+    assert forked == fresh_delegraph(*words.split(), PYTHONUNBUFFERED="1")
+
+
 def test_help_fits_80_columns_and_is_not_cut_off(fresh_delegraph: Command) -> None:
     for group in ((), ("plugins",), ("evaluate",), *((name,) for name in installed().commands())):
         shown = fresh_delegraph(*group, "--help", COLUMNS="80").out

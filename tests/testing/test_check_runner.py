@@ -185,7 +185,7 @@ def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -
     result.stdout.no_fnmatch_line("*depends on state*")
 
 
-HUNG = "hung: ended after 3 s with nothing done (--delegate-timeout); *"
+HUNG = "hung: ended after 2 s with nothing done (--delegate-timeout); *"
 
 
 @pytest.mark.parametrize(
@@ -207,17 +207,17 @@ HUNG = "hung: ended after 3 s with nothing done (--delegate-timeout); *"
 def test_a_hang_names_check_model_and_place(
     author: Author, fault: str, checks: str, lines: list[str]
 ) -> None:
-    result = author.run(f"faulty.{fault}", checks, "--delegate-timeout=3")
+    result = author.run(f"faulty.{fault}", checks, "--delegate-timeout=2")
     result.stdout.fnmatch_lines(
         [*lines, "  File *, line * in hang", "  model: *", "  saved: *", "careful: FAILED"]
     )
 
 
 def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
-    result = author.run("faulty.hangs_in('capabilities')", "", "--delegate-timeout=3")
+    result = author.run("faulty.hangs_in('capabilities')", "", "--delegate-timeout=2")
     result.stdout.fnmatch_lines(
         [
-            "UsageError: the delegate of TestFaulty hung: ended after 3 s with nothing done *",
+            "UsageError: the delegate of TestFaulty hung: ended after 2 s with nothing done *",
             "  File *, line * in hang",
             "  when it was asked what it claims",
             "TestFaulty: FAILED",

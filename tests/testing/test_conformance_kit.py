@@ -28,7 +28,7 @@ ADD = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast"), Claim("A
 SOUND = (faulty.SoundDelegate, faulty.StaticDelegate)
 
 
-FEW = Effort(random_cases=12, enough=8)
+FEW = Effort(random_cases=8, enough=4, seeds=4, gallery=1, bricks=4)
 
 
 def subject(kind: Callable[[], Delegate], folder: Path, effort: Effort = FEW) -> Subject:

@@ -25,7 +25,11 @@ class TestWrong(DelegateConformance):
         return faulty.with_kernel(faulty.WrongIntegers)()
 """
 
-NUMBERS = ("-k", "numbers or name_is_stable or options", "-p", "no:cacheprovider")
+NUMBERS = (
+    *("--delegate-quick", "-k", "numbers or name_is_stable or options"),
+    *("-p", "no:cacheprovider"),
+)
+SOUND = ("--delegate-quick", "-k", "TestSound and (numbers or name_is_stable)")
 
 
 @pytest.fixture
@@ -72,9 +76,8 @@ def test_an_override_wins_over_the_attribute(pytester: pytest.Pytester) -> None:
 
 
 def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
-    only_sound = ("-k", "TestSound and (numbers or name_is_stable)")
     for name in ("card.json", "card.md"):
-        result = author.runpytest_subprocess(*only_sound, f"--delegate-report={name}")
+        result = author.runpytest_subprocess(*SOUND, f"--delegate-report={name}")
         assert result.ret == 0
     (card,) = json.loads((author.path / "card.json").read_text())["delegates"]
     assert (card["name"], card["passed"]) == ("careful", True)
@@ -87,9 +90,8 @@ def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
 
 
 def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pytester) -> None:
-    only_sound = ("-k", "TestSound and (numbers or name_is_stable)")
-    for name in ("badge.svg", "badge.json"):
-        result = author.runpytest_subprocess(*only_sound, f"--delegate-badge={name}")
+    for name, words in (("badge.svg", SOUND), ("badge.json", SOUND[1:])):
+        result = author.runpytest_subprocess(*words, f"--delegate-badge={name}")
         result.stdout.fnmatch_lines([f"written to {name}"])
     assert json.loads((author.path / "badge.json").read_text()) == {
         "schemaVersion": 1,
@@ -97,7 +99,7 @@ def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pyteste
         "message": "2 operators",
         "color": "brightgreen",
     }
-    assert "Delegraph kit: 2 operators" in (author.path / "badge.svg").read_text()
+    assert "Delegraph kit: 2 operators, a sample" in (author.path / "badge.svg").read_text()
 
 
 def test_badge_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:

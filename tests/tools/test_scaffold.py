@@ -103,6 +103,7 @@ def test_the_code_is_clean_for_ruff(
     run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", ".", folder=tmp_path)
 
 
+@pytest.mark.repetition(0)  # as types of the whole tree
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="NumPy's types for 3.10 are older")
 def test_the_code_is_clean_for_mypy(tmp_path: Path) -> None:
     pytest.importorskip("mypy")

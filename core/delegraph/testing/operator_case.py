@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,11 @@ class OperatorCase:
 
     def model(self) -> bytes:
         """Return the model as ``.tflite`` bytes."""
+        return self._content
+
+    @cached_property
+    def _content(self) -> bytes:
+        """The model's bytes; the kit opens a case's model several times."""
         return write_model(self.records)
 
     @property

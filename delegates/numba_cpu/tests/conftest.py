@@ -31,23 +31,15 @@ if find_spec("llvmlite") is None:  # as users have it: libraries of kernels, and
     collect_ignore += ["test_build_libraries.py", "test_prebuilt.py", "test_progress.py"]
 
 
-_LEFT_BY_THE_KIT = ("numba_cpu:more", "prepare_is_idempotent", "resize_is_survived")
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave levels that no installation makes a library for to ``make test-all``.
-
-    The conformance kit, which takes long, leaves it all but the best level, the operators of that
-    level alone, and two checks of 20 s.
-    """
-    others = [level.name for level in supported_levels()[1:]]
+    """Leave levels that no installation makes a library for to ``make test-all``."""
+    left = {level.name for level in supported_levels()[1:-1]}
     here = Path(__file__).parent
     for item in items:
-        words = re.split("[-=]", item.callspec.id) if hasattr(item, "callspec") else []
-        is_kit = item.path.stem == "test_conformance"
-        left = [*others, *_LEFT_BY_THE_KIT] if is_kit else others[:-1]
-        if item.path.parent == here and not set(left).isdisjoint(words):
+        if item.path.parent != here or not hasattr(item, "callspec"):
+            continue
+        if not left.isdisjoint(re.split("[-=]", item.callspec.id)):
             item.add_marker(pytest.mark.repetition(0))
 
 
@@ -153,7 +145,7 @@ def python_kernel() -> Callable[..., Program]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fresh_python() -> Callable[..., str]:
     """Run source in a fresh process and return its output; it must end well, and in time."""
 

@@ -301,7 +301,10 @@ def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.Monk
 # -- compiling -------------------------------------------------------------------------------------
 
 
-def test_progress_is_told(kept: BlobCache) -> None:
+def test_progress_is_told(
+    kept: BlobCache, executor: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_processes.Compiler, "compile", lambda self, family: executor)
     told: list[tuple[int, int, str]] = []
     building.build(["executor"], LEVEL, kept, lambda *words: told.append(words))
     assert told == [(0, 1, ""), (1, 1, "executor")]

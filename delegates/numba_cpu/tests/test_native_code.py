@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -36,7 +38,28 @@ module = llvm.parse_assembly(compiled.inspect_llvm())
 """
 
 
-@pytest.fixture
+FACTS = """
+import json
+
+def has_calls(text):
+    return any(" call " in line and "inner" in line for line in text.splitlines())
+
+def names(is_chosen):
+    values = [*module.functions, *module.global_variables]
+    return [value.name for value in values if is_chosen(value)]
+
+print(json.dumps({
+    "address": compiled.address,
+    "has text": any(s.is_text() for s in llvm.ObjectFileRef.from_data(code).sections()),
+    "helper calls": has_calls(*helper.inspect_llvm().values()),
+    "kernel calls": has_calls(compiled.inspect_llvm()),
+    "visible": names(lambda v: not v.is_declaration and v.linkage != llvm.Linkage.internal),
+    "needed": names(lambda v: v.is_declaration and not v.name.startswith("llvm.")),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
 def compiled(fresh_python: Callable[..., str]) -> Callable[..., str]:
     """The output of a program that has compiled a kernel with helpers."""
 
@@ -47,34 +70,27 @@ def compiled(fresh_python: Callable[..., str]) -> Callable[..., str]:
     return run
 
 
-def test_nothing_is_made_to_run(compiled: Callable[..., str]) -> None:
-    sections = "any(s.is_text() for s in llvm.ObjectFileRef.from_data(code).sections())"
-    assert compiled(f"print(compiled.address, {sections})") == "0 True"
+@pytest.fixture(scope="module")
+def facts(compiled: Callable[..., str]) -> dict[str, Any]:
+    """Facts about a kernel with helpers, compiled for this machine."""
+    found: dict[str, Any] = json.loads(compiled(FACTS))
+    return found
 
 
-def test_a_helper_is_optimised_as_a_part_of_kernels_only(compiled: Callable[..., str]) -> None:
-    calls = """
-def has_calls(text):
-    return any(" call " in line and "inner" in line for line in text.splitlines())
-print(has_calls(*helper.inspect_llvm().values()), has_calls(compiled.inspect_llvm()))
-"""
-    assert compiled(calls) == "True False"
+def test_nothing_is_made_to_run(facts: dict[str, Any]) -> None:
+    assert (facts["address"], facts["has text"]) == (0, True)
 
 
-def test_only_the_kernel_is_seen_from_outside(compiled: Callable[..., str]) -> None:
-    names = """
-values = [*module.functions, *module.global_variables]
-print(*(v.name for v in values if not v.is_declaration and v.linkage != llvm.Linkage.internal))
-"""
-    assert compiled(names) == "seen"
+def test_a_helper_is_optimised_as_a_part_of_kernels_only(facts: dict[str, Any]) -> None:
+    assert (facts["helper calls"], facts["kernel calls"]) == (True, False)
 
 
-def test_what_the_wrapper_of_a_kernel_needs_is_known(compiled: Callable[..., str]) -> None:
-    names = """
-values = [*module.functions, *module.global_variables]
-print(*(v.name for v in values if v.is_declaration and not v.name.startswith("llvm.")))
-"""
-    assert set(compiled(names).split()) <= set(UNUSED)
+def test_only_the_kernel_is_seen_from_outside(facts: dict[str, Any]) -> None:
+    assert facts["visible"] == ["seen"]
+
+
+def test_what_the_wrapper_of_a_kernel_needs_is_known(facts: dict[str, Any]) -> None:
+    assert set(facts["needed"]) <= set(UNUSED)
 
 
 def test_instructions_are_those_of_the_environment(compiled: Callable[..., str]) -> None:

@@ -326,6 +326,7 @@ INSTRUCTIONS = {
 }
 
 
+@pytest.mark.repetition(1)  # each compiles a family for seconds
 @pytest.mark.parametrize("level", INSTRUCTIONS)
 def test_code_for_arm_is_made_anywhere_and_has_its_instructions(level: str) -> None:
     made = compile_side_by_side(

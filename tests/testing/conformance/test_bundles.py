@@ -89,8 +89,8 @@ def test_many_claims_cost_no_more_than_a_dozen_bundles(
     monkeypatch.setattr(WITNESS, "tell", lambda sign: told.update([type(sign)]))
     engines.EngineKernel.compiled = 0
     made = [each for op in tested.operators for each in attempts(tested, op)]
-    assert sum(each.is_taken for each in made) > 90
-    assert engines.EngineKernel.compiled < 20
+    assert sum(each.is_taken for each in made) > 60
+    assert engines.EngineKernel.compiled < 12
     assert told[Working] < 60 * len(tested.operators)  # to see what they show
 
 

@@ -88,6 +88,7 @@ def test_a_wrong_node_is_named_with_files_that_show_it(
         assert outputs["found/n4"][-1] - outputs["expected/n4"][-1] == 50
 
 
+@pytest.mark.repetition(1)  # each runtime starts many processes
 def test_a_node_that_crashes_the_process_is_named(chain: str, runtime: str) -> None:
     found = bisect(faulty(chain, "crash", 2, runtime=runtime), tolerance=EXACT, runs=1)
     assert named(found) == [[2]]
@@ -220,6 +221,7 @@ def test_json_has_culprits_and_probes(chain: str, tmp_path: Path) -> None:
 
 
 @needs_corpus
+@pytest.mark.repetition(1)
 def test_mobilenet_v2_takes_log2_n_plus_3_probes(runtime: str) -> None:
     node = 37
     model = str(corpus_file("test_data__mobilenet_v2_1.0_224_quant"))

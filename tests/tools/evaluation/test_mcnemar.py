@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest
+import scipy  # its parts are imported when first used, which here takes a second
 
 from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
 
@@ -13,13 +13,15 @@ COUNTS = [(0, 0), (1, 0), (5, 0), (6, 0), (0, 6), (3, 3), (20, 2), (9, 14), (40,
 
 @pytest.mark.parametrize(("lost", "gained"), COUNTS)
 def test_p_value_is_that_of_the_binomial_test(lost: int, gained: int) -> None:
-    expected = binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
+    expected = scipy.stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
     assert mcnemar_p_value(lost, gained) == pytest.approx(expected, rel=1e-9)
 
 
 def test_thousands_of_differences_are_no_trouble() -> None:
     assert mcnemar_p_value(4000, 4000) == 1.0
-    assert mcnemar_p_value(5000, 4000) == pytest.approx(binomtest(5000, 9000).pvalue, rel=1e-6)
+    assert mcnemar_p_value(5000, 4000) == pytest.approx(
+        scipy.stats.binomtest(5000, 9000).pvalue, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("count", [30, 1000])
@@ -46,9 +48,9 @@ def test_without_a_difference_the_interval_is_that_of_a_share_of_nothing() -> No
 def test_where_all_differ_the_interval_is_that_of_the_direction() -> None:
     """With each of n samples lost or gained, the shares alone are left: twice theirs, minus 1."""
     interval = drop_interval(70, 30, 100)
-    low = 2 * beta.ppf(0.025, 70, 31) - 1
+    low = 2 * scipy.stats.beta.ppf(0.025, 70, 31) - 1
     assert interval.low == pytest.approx(low, abs=0.02)
-    assert interval.high == pytest.approx(2 * beta.ppf(0.975, 71, 30) - 1, abs=0.02)
+    assert interval.high == pytest.approx(2 * scipy.stats.beta.ppf(0.975, 71, 30) - 1, abs=0.02)
 
 
 @pytest.mark.parametrize("count", [8, 16])

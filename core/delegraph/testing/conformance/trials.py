@@ -86,19 +86,20 @@ def open_interpreter(
         model_begins(case)
     else:
         working()
-    records = case.records if delegates else case.right
+    is_own = delegates or case.reference is None
+    content = case.model() if is_own else write_model(case.right)
     rules = [] if leaving is None else [PlacementRule("exclude", nodes=leaving)]
-    return _opened(records, *delegates, keep=keep_everything, rules=rules)
+    return _opened(content, *delegates, keep=keep_everything, rules=rules)
 
 
 def _opened(
-    records: tables.Model,
+    content: bytes,
     *delegates: AnyDelegate,
     keep: bool = False,
     rules: Sequence[PlacementRule] = (),
 ) -> Interpreter:
     return Interpreter(
-        model_content=write_model(records),
+        model_content=content,
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
         experimental_preserve_all_tensors=keep,
         placement=PlacementPolicy(rules=rules),
@@ -178,7 +179,7 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
         yield right
         return
     known = _known_tensors(case, right)
-    with _opened(_with_tensors(case.records, known)) as interpreter:
+    with _opened(write_model(_with_tensors(case.records, known))) as interpreter:
         yield interpreter.session.subgraphs[0]
 
 
