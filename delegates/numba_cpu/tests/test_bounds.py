@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attention_model import Attention
 from delegated import delegated
 from delegraph.errors import DelegateError, DelegraphError
 from delegraph.testing import cases, one_op_model, tensor
@@ -51,7 +52,9 @@ def test_every_kind_of_row_has_a_rule() -> None:
     assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
 
 
-def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+def rows_of(
+    case: OperatorCase | Attention, level: str, monkeypatch: pytest.MonkeyPatch
+) -> list[Row]:
     """Return the rows of a model's programs, each checked when it was made."""
     rows: list[Row] = []
 
@@ -64,10 +67,10 @@ def rows_of(case: OperatorCase, level: str, monkeypatch: pytest.MonkeyPatch) -> 
     return rows
 
 
-def cut(row: Row, name: str) -> Row:
-    """Return a row whose memory of one word has a byte less."""
+def cut(row: Row, name: str, count: int = 1) -> Row:
+    """Return a row whose memory of one word has a byte less, or *count*."""
     address = row.words[name]
-    shorter = Memory(address.memory.size - 1, tensor=address.memory.tensor)
+    shorter = Memory(address.memory.size - count, tensor=address.memory.tensor)
     words = row.words | {name: Address(shorter, address.offset)}
     return Row(row.block, row.tiles, words, row.nodes, row.replaceable)
 
@@ -100,6 +103,40 @@ def test_a_byte_less_than_a_row_writes_is_refused(
                     continue
                 with pytest.raises(Overrun, match="writes bytes 0 to"):
                     check_row(cut(row, name), 2, 64)
+
+
+@pytest.mark.parametrize("level", [BEST, *OTHERS])
+def test_attention_touches_all_bytes_of_its_operands(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {each.name: each.vector_bytes for each in supported_levels()}
+    for mask in ((2, 1, 9, 20), (3, 1, 1)):
+        rows = rows_of(Attention((2, 3), mask=mask), level, monkeypatch)
+        row = next(row for row in rows if row.block.kernel == "attention")
+        for name, count in [
+            ("x", 1), ("y", 1), ("mask", 1), ("scratch", 1), ("keys", SLACK + 1),
+            ("values", SLACK + 1),
+        ]:  # fmt: skip
+            with pytest.raises(Overrun, match=rf"bytes 0 to \d+ of .* by '{name}'"):
+                check_row(cut(row, name, count), 2, sizes[level])
+
+
+WRONG_ATTENTION = {
+    "together": 1 << 20, "heads": 0, "queries": 10, "mask_inner": 4, "mask_step": 8, "y_head": -1,
+    "score_row": 64, "scores_at": 64, "pixels_at": 0,
+}  # fmt: skip
+"""Words of an attention that its memory does not allow."""
+
+
+@pytest.mark.parametrize("name", WRONG_ATTENTION)
+def test_wrong_words_of_an_attention_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(Attention((2, 3), mask=(9, 20)), BEST, monkeypatch)
+    row = next(row for row in rows if row.block.kernel == "attention")
+    words = row.words | {name: WRONG_ATTENTION[name]}
+    with pytest.raises(Overrun, match="'attention'"):
+        check_row(Row(row.block, row.tiles, words), 2, supported_levels()[0].vector_bytes)
 
 
 def wrong(call: Call, builder: ProgramBuilder) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from attention_model import Attention
 from delegated import delegated, kernels_of
 from delegraph.schema.enums import Padding
 from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
@@ -54,6 +55,11 @@ def test_an_inverted_residual_comes_before_the_layers_in_it(
     assert kernels_of(model) == ["inverted_residual"]
     monkeypatch.setattr(schedule, "FUSERS", FUSERS[::-1])
     assert kernels_of(model) == ["conv", "inverted_residual"]
+
+
+def test_an_attention_has_the_scale_and_the_mask_that_a_chain_would_take() -> None:
+    model = Attention(scale="MUL", mask=(20,)).model()
+    assert kernels_of(model) == ["pack_matrix", "pack_matrix", "attention", "chain"]
 
 
 @pytest.mark.parametrize("outputs", ["y", "c y"])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from attention_model import Attention
 from delegraph import Interpreter
 from delegraph.errors import DelegraphError
 from delegraph.memory import aligned_buffer
@@ -150,6 +151,13 @@ def test_a_kept_program_of_many_layers_is_the_one_that_was_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_round_trip(DIGITS, tmp_path, monkeypatch)
+
+
+def test_a_kept_attention_is_the_one_that_was_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attention = Attention((2, 3), scale="MUL", mask=(2, 1, 1, 20), is_transposed=True)
+    check_round_trip(attention.model(), tmp_path, monkeypatch)
 
 
 def test_records_that_rows_write_are_written_first_and_alone(tmp_path: Path) -> None:

@@ -179,10 +179,10 @@ RULES: dict[tuple[str, str], Rule] = {}
 """Family and kernel to the rule of its rows; the rules of a family are added at its first check."""
 
 FAMILIES = frozenset((
-    "arg_min_max", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16", "conv_int8",
-    "depthwise_conv_f32", "depthwise_conv_int8", "elementwise", "inverted_residual_f32",
-    "inverted_residual_int8", "l2_normalization", "lookup", "lstm_f32", "lstm_int8", "moves",
-    "pooling", "reductions", "resize", "softmax", "svdf",
+    "arg_min_max", "attention_f32", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16",
+    "conv_int8", "depthwise_conv_f32", "depthwise_conv_int8", "elementwise",
+    "inverted_residual_f32", "inverted_residual_int8", "l2_normalization", "lookup", "lstm_f32",
+    "lstm_int8", "moves", "pooling", "reductions", "resize", "softmax", "svdf",
 ))  # fmt: skip
 """Families with rules; each has a module of its name in this package."""
 

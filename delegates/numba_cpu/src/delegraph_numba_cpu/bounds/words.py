@@ -15,14 +15,14 @@ class Overrun(Exception):
 
 
 ADDRESSES = frozenset((
-    "across", "bias", "cell_state", "cell_tanh", "down", "exponentials", "features", "first_matrix",
-    "first_windows", "gate_records", "gates", "header", "headers", "input_bias", "input_weights",
-    "limits", "loops", "matrices", "matrix", "norm", "norm_bias", "offsets", "outer",
-    "output_state", "peephole", "positions", "products", "projection", "projection_bias",
-    "projection_headers", "ranges", "reciprocals", "records", "recurrent_bias", "recurrent_weights",
-    "report", "residual", "ring", "scales", "scratch", "sigmoid", "slopes", "source", "starts",
-    "state", "steps", "sums", "table", "tanh", "taps", "target", "times", "weight", "weights",
-    "windows", "x", "y",
+    "across", "bias", "cell_state", "cell_tanh", "down", "exponentials", "factor", "features",
+    "first_matrix", "first_windows", "gate_records", "gates", "header", "headers", "input_bias",
+    "input_weights", "keys", "limits", "loops", "mask", "matrices", "matrix", "norm",
+    "norm_bias", "offsets", "outer", "output_state", "peephole", "positions", "products",
+    "projection", "projection_bias", "projection_headers", "ranges", "reciprocals", "records",
+    "recurrent_bias", "recurrent_weights", "report", "residual", "ring", "scales", "scratch",
+    "sigmoid", "slopes", "source", "starts", "state", "steps", "sums", "table", "tanh", "taps",
+    "target", "times", "values", "weight", "weights", "windows", "x", "y",
 ))  # fmt: skip
 """Names of words that are addresses, without the prefix or the number of ``expand_x`` or
 ``source0``.
@@ -34,12 +34,12 @@ NUMBERS = {
     "conv_hybrid": {"steps"},
     "conv_int16": {"taps"},
     "conv_int8": {"steps"},
-    "depthwise_conv_f32": {"times"},
+    "depthwise_conv_f32": {"times", "values"},
     "depthwise_conv_int8": {"times"},
     "inverted_residual_int8": {"sums"},
     "lstm_f32": {"steps"},
     "lstm_int8": {"steps"},
-    "reductions": {"bias", "outer"},
+    "reductions": {"bias", "mask", "outer"},
 }
 """Words that are numbers in a family, although they are addresses in other families."""
 

@@ -62,7 +62,7 @@ def row_pass(function, start=None, combine=None):
                 return ir.Constant(F32, 0.0)
             following = combine(Lanes(builder, total), y)
             loop.close(following.value)
-            return _folded(following, combine)
+            return folded(following, combine)
 
         return types.float32(*[types.int64] * 6, types.float32, types.float32), generate
 
@@ -79,7 +79,7 @@ def larger(x, y):
     return (x > y).choose(x, y)
 
 
-def _folded(x, combine):
+def folded(x, combine):
     """Return all elements combined: halves, and halves of these."""
     builder, count = x.builder, LANES
     while count > 1:

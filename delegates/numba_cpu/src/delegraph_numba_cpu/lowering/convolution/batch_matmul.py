@@ -71,7 +71,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     images = math.prod(y.shape[:-2])
     if right.matrices == 1:
         images, rows = 1, images * rows
-    if rows == 1 and not _is_packed_once(w):
+    if rows == 1 and not is_packed_once(w):
         _emit_rows(call, builder, left, right, (images, depth, columns))
         return
     _emit_products(
@@ -175,18 +175,24 @@ def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, column
 
     *depth* is the number of products in a sum.
     """
-    w, lanes = call.input(1), builder.level.vector_bytes // 4
+    if is_packed_once(call.input(1)):
+        return packed_once(call, builder)
     is_transposed = bool(call.options.adj_y)
-    if _is_packed_once(w):
-        return builder.packed(
-            ("batch_matmul_f32", constant_key(w), is_transposed, lanes),
-            lambda: conv_f32_packing.pack_matrix(
-                _plain(w, is_transposed), np.zeros(columns, np.float32), lanes
-            ),
-        )
     sizes = right.matrices, depth, columns
     return conv_f32_packing.emit_packed(
         builder, right.part.memory, sizes, is_transposed=is_transposed
+    )
+
+
+def packed_once(call: Call, builder: ProgramBuilder) -> Memory:
+    """Return the memory of the constant right matrix of a product, packed while preparing."""
+    w, lanes = call.input(1), builder.level.vector_bytes // 4
+    is_transposed = bool(call.options.adj_y)
+    return builder.packed(
+        ("batch_matmul_f32", constant_key(w), is_transposed, lanes),
+        lambda: conv_f32_packing.pack_matrix(
+            matrix := _plain(w, is_transposed), np.zeros(matrix.shape[1], np.float32), lanes
+        ),
     )
 
 
@@ -218,7 +224,7 @@ def _product_of(call: Call) -> Product:
     columns = w.shape[-2] if call.options.adj_y else w.shape[-1]
     multiplier = np.float64(np.float32(x.scale) * np.float32(w.scale)) / np.float64(y.scale)
     scaling = fixed_point_scaling(np.full(columns, multiplier), halves_away=True)
-    if _is_packed_once(w):
+    if is_packed_once(w):
         weight = centred(w).reshape(w.shape[-2:])
         weight = weight if call.options.adj_y else weight.T
         return Product.of(x, weight, None, y, scaling, ActivationFunctionType.NONE)
@@ -226,7 +232,8 @@ def _product_of(call: Call) -> Product:
     return computed_product(x, y, scaling, depth, bias, ActivationFunctionType.NONE)
 
 
-def _is_packed_once(w: Tensor) -> bool:
+def is_packed_once(w: Tensor) -> bool:
+    """Return whether the right operand *w* is a single constant matrix."""
     return w.is_constant and math.prod(w.shape[:-2]) == 1
 
 
@@ -254,7 +261,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
         stack, rows = conv_int8.Stack(), images * rows
     one = Window(1, 1, 1, 1, 1, 0)
     windows = conv_int8.pack_windows(builder, depth, (one, one), product)
-    if _is_packed_once(w):
+    if is_packed_once(w):
         matrix = conv_int8.pack_matrix(builder, call, product)
     else:
         stored = right.part.memory if call.options.adj_y else _turned(builder, right.part)

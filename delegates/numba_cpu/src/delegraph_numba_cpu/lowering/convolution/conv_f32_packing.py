@@ -144,28 +144,51 @@ def emit_packed(
         is_transposed: whether they are stored column by column.
         bias: one value for each column, or 0 for zeros.
     """
+    _, rows, columns = sizes
+    strides = (4, 4 * rows) if is_transposed else (4 * columns, 4)
+    return emit_packed_view(builder, source, sizes, (4 * rows * columns, *strides), bias)
+
+
+def emit_packed_view(
+    builder: ProgramBuilder,
+    source: Memory,
+    sizes: tuple[int, int, int],
+    strides: tuple[int, int, int],
+    bias: Memory | int = 0,
+) -> Memory:
+    """Emit the packing of matrices that are stored with any *strides*, in bytes.
+
+    *sizes* and *strides* are those of matrices, their rows and columns; the rest as for
+    :func:`emit_packed`.
+    """
     images, rows, columns = sizes
+    source_image, down, across = strides
     lanes = builder.level.vector_bytes // 4
     widths = block_widths(columns, lanes)
-    size = 4 * (rows + 1) * sum(widths)
+    size = packed_bytes(rows, columns, lanes)
     target = builder.scratch(size * images)
     emit_pack(
         builder,
         source=source,
         target=target,
         images=images,
-        source_image=4 * rows * columns,
+        source_image=source_image,
         target_image=size,
         rows=rows,
         columns=columns,
-        down=4 if is_transposed else 4 * columns,
-        across=4 * rows if is_transposed else 4,
+        down=down,
+        across=across,
         width=widths[0] if len(widths) == 1 else 2 * lanes,
         last_width=widths[-1],
         has_bias=1,
         bias=bias,
     )
     return target
+
+
+def packed_bytes(rows: int, columns: int, lanes: int) -> int:
+    """Return the number of bytes of a packed matrix with its bias."""
+    return 4 * (rows + 1) * sum(block_widths(columns, lanes))
 
 
 def emit_pack(builder: ProgramBuilder, **words: Any) -> None:

@@ -46,13 +46,13 @@ class Part:
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
         """Return the whole of a tensor."""
-        array = _placeholder(tensor.shape, tensor.dtype)
+        array = placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
         """Return a part of scratch memory with the given shape and dtype."""
-        array = _placeholder(shape, dtype)
+        array = placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
     def seen(self, array: NDArray[Any]) -> Part:
@@ -68,7 +68,7 @@ class Part:
         return self.memory + (_address(self.array) - self.origin)
 
 
-def _placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+def placeholder(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array without memory of its own; its elements must not be accessed."""
     element = np.empty((), dtype)
     strides = [element.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -1,0 +1,198 @@
+"""Attention: products, softmax and products of a few rows at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from delegraph_numba_cpu.codegen.intrinsics import F32, jit, load_f32, real, store_i64, word
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.codegen.math_functions import LARGEST
+from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.row_passes import LANES, folded, larger
+from delegraph_numba_cpu.codegen.vector_ir import (
+    first_lanes,
+    integer,
+    load,
+    masked_load,
+    repeated,
+    splat,
+    store,
+)
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
+from delegraph_numba_cpu.kernels.conv_f32 import MIDDLE, NARROW, WIDE, matrix
+from delegraph_numba_cpu.kernels.conv_f32_windows import HEIGHT
+from delegraph_numba_cpu.kernels.softmax import exponentials, scaled
+
+KIND = ir.VectorType(F32, LANES)
+
+ZERO, ONE = np.float32(0), np.float32(1)
+
+X, KEYS, VALUES, Y, FACTOR, MASK, SCRATCH, SCRATCH_BYTES, PIXELS_AT, SCORES_AT = ATTENTION.slots(
+    "x", "keys", "values", "y", "factor", "mask", "scratch", "scratch_bytes", "pixels_at",
+    "scores_at",
+)  # fmt: skip
+BATCHES, HEADS, QUERIES, DEPTH, KEY_COUNT, COLUMNS, X_ROW, Y_ROW, SCORE_ROW, TOGETHER = (
+    ATTENTION.slots(
+        "batches", "heads", "queries", "depth", "key_count", "columns", "x_row", "y_row",
+        "score_row", "together",
+    )
+)  # fmt: skip
+X_BATCH, KEYS_BATCH, VALUES_BATCH, Y_BATCH, BETA, LOW, TILES = ATTENTION.slots(
+    "x_batch", "keys_batch", "values_batch", "y_batch", "beta", "low", "tiles"
+)
+MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_STEP = (
+    ATTENTION.slots(
+        "mask_rows", "mask_inner", "mask_outer_step", "mask_middle_step", "mask_inner_step",
+        "mask_step",
+    )
+)  # fmt: skip
+
+
+def _scores_pass(is_scaled, mask_kind):
+    """Return an instruction that finishes a row of scores, and returns the largest.
+
+    It multiplies by a factor if *is_scaled*, and adds the row at an address. *mask_kind* is "row",
+    "value" if the mask is a single one, or "none". Sums and products are finite, as MUL and ADD
+    have them. Scores after the last become -inf, up to whole vectors.
+    """
+
+    @intrinsic
+    def run(context, row, mask, count, factor):
+        def generate(lowering, builder, signature, arguments):
+            row, mask, count, factor = arguments
+            factors = splat(builder, factor, LANES)
+            if mask_kind == "value":
+                value = splat(builder, load(builder, mask, F32), LANES)
+
+            def finished(index, masked):
+                at = builder.mul(index, integer(4))
+                x = Lanes(builder, load(builder, builder.add(row, at), KIND))
+                if is_scaled:
+                    x = (x * Lanes(builder, factors)).at_least(-LARGEST).at_most(LARGEST)
+                if mask_kind != "none":
+                    added = value if mask_kind == "value" else masked(builder.add(mask, at))
+                    x = (x + Lanes(builder, added)).at_least(-LARGEST).at_most(LARGEST)
+                return x, builder.add(row, at)
+
+            def whole(index, values):
+                x, place = finished(index, lambda at: load(builder, at, KIND))
+                if is_scaled or mask_kind != "none":
+                    store(builder, x.value, place)
+                return [larger(Lanes(builder, values[0]), x).value]
+
+            start = ir.Constant(KIND, [-math.inf] * LANES)
+            index, (most,) = repeated(builder, integer(0), count, LANES, [start], whole)
+            left = builder.sub(count, index)
+            before = builder.block
+            with builder.if_then(builder.icmp_signed(">", left, integer(0))):
+                lanes = first_lanes(builder, left, LANES)
+                x, place = finished(index, lambda at: masked_load(builder, at, lanes, KIND))
+                x = Lanes(builder, lanes).choose(x, x.filled(-math.inf))
+                store(builder, x.value, place)
+                last, inside = larger(Lanes(builder, most), x).value, builder.block
+            found = builder.phi(KIND)
+            found.add_incoming(most, before)
+            found.add_incoming(last, inside)
+            return folded(Lanes(builder, found), larger)
+
+        return types.float32(*[types.int64] * 3, types.float32), generate
+
+    return run
+
+
+plain, scaled_only = _scores_pass(False, "none"), _scores_pass(True, "none")
+masked_only, scaled_and_masked = _scores_pass(False, "row"), _scores_pass(True, "row")
+plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True, "value")
+
+
+@kernel(ATTENTION)
+def attention(block, tile, worker):
+    """Compute blocks of rows of some heads."""
+    queries, together = word(block, QUERIES), word(block, TOGETHER)
+    blocks = (queries + together - 1) // together
+    units, tiles = word(block, BATCHES) * word(block, HEADS) * blocks, word(block, TILES)
+    scratch = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    store_i64(scratch, 0)  # the only tap
+    for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
+        image, first = unit // blocks, unit % blocks * together
+        attend(block, scratch, image, first, min(together, queries - first))
+
+
+@jit
+def attend(block, scratch, image, first, count):
+    """Compute *count* rows of a head, from row *first* on."""
+    scores, pitch = scratch + word(block, SCORES_AT), word(block, SCORE_ROW)
+    x = operand(block, X, X_BATCH, image) + first * word(block, X_ROW)
+    keys = operand(block, KEYS, KEYS_BATCH, image)
+    values = operand(block, VALUES, VALUES_BATCH, image)
+    y, y_row = operand(block, Y, Y_BATCH, image), word(block, Y_ROW)
+    y += first * y_row
+    depth, key_count, columns = word(block, DEPTH), word(block, KEY_COUNT), word(block, COLUMNS)
+    multiply(block, scratch, x, word(block, X_ROW), count, keys, depth, key_count, scores, pitch, 1)
+    for i in range(count):
+        share(block, scores + i * pitch, image * word(block, QUERIES) + first + i)
+    multiply(block, scratch, scores, pitch, count, values, key_count, columns, y, y_row, 0)
+
+
+@jit
+def operand(block, slot, batch_slot, image):
+    """Return the address of a head's matrix; the distance of heads is the word after batches'."""
+    heads = word(block, HEADS)
+    offset = image // heads * word(block, batch_slot) + image % heads * word(block, batch_slot + 1)
+    return word(block, slot) + offset
+
+
+@jit
+def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
+    """Write the product of *count* rows and a packed matrix.
+
+    With *has_room*, results may have as many columns as the packed blocks: no store is partial.
+    """
+    pixels = scratch + word(block, PIXELS_AT)
+    for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
+        store_i64(pixels + 8 * i, x + min(i, count - 1) * x_row)
+    for column in range(0, columns, WIDE):
+        left = columns - column
+        if has_room:
+            left = NARROW if left <= NARROW else MIDDLE if left <= MIDDLE else WIDE
+        # fmt: off
+        matrix(pixels, scratch, 1, 4 * depth, weight + column * 4 * (depth + 1), y + 4 * column, 0,
+               y_row, count, left, block + 8 * LOW)
+        # fmt: on
+
+
+@jit
+def share(block, row, number):
+    """Replace a row of products by its softmax."""
+    count, beta = word(block, KEY_COUNT), real(block, BETA)
+    whole = (count + LANES - 1) // LANES * LANES
+    maximum = largest_score(block, row, number, count)
+    total = exponentials(row, row, row, row, whole, whole, maximum, beta)
+    scaled(row, row, row, row, whole, whole, ONE / total, ZERO)
+
+
+@jit
+def largest_score(block, row, number, count):
+    """Multiply a row by the factor, add its row of the mask, and return the largest score."""
+    factor = load_f32(word(block, FACTOR)) if word(block, FACTOR) else ONE
+    mask = word(block, MASK)
+    if mask == 0:
+        if word(block, FACTOR):
+            return scaled_only(row, mask, count, factor)
+        return plain(row, mask, count, factor)
+    period, inner = word(block, MASK_ROWS), word(block, MASK_INNER)
+    mask += number // period * word(block, MASK_OUTER_STEP)
+    mask += number % period // inner * word(block, MASK_MIDDLE_STEP)
+    mask += number % inner * word(block, MASK_INNER_STEP)
+    if word(block, MASK_STEP) == 0:
+        if word(block, FACTOR):
+            return scaled_plus_value(row, mask, count, factor)
+        return plus_value(row, mask, count, factor)
+    if word(block, FACTOR):
+        return scaled_and_masked(row, mask, count, factor)
+    return masked_only(row, mask, count, factor)

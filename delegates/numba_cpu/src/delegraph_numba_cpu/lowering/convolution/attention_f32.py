@@ -1,0 +1,239 @@
+"""Fuses attention: BATCH_MATMUL, scale, mask, SOFTMAX and BATCH_MATMUL of float32.
+
+Transpositions of the operands and of the result are fused as well where strides can say the same.
+Results are bit by bit those of the separate nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from delegraph import Tensor
+from delegraph.schema.enums import ActivationFunctionType as Act
+from delegraph.schema.enums import TensorType
+from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
+from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
+from delegraph_numba_cpu.lowering.checks import activation_of
+from delegraph_numba_cpu.lowering.convolution.attention_f32_places import Places, places, right
+from delegraph_numba_cpu.lowering.convolution.batch_matmul import is_packed_once, packed_once
+from delegraph_numba_cpu.lowering.convolution.conv_f32 import UNLIMITED
+from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import (
+    emit_packed_view,
+    packed_bytes,
+)
+from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
+    TILE_PRODUCTS,
+    TILES_PER_WORKER,
+    aligned,
+)
+from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
+from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES, SeenTensor, merged_levels
+from delegraph_numba_cpu.lowering.registry import Call
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+
+SCORES_BYTES = 64 << 10
+"""Approximate number of bytes of the rows of scores that are computed together.
+
+They stay in the second cache, beside the keys and values of a head.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The nodes between the products of an attention.
+
+    Attributes:
+        members: positions of the nodes from the first product to the second.
+        second: the second product.
+        factor: scores are multiplied by its only value, None if they are not.
+        divides: whether they are divided by it instead.
+        mask: added to the scores; None without a mask.
+        shape: that of the scores when the mask is added.
+        beta: that of the SOFTMAX.
+    """
+
+    members: tuple[int, ...]
+    second: Call
+    factor: Tensor | None
+    divides: bool
+    mask: Tensor | None
+    shape: tuple[int, ...]
+    beta: float
+
+
+def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
+    """Return the fusion of the attention whose first product is at *position*, or None.
+
+    Nodes that read variables stay where they are, as others may write them before the last node.
+    """
+    first = partition.calls[position]
+    if not _is_product(first):
+        return None
+    scores = _scores_after(partition, position)
+    if scores is None or not _pays(first, scores):
+        return None
+    if any(tensor is not None and tensor.is_variable for tensor in (scores.factor, scores.mask)):
+        return None
+    found = places(partition, first, scores.second, scores.mask, scores.shape)
+    if found is None:
+        return None
+    members = tuple(sorted({*scores.members, *found.members}))
+    return Fusion(members, lambda builder: _lower(first, scores, found, builder))
+
+
+def _is_product(call: Call) -> bool:
+    if call.name != "BATCH_MATMUL":
+        return False
+    tensors = (call.input(0), call.input(1), call.output())
+    return all(t.type is TensorType.FLOAT32 and 0 not in t.shape for t in tensors)
+
+
+def _scores_after(partition: Partition, position: int) -> Scores | None:
+    """Return the nodes after the product at *position*, None if these are no attention."""
+    members, y = [position], partition.calls[position].output()
+    count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
+    factor = mask = None
+    divides, beta = False, 0.0  # until there is a SOFTMAX, whose beta is positive
+    while (following := partition.next(members[-1])) is not None:
+        call = partition.calls[following]
+        y = partition.calls[members[-1]].output()
+        members.append(following)
+        if call.name == "BATCH_MATMUL":
+            is_second = beta > 0 and _is_product(call) and call.node.inputs[0] == y.index
+            if not is_second or call.options.adj_x:
+                return None
+            return Scores(tuple(members), call, factor, divides, mask, shape, beta)
+        z = call.output()
+        if not z.shape or z.shape[-1] != count or math.prod(z.shape) != elements:
+            return None
+        other = _other_operand(call, y)
+        if call.name in RESHAPES:
+            continue
+        if call.name == "SOFTMAX" and not beta:
+            beta = float(call.options.beta)
+        elif other is None or beta or mask is not None:
+            return None
+        elif call.name == "ADD":
+            mask, shape = other, z.shape
+        elif factor is None and _is_factor(call, other):
+            factor, divides = other, call.name == "DIV"
+        else:
+            return None
+    return None
+
+
+def _other_operand(call: Call, y: Tensor) -> Tensor | None:
+    """Return what an ADD, MUL or DIV has beside *y*; None for other nodes, and with a clamp."""
+    if call.name not in ("ADD", "MUL", "DIV") or activation_of(call) is not Act.NONE:
+        return None
+    a, b = call.input(0), call.input(1)
+    if call.name == "DIV":
+        return b if a.index == y.index else None
+    return b if a.index == y.index else a
+
+
+def _is_factor(call: Call, other: Tensor) -> bool:
+    """Return whether a node multiplies by one value, or divides by a constant power of 2."""
+    if math.prod(other.shape) != 1:
+        return False
+    if call.name == "MUL":
+        return True
+    if not other.is_constant:
+        return False
+    value = float(other.data.reshape(-1)[0])
+    return 2.0**-64 < abs(value) < 2.0**64 and abs(math.frexp(value)[0]) == 0.5
+
+
+def _pays(first: Call, scores: Scores) -> bool:
+    """Return whether both products have several rows for a matrix, which is then packed."""
+    queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
+    for call in (first, scores.second):
+        weight = call.input(1)
+        rows = queries * (images if math.prod(weight.shape[:-2]) == 1 else 1)
+        if rows == 1 and not is_packed_once(weight):
+            return False
+    y = scores.second.output()
+    return y.shape[-2] == queries and math.prod(y.shape[:-2]) == images
+
+
+def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
+    """Emit the packing of keys and values, and the call of the kernel."""
+    words = dict(found.words)
+    depth, key_count = right(first, found.keys).shape[-2:]
+    columns = found.y.array.shape[-1]
+    work = words["batches"] * words["heads"] * words["queries"] * key_count * (depth + columns)
+    lanes = builder.level.vector_bytes // 4
+    for name, rows, width in (("keys", depth, key_count), ("values", key_count, columns)):
+        size = packed_bytes(rows, width, lanes)
+        words[f"{name}_batch"], words[f"{name}_head"] = (
+            size * words[f"{name}_{level}"] for level in ("batch", "head")
+        )
+    row_words, tiles = _tiles(builder, words, key_count, work)
+    builder.emit(
+        ATTENTION,
+        tiles,
+        x=builder.tensor(found.x.stored.index),
+        keys=_packed(builder, first, found.keys),
+        values=_packed(builder, scores.second, found.values),
+        y=builder.tensor(found.y.stored.index),
+        factor=_factor(builder, scores),
+        mask=0 if scores.mask is None else builder.tensor(scores.mask.index),
+        depth=depth,
+        key_count=key_count,
+        columns=columns,
+        beta=scores.beta,
+        low=UNLIMITED[0],
+        high=UNLIMITED[1],
+        **words,
+        **row_words,
+    )
+
+
+def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
+    if scores.factor is None:
+        return 0
+    if scores.divides:
+        return builder.constant(1 / scores.factor.data.reshape(1))
+    return builder.tensor(scores.factor.index)
+
+
+def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
+    """Return the memory of the packed right matrices of a product; emit the packing."""
+    if is_packed_once(call.input(1)):
+        return packed_once(call, builder)
+    array = right(call, seen)
+    levels = merged_levels(array.shape[:-2], array.strides[:-2])
+    images, apart = levels[0] if levels else (1, 0)
+    rows, columns = array.shape[-2:]
+    sizes, strides = (images, rows, columns), (apart, array.strides[-2], array.strides[-1])
+    return emit_packed_view(builder, builder.tensor(seen.stored.index), sizes, strides)
+
+
+def _tiles(
+    builder: ProgramBuilder, words: dict[str, int], key_count: int, work: int
+) -> tuple[dict[str, Any], int]:
+    """Return the words for scratch memory and blocks of rows, and the number of tiles."""
+    vector_bytes = builder.level.vector_bytes
+    height, queries = HEIGHTS[vector_bytes], words["queries"]
+    granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)
+    score_row = -(-4 * key_count // granule) * granule + 64  # rows begin in different cache sets
+    together = max(1, SCORES_BYTES // score_row // height) * height
+    images = words["batches"] * words["heads"]
+    wanted = min(TILES_PER_WORKER * builder.workers, work // TILE_PRODUCTS)
+    if builder.workers == 1 or wanted < 2:
+        wanted = 1
+    share = -(-images * queries // wanted)
+    together = min(together, -(-min(queries, share) // height) * height)
+    units = images * -(-queries // together)
+    scores_at = 64 + aligned(8 * (together + height))
+    scratch_bytes = scores_at + together * score_row
+    return {
+        "scratch": builder.scratch(scratch_bytes * builder.workers),
+        "scratch_bytes": scratch_bytes,
+        "pixels_at": 64,
+        "scores_at": scores_at,
+        "score_row": score_row,
+        "together": together,
+    }, min(units, wanted)

@@ -1,0 +1,192 @@
+"""Where the operands of an attention are: words for batches, heads, rows and their distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from delegraph import Tensor
+from delegraph_numba_cpu.lowering.fusion import Partition
+from delegraph_numba_cpu.lowering.moves.moves import placeholder
+from delegraph_numba_cpu.lowering.moves.seen_tensors import (
+    Array,
+    SeenTensor,
+    after,
+    before,
+    merged_levels,
+)
+from delegraph_numba_cpu.lowering.registry import Call
+
+MASK_LEVELS = 3
+"""Number of words for distances between rows of a mask."""
+
+Levels = list[tuple[int, int]]
+"""Sizes and distances of the dimensions of an operand, in bytes or in matrices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the operands of an attention are.
+
+    Attributes:
+        x: what is read as the left operand of the first product.
+        keys: what is read as its right operand.
+        values: what is read as the right operand of the second product.
+        y: what is written as the result.
+        words: numbers of batches, heads and queries, and the distances of all operands. Those of
+            keys and values are in matrices.
+    """
+
+    x: SeenTensor
+    keys: SeenTensor
+    values: SeenTensor
+    y: SeenTensor
+    words: dict[str, int]
+
+    @property
+    def members(self) -> set[int]:
+        """Positions of the nodes that move operands, and need not run."""
+        return {m for seen in (self.x, self.keys, self.values, self.y) for m in seen.members}
+
+
+def places(
+    partition: Partition,
+    first: Call,
+    second: Call,
+    mask: Tensor | None,
+    scores: tuple[int, ...],
+) -> Places | None:
+    """Return where the operands are; None if words cannot say it.
+
+    Args:
+        partition: of the nodes.
+        first: the product of queries and keys.
+        second: the product by the values.
+        mask: what is added to the scores, or None.
+        scores: shape of the scores then.
+    """
+    mask_words = _mask_words(mask, scores)
+    if mask_words is None:
+        return None
+    batch = first.output().shape[:-2]
+    choices = (
+        [s for s in before(partition, first.input(0)) if _has_rows(_left(first, s))],
+        [s for s in before(partition, first.input(1)) if _is_packable(right(first, s))],
+        [s for s in before(partition, second.input(1)) if _is_packable(right(second, s))],
+        [s for s in after(partition, second.output()) if _has_rows(s.array)],
+    )
+    for operands in product(*choices):
+        x, keys, values, y = operands
+        arrays = (_left(first, x), right(first, keys), right(second, values), y.array)
+        shapes = (batch, batch, second.output().shape[:-2], second.output().shape[:-2])
+        levels = [_levels(array, shape) for array, shape in zip(arrays, shapes, strict=True)]
+        packed = [levels[0], *map(_packed_levels, arrays[1:3], levels[1:3]), levels[3]]
+        words = _row_words(arrays[0], arrays[3], packed)
+        if words is not None and not any(seen.stored.is_variable for seen in operands):
+            return Places(*operands, words | mask_words)
+    return None
+
+
+def _left(call: Call, seen: SeenTensor) -> Array:
+    return seen.array.swapaxes(-1, -2) if call.options.adj_x else seen.array
+
+
+def right(call: Call, seen: SeenTensor) -> Array:
+    """Return the view of the right matrices of a product, ``[..., depth, columns]``."""
+    return seen.array.swapaxes(-1, -2) if call.options.adj_y else seen.array
+
+
+def _has_rows(array: Array) -> bool:
+    """Return whether the values of a row are adjacent."""
+    return array.shape[-1] == 1 or array.strides[-1] == array.itemsize
+
+
+def _is_packable(array: Array) -> bool:
+    """Return whether all matrices of a stack are equally far apart."""
+    return len(merged_levels(array.shape[:-2], array.strides[:-2])) <= 1
+
+
+def _levels(array: Array, batch: Sequence[int]) -> Levels:
+    """Return sizes and distances of the matrices of an operand, repeated to the shape *batch*."""
+    repeated = np.broadcast_to(array, (*batch, *array.shape[-2:]))
+    return merged_levels(batch, repeated.strides[:-2])
+
+
+def _packed_levels(array: Array, levels: Levels) -> Levels:
+    """Return *levels* with the distances of packed matrices, whose stored ones have *levels*."""
+    steps = merged_levels(array.shape[:-2], array.strides[:-2])
+    stored = steps[0][1] if steps else 1
+    return [(size, step // stored) for size, step in levels]
+
+
+def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
+    """Return the numbers of batches, heads and rows, and the distances, of all four operands.
+
+    Distances of keys and values are in matrices. None if matrices have more than two dimensions.
+    """
+    queries, images = x.shape[-2], math.prod(y.shape[:-2])
+    if not any(step for each in levels[1:3] for _, step in each):  # all share keys and values
+        merged = [
+            merged_levels((*(n for n, _ in each), queries), (*(s for _, s in each), a.strides[-2]))
+            for each, a in ((levels[0], x), (levels[3], y))
+        ]
+        if all(len(each) <= 1 for each in merged):
+            x_row, y_row = (each[0][1] if each else 0 for each in merged)
+            levels, queries, images = ([], [], [], []), images * queries, 1
+            return _words(levels, images, queries, x_row, y_row)
+    return _words(levels, images, queries, x.strides[-2], y.strides[-2])
+
+
+def _words(
+    levels: Sequence[Levels], images: int, queries: int, x_row: int, y_row: int
+) -> dict[str, int] | None:
+    cuts = {cut for each in levels for cut in _cuts(each)}
+    if len(cuts) > 1:
+        return None
+    heads = cuts.pop() if cuts else images
+    words = {"batches": images // heads, "heads": heads, "queries": queries}
+    for name, each in zip(("x", "keys", "values", "y"), levels, strict=True):
+        words[f"{name}_batch"], words[f"{name}_head"] = (_distance(each, i) for i in (heads, 1))
+    return words | {"x_row": x_row, "y_row": y_row}
+
+
+def _cuts(levels: Levels) -> Iterable[int]:
+    """Return the numbers of matrices after which the distance changes."""
+    sizes = [size for size, _ in levels]
+    return (math.prod(sizes[i:]) for i in range(1, len(sizes)))
+
+
+def _distance(levels: Levels, number: int) -> int:
+    """Return the distance of matrix *number* from the first."""
+    distance = 0
+    for size, step in reversed(levels):
+        distance += number % size * step
+        number //= size
+    return distance
+
+
+def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
+    """Return the words for the rows of the mask; None if they repeat in too many dimensions."""
+    if mask is None:
+        levels, step = Levels(), 0
+    else:
+        repeated = np.broadcast_to(placeholder(mask.shape, np.float32), scores)
+        levels = merged_levels(scores[:-1], repeated.strides[:-1])
+        step = 0 if mask.shape[-1:] in ((), (1,)) else 4
+    if len(levels) > MASK_LEVELS:
+        return None
+    (_, outer), (middles, middle), (inners, inner) = [
+        *[(1, 0)] * (MASK_LEVELS - len(levels)), *levels
+    ]  # fmt: skip
+    return {
+        "mask_rows": middles * inners,
+        "mask_inner": inners,
+        "mask_outer_step": outer,
+        "mask_middle_step": middle,
+        "mask_inner_step": inner,
+        "mask_step": step,
+    }
