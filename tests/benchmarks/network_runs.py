@@ -17,7 +17,8 @@ import numpy as np
 from delegraph import Interpreter
 from delegraph.graph import load_model, macs_of
 from delegraph.json_records import JsonRecord
-from delegraph.tools import Block, Ratio, random_values, ratio_of
+from delegraph.tools import Ratio, random_values, ratio_of
+from delegraph.tools.benchmarking.interleaving import Block
 
 CONVERTED = Path(__file__).parents[2] / "build" / "onnx"
 

@@ -1,7 +1,6 @@
 from .benchmarking.benchmark import benchmark as benchmark
 from .benchmarking.comparison import Comparison as Comparison
 from .benchmarking.comparison import compare as compare
-from .benchmarking.interleaving import Block as Block
 from .benchmarking.interleaving import all_times as all_times
 from .benchmarking.interleaving import interleave as interleave
 from .benchmarking.interleaving import interleave_timed as interleave_timed

@@ -12,6 +12,7 @@ from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 def attention(row: Touched) -> None:
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
+    row.require(not row.has("slopes"), "results have no slopes")
     depth, key_count, columns = row["depth"], row["key_count"], row["columns"]
     lanes, last = row.vector_bytes // 4, row["queries"] - 1
     row.read("x", _last_matrix(row, "x") + last * row["x_row"] + 4 * depth)

@@ -1,16 +1,17 @@
 """The instruction of ``kernels/attention_f32.py``; distances are bytes."""
 
 from delegraph_numba_cpu.instructions import Instruction
+from delegraph_numba_cpu.instructions.conv_f32 import LIMITS
 
 ATTENTION = Instruction(
     "attention",
     "attention_f32",
-    """
+    f"""
     x keys values y factor mask scratch scratch_bytes pixels_at scores_at
-    batches heads queries depth key_count columns
+    batches heads queries depth key_count
     x_batch x_head x_row keys_batch keys_head values_batch values_head y_batch y_head y_row
     mask_rows mask_inner mask_outer_step mask_middle_step mask_inner_step mask_step
-    score_row together beta:f low:f high:f tiles
+    score_row together beta:f {LIMITS} tiles
     """,
 )
 """``softmax((x keys) * factor + mask) values`` of float32, ``together`` rows of ``x`` at a time.
@@ -30,4 +31,5 @@ Words:
         mask_inner * mask_inner_step``.
     mask_step: 4, or 0 if a row of the mask is a single value.
     low, high: infinite, as products are not clamped.
+    residual_pitch, residual_columns, slopes: 0, as results have neither residual nor slopes.
 """

@@ -7,12 +7,15 @@ padded input rows of one chunk are at ``padded_at``, which is 0 if taps read the
 
 from delegraph_numba_cpu.instructions import Instruction
 
-WINDOWS = """
+LIMITS = "low:f high:f sum_low:f sum_high:f columns residual_pitch residual_columns slopes"
+"""Words that products read together when they write results, from the address of ``low`` on."""
+
+WINDOWS = f"""
     x y weight residual scratch scratch_bytes rows_at padded_at
     images in_image in_row in_h out_image out_row out_h out_w
     row stride_row stride_column tap_rows tap_columns tap_row tap_column
     top left copied stride_h span chunk
-    pitch low:f high:f sum_low:f sum_high:f columns residual_pitch residual_columns slopes
+    pitch {LIMITS}
     column_tiles tiles
 """
 

@@ -24,7 +24,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     store,
 )
 from delegraph_numba_cpu.instructions.attention_f32 import ATTENTION
-from delegraph_numba_cpu.kernels.conv_f32 import MIDDLE, NARROW, WIDE, matrix
+from delegraph_numba_cpu.kernels.conv_f32 import HALF, MIDDLE, NARROW, WIDE, matrix
 from delegraph_numba_cpu.kernels.conv_f32_windows import HEIGHT
 from delegraph_numba_cpu.kernels.softmax import exponentials, scaled
 
@@ -159,11 +159,19 @@ def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, 
     for column in range(0, columns, WIDE):
         left = columns - column
         if has_room:
-            left = NARROW if left <= NARROW else MIDDLE if left <= MIDDLE else WIDE
+            left = whole_columns(left)
         # fmt: off
         matrix(pixels, scratch, 1, 4 * depth, weight + column * 4 * (depth + 1), y + 4 * column, 0,
                y_row, count, left, block + 8 * LOW)
         # fmt: on
+
+
+@jit
+def whole_columns(columns):
+    """Return the number of columns of the tile that computes the last *columns* ones."""
+    if columns <= NARROW:
+        return HALF if columns <= HALF else NARROW
+    return MIDDLE if columns <= MIDDLE else WIDE
 
 
 @jit

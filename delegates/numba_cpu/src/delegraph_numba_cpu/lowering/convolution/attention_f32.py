@@ -24,8 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_packing import (
     packed_bytes,
 )
 from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
-    TILE_PRODUCTS,
-    TILES_PER_WORKER,
+    PRODUCTS_A_NANOSECOND,
     aligned,
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
@@ -186,6 +185,11 @@ def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) 
         beta=scores.beta,
         low=UNLIMITED[0],
         high=UNLIMITED[1],
+        sum_low=UNLIMITED[0],
+        sum_high=UNLIMITED[1],
+        residual_pitch=0,
+        residual_columns=0,
+        slopes=0,
         **words,
         **row_words,
     )
@@ -221,9 +225,7 @@ def _tiles(
     score_row = -(-4 * key_count // granule) * granule + 64  # rows begin in different cache sets
     together = max(1, SCORES_BYTES // score_row // height) * height
     images = words["batches"] * words["heads"]
-    wanted = min(TILES_PER_WORKER * builder.workers, work // TILE_PRODUCTS)
-    if builder.workers == 1 or wanted < 2:
-        wanted = 1
+    wanted = builder.tiles(work / PRODUCTS_A_NANOSECOND, images * queries)
     share = -(-images * queries // wanted)
     together = min(together, -(-min(queries, share) // height) * height)
     units = images * -(-queries // together)
