@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from attention_model import Attention
-from delegated import delegated, kernels_of
+from delegated import delegated, is_taken, kernels_of
+from delegraph import Interpreter
 from delegraph.schema.enums import Padding
-from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions
+from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, SVDFOptions
 from delegraph.testing import constant, graph_model, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph_numba_cpu.lowering import schedule
@@ -87,3 +88,33 @@ def test_a_fused_step_runs_last_and_keeps_what_others_read(outputs: str) -> None
     expected = {"c": c, "y": c + np.abs(x)}
     for name, found in zip(outputs.split(), results, strict=True):
         np.testing.assert_allclose(found, expected[name], rtol=0, atol=1e-5)
+
+
+def test_variables_are_read_before_another_node_writes_them() -> None:
+    """A chain runs where its last node is; SVDF writes the state before."""
+    generator = np.random.default_rng(0)
+    x, values, feature, time = (
+        generator.standard_normal(shape).astype(np.float32)
+        for shape in ((3, 8), (3, 6), (4, 6), (4, 2))
+    )
+    nodes = [
+        ("ADD", "x state", "sum", AddOptions()),
+        ("SVDF", "values feature time - state", "z", SVDFOptions(rank=1)),
+        ("TANH", "sum", "y"),
+    ]
+    tensors = {
+        "state": tensor((3, 8), is_variable=True),
+        "feature": constant(feature),
+        "time": constant(time),
+        "values": tensor((3, 6)),
+        "z": tensor((3, 4)),
+        **dict.fromkeys(("x", "sum", "y"), tensor((3, 8))),
+    }
+    model = graph_model(nodes, inputs="x values", outputs="y z", tensors=tensors)
+    with Interpreter(model_content=model, delegates=[]) as alone, delegated(model) as ours:
+        assert is_taken(ours)
+        for _ in range(3):
+            for mine, right in zip(
+                outputs_of(ours, [x, values]), outputs_of(alone, [x, values]), strict=True
+            ):
+                np.testing.assert_allclose(mine, right, rtol=1e-5, atol=1e-6)

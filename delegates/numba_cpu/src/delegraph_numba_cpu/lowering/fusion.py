@@ -35,9 +35,13 @@ class Partition:
         """Return the position of the node that computes a tensor; None for a partition input."""
         return self._makers.get(tensor)
 
+    def readers(self, tensor: int) -> Sequence[int]:
+        """Return the positions of the nodes that have a tensor as input, in order."""
+        return self._readers.get(tensor, ())
+
     def only_reader(self, tensor: int) -> int | None:
         """Return the position of a tensor's only reader; None if there are more readers."""
-        readers = self._readers.get(tensor, [])
+        readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:

@@ -35,7 +35,22 @@ def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]
             if position in taken:
                 break
             fusion = fuser(partition, position, builder)
-            if fusion is not None and taken.isdisjoint(fusion.members):
+            if fusion is None or not taken.isdisjoint(fusion.members):
+                continue
+            if not _reads_variables_late(partition, fusion):
                 found[max(fusion.members)] = fusion
                 taken.update(fusion.members)
     return found
+
+
+def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
+    """Return whether a fusion would read a variable after another node may have written it."""
+    last = max(fusion.members)
+    for member in fusion.members:
+        call = partition.calls[member]
+        for tensor in call.node.inputs:
+            if tensor >= 0 and call.context.tensors[tensor].is_variable:
+                others = set(partition.readers(tensor)).difference(fusion.members)
+                if any(member < other < last for other in others):
+                    return True
+    return False

@@ -63,17 +63,12 @@ class Scores:
 
 
 def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the attention whose first product is at *position*, or None.
-
-    Nodes that read variables stay where they are, as others may write them before the last node.
-    """
+    """Return the fusion of the attention whose first product is at *position*, or None."""
     first = partition.calls[position]
     if not _is_product(first):
         return None
     scores = _scores_after(partition, position)
     if scores is None or not _pays(first, scores):
-        return None
-    if any(tensor is not None and tensor.is_variable for tensor in (scores.factor, scores.mask)):
         return None
     found = places(partition, first, scores.second, scores.mask, scores.shape)
     if found is None:

@@ -86,7 +86,7 @@ def places(
         levels = [_levels(array, shape) for array, shape in zip(arrays, shapes, strict=True)]
         packed = [levels[0], *map(_packed_levels, arrays[1:3], levels[1:3]), levels[3]]
         words = _row_words(arrays[0], arrays[3], packed)
-        if words is not None and not any(seen.stored.is_variable for seen in operands):
+        if words is not None:
             return Places(*operands, words | mask_words)
     return None
 
