@@ -43,6 +43,8 @@ def multiply(row: Touched) -> None:
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
     _check_weights(row, row_bytes)
+    parts = row["row_tiles"] * row["column_tiles"]
+    row.require(row["column_tiles"] > 0 and parts == row.tiles, "each tile is a part of the result")
     rows = max(row["step"], LEAST_ROWS) * row_bytes
     if row["layout"] == instructions.WINDOWED:
         row.read("x", image_bytes(windows, pixels))
