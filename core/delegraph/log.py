@@ -21,6 +21,7 @@ class Logger:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._standard: logging.Logger | None = None
 
     def debug(self, text: str, *values: Any) -> None:
         """Log details as :meth:`info` does, with the level DEBUG."""
@@ -45,7 +46,13 @@ class Logger:
         self.standard().log(level, text, *values, stacklevel=2)
 
     def standard(self) -> logging.Logger:
-        """Return the logger of the standard library."""
-        import logging
+        """Return the logger of the standard library.
 
-        return logging.getLogger(self._name)
+        It is looked up once: ``logging.getLogger`` takes a lock each time, and Ctrl-C in the wrong
+        moment leaves the lock held.
+        """
+        if self._standard is None:
+            import logging
+
+            self._standard = logging.getLogger(self._name)
+        return self._standard

@@ -337,7 +337,7 @@ def test_an_interrupt_while_a_custom_op_is_loaded_passes_as_it_is(site: Path) ->
         ("raise SystemExit('no device')", "SystemExit: no device"),
         ("return lambda: 1 / 0", "ZeroDivisionError: division by zero"),
         ("return lambda: {}", "made a dict, expected a SimpleDelegateInterface or a Delegate"),
-        ("return None", "TypeError: 'NoneType' object is not callable"),
+        ("return None", "returned a NoneType, expected the class of the delegate"),
     ],
 )
 def test_a_delegate_that_cannot_be_made_names_its_plugin(

@@ -72,6 +72,7 @@ def test_numbers_are_taken_as_stored(text: str, entry: dict[str, Any], expected:
     ("text", "entry", "message"),
     [
         ("1,2", details("f4", [3]), r"2 numbers are given, expected 1 or 3"),
+        ("1,2", details("f4", [1]), r"2 numbers are given, expected 1$"),
         ("300", details("u1", [1]), r"'300' does not fit uint8"),
         ("1.5", details("i4", [1]), r"'1.5' does not fit int32"),
         ("1,x", details("f4", [2]), r"input 'x' \(float32 \[2\]\): '1,x' is not 'random'"),

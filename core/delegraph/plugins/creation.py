@@ -67,6 +67,12 @@ def _options(spec: DelegateSpec, given: Given) -> object:
 def _make(spec: DelegateSpec, options: object, provider: object) -> object:
     try:
         factory = spec.load()
+        if not callable(factory):
+            raise PluginLoadError(
+                f"delegate {spec.name!r}: load() of {provider} returned a "
+                f"{type(factory).__name__}, expected the class of the delegate, or a function "
+                "that makes one"
+            )
         return factory() if spec.options is None else factory(options)
     except (KeyboardInterrupt, PluginError):
         raise

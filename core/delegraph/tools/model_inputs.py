@@ -237,9 +237,9 @@ def _numbers(text: str, details: Details) -> NDArray[Any]:
         raise ArgumentError(f"{input_name(details)}: {text!r} does not fit {dtype.name}")
     if len(typed) == 1:
         return np.full(shape, typed[0], dtype)
-    if len(typed) != math.prod(shape):
+    if len(typed) != (size := math.prod(shape)):
+        expected = f"1 or {size}" if size != 1 else "1"
         raise ArgumentError(
-            f"{input_name(details)}: {len(typed)} numbers are given, expected 1 or "
-            f"{math.prod(shape)}"
+            f"{input_name(details)}: {len(typed)} numbers are given, expected {expected}"
         )
     return typed.reshape(shape)

@@ -18,6 +18,7 @@ from delegraph.testing import constant, graph_model, one_op_model, run_command, 
 from delegraph_numba_cpu.instructions import roof as layout
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.library.kernel_library import library
+from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.roof import processor
 from delegraph_numba_cpu.roof.caches import TYPICAL, Cache, caches
 from delegraph_numba_cpu.roof.operators import OperatorRoof, Work, findings, roof_seconds, work_of
@@ -275,3 +276,9 @@ def test_a_missing_model_is_named() -> None:
     result = run_command("numba", "roof", "missing.tflite")
     assert result.code != 0
     assert "missing.tflite" in result.err
+
+
+@pytest.mark.usefixtures("brief")
+def test_no_more_threads_than_processors_are_measured(model: Path) -> None:
+    report = roof_report(str(model), threads=POOL.most_threads + 97)
+    assert report.roof.threads == POOL.most_threads

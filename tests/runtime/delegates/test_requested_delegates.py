@@ -103,6 +103,15 @@ def test_what_is_no_delegate_is_refused(item: Any) -> None:
             as_delegates(delegates)
 
 
+@pytest.mark.parametrize(
+    ("item", "hint"),
+    [(PluginSet, r"write PluginSet\(\)"), (("sin", {}), "options behind the name")],
+)
+def test_a_class_or_a_pair_is_refused_with_a_hint(item: Any, hint: str) -> None:
+    with pytest.raises(ArgumentAttributeError, match=hint):
+        as_delegates([item])
+
+
 @pytest.mark.parametrize("name", [7, None])
 def test_the_name_of_a_delegate_is_text_or_a_path(name: Any) -> None:
     with pytest.raises(ArgumentTypeError, match="the name of a delegate is text or a path, not"):

@@ -208,9 +208,13 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
         return SimpleDelegate(delegate)
     if isinstance(delegate, Delegate):
         return delegate
+    given = f"not {type(delegate).__name__}"
+    if isinstance(delegate, type):
+        given = f"not a class: write {delegate.__name__}()"
+    elif isinstance(delegate, tuple):
+        given = "not tuple: write options behind the name, 'name:option=value'"
     raise ArgumentAttributeError(
-        f"a delegate is a name, a SimpleDelegateInterface or a Delegate, not "
-        f"{type(delegate).__name__}"
+        f"a delegate is a name, a SimpleDelegateInterface or a Delegate, {given}"
     )
 
 

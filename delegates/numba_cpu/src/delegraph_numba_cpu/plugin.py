@@ -92,4 +92,8 @@ def _load_command() -> click.Command:
 @hookimpl
 def delegraph_commands() -> list[CommandSpec]:
     """Return the commands of this plugin."""
-    return [CommandSpec("numba", "Compile the kernels of numba_cpu, or see them.", _load_command)]
+    return [
+        CommandSpec(
+            "numba", "Kernels of numba_cpu: see, compile, and measure (roof).", _load_command
+        )
+    ]

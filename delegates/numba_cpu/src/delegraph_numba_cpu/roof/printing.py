@@ -18,7 +18,7 @@ from delegraph_numba_cpu.roof.operators import (
 from delegraph_numba_cpu.roof.processor import ProcessorRoof
 from delegraph_numba_cpu.roof.report import RoofReport
 
-_RIGHT = ("µs", "share", "Gop/s", "GB/s", "of roof")
+_RIGHT = ("us", "share", "Gop/s", "GB/s", "of roof")
 _COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
 
 
@@ -27,7 +27,10 @@ def print_roofs(out: Console, report: RoofReport) -> None:
     roof, found = report.roof, findings(report.operators)
     threads = f"{roof.threads} thread{'s' * (roof.threads != 1)}"
     out.print(f"{printable(Path(report.model).name)}, {roof.level}, {threads}", style="bold")
-    out.print(f"{len(report.operators)} operators, {1e6 * report.seconds:.1f} µs together")
+    out.print(
+        f"{len(report.operators)} operators, {1e6 * report.seconds:.1f} us together;"
+        " timing each by itself adds up to 2 us to it"
+    )
     out.print(f"roof: {_in_words(roof)}\n")
     limits = f"below {LEAST_OF_ROOF:.0%} of the roof, over {LEAST_SHARE:.0%} of the time"
     if found:

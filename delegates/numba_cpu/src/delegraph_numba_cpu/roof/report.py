@@ -9,6 +9,7 @@ from delegraph.errors import ArgumentError, printable
 from delegraph.json_records import JsonRecord
 from delegraph.tools import RunControl, Setup, record
 from delegraph_numba_cpu.library.cpu import level_named
+from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE, is_guarded
 from delegraph_numba_cpu.roof.operators import OperatorRoof, operator_roofs
 from delegraph_numba_cpu.roof.processor import ProcessorRoof, processor_roof
@@ -50,7 +51,7 @@ def roof_report(
     Args:
         model: path of the model.
         cpu: level of instructions, as in the option ``cpu``.
-        threads: number of threads, >= 1.
+        threads: number of threads, >= 1; at most one for each processor is used.
         exact: as in the option ``exact``.
         progress: receives the present work, the finished amount and the whole.
 
@@ -61,7 +62,7 @@ def roof_report(
     """
     if is_guarded():
         raise ArgumentError(f"{GUARD_VARIABLE} is set: times between guards mean nothing")
-    level = level_named(cpu)
+    level, threads = level_named(cpu), min(threads, POOL.most_threads)
     delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
     setup = Setup(model, delegates=(delegate,), threads=threads)
     recording = record(setup, control=RUNS, progress=progress)
