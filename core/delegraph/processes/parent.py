@@ -38,6 +38,17 @@ def die_with_parent(life: int) -> None:
         threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
 
 
+def _let_group_end(life: int) -> None:
+    """Stay for a moment: if the parent has just died, the kernel still has to end the group.
+
+    The parent's pipes close one after the other, and without this process no signal is sent.
+    """
+    if sys.platform == "linux" and os.getpgrp() == os.getpid():
+        import select
+
+        select.select([life], [], [], 0.02)
+
+
 def _exit_after(life: int) -> None:
     os.read(life, 1)
     os._exit(1)
@@ -65,7 +76,8 @@ def main() -> None:
     life, name, arguments, *path = sys.argv[1:]
     del sys.argv[1:]
     sys.path[:] = path
-    die_with_parent(_descriptor(life))
+    tie = _descriptor(life)
+    die_with_parent(tie)
     requests, answers = open(os.dup(0), "rb"), open(os.dup(1), "wb")  # noqa: SIM115 - until the end
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     with suppress(OSError):  # standard error is closed
@@ -75,6 +87,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):
             stream.flush()
+    _let_group_end(tie)
     os._exit(code if isinstance(code, int) else 0)  # threads and exit handlers are not waited for
 
 
