@@ -142,7 +142,7 @@ class Job:
 
 
 def measured(job: Job, folder: Path) -> list[Result]:
-    """Return what each runtime did with a network; *folder* is empty."""
+    """Return the result of each runtime for the network of *job*; *folder* is empty."""
     inputs = folder / "inputs.npz"
     np.savez(inputs, *random_inputs(job.model))
     processes: dict[str, Process] = {}

@@ -27,7 +27,7 @@ SHORT = 1 << 20
 
 
 def sha256(content: Buffer = b"") -> _Hash:
-    """Return what ``hashlib.sha256(content)`` returns, without importing ``hashlib``.
+    """Return the SHA-256 hash object of *content*, as ``hashlib`` has it, without its import.
 
     >>> sha256(b"abc").hexdigest()[:16]
     'ba7816bf8f01cfea'

@@ -157,7 +157,7 @@ def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, st
 
 
 def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorSpec]) -> Work:
-    """Return what nodes that are computed together must do.
+    """Return the work of nodes that are computed together: operations and moved bytes.
 
     Args:
         nodes: their indices.

@@ -119,7 +119,7 @@ def _scores_after(partition: Partition, position: int) -> Scores | None:
 
 
 def _other_operand(call: Call, y: Tensor) -> Tensor | None:
-    """Return what an ADD, MUL or DIV has beside *y*; None for other nodes, and with a clamp."""
+    """Return the operand beside *y* of an ADD, MUL or DIV without a clamp; None for others."""
     if call.name not in ("ADD", "MUL", "DIV") or activation_of(call) is not Act.NONE:
         return None
     a, b = call.input(0), call.input(1)
