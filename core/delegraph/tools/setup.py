@@ -150,11 +150,12 @@ class Setup:
     def _resolver(self) -> OpResolverType:
         if self.numerics == "reference":
             return OpResolverType.BUILTIN_REF
-        if not self.use_default_delegates or self._has_none():
+        if not self.use_default_delegates or self.has_no_delegates:
             return OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return OpResolverType.AUTO
 
-    def _has_none(self) -> bool:
+    @property
+    def has_no_delegates(self) -> bool:
         """Whether no delegate at all shall be applied, not even the runtime's own."""
         is_empty = self.delegates is not None and all(each == "none" for each in self.delegates)
         return is_empty and not self.delegate_files

@@ -318,9 +318,22 @@ def test_what_looking_inside_changes_is_said(chain: str) -> None:
     assert not diff_layers(setup, inputs=fed(values=("1",))).notes
 
 
-@pytest.mark.parametrize("inner", ["boundaries", "alone"])
-def test_the_reference_runs_once_as_it_is_and_once_with_all_tensors(
-    chain: str, monkeypatch: pytest.MonkeyPatch, inner: Any
+@pytest.mark.parametrize(
+    ("runtime", "delegates", "inner", "runs"),
+    [
+        ("litert", ["none"], "boundaries", 1),  # all inputs are the reference's
+        ("delegraph", [with_kernel(SoundKernel)()], "boundaries", 1),
+        ("delegraph", [with_kernel(WrongProduct)()], "boundaries", 1),  # one partition
+        ("delegraph", [with_kernel(WrongProduct)()], "alone", 3),  # as it is, alone, in a group
+    ],
+)
+def test_each_side_runs_as_seldom_as_it_can(
+    chain: str,
+    monkeypatch: pytest.MonkeyPatch,
+    runtime: str,
+    delegates: list[Any],
+    inner: Any,
+    runs: int,
 ) -> None:
     computed = []
     given = Side.compute
@@ -330,11 +343,15 @@ def test_the_reference_runs_once_as_it_is_and_once_with_all_tensors(
         given(side, *how)
 
     monkeypatch.setattr(Side, "compute", counted)
+    diff_layers(setup_of(chain, runtime, *delegates), inner=inner)
+    assert computed.count(True) == 1
+    assert computed.count(False) == runs
+
+
+def test_progress_is_told(chain: str) -> None:
     told: list[str] = []
-    setup = setup_of(chain, "litert")
-    diff_layers(setup, inner=inner, progress=lambda what, done, total: told.append(what))
-    assert computed.count(True) == 2
-    assert computed.count(False) == 2 + 4  # and each node on the reference's values
+    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    diff_layers(setup, inner="alone", progress=lambda what, done, total: told.append(what))
     assert {"computing all layers", "preparing layers", "comparing layers"} <= set(told)
 
 

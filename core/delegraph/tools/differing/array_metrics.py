@@ -97,7 +97,7 @@ def array_metrics(
         reference: the right values.
         counts_units: whether differences are counted in ULP or steps, too.
     """
-    if _are_same(test, reference):
+    if _are_finite_and_same(test, reference):
         unit = _unit(test.dtype) if counts_units else ""
         units = (0.0, 0.0) if unit else ()
         return ArrayMetrics(
@@ -114,10 +114,19 @@ def metrics_of_equal(first: float, rank: int) -> Metrics:
     return Metrics(0.0, 0.0, (0,) * rank, first, first, 0.0, 1.0, np.inf)
 
 
-def _are_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
+def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
     """Return whether two arrays have the same bits, and all their elements are finite numbers."""
+    if not (test.size and have_same_bits(test, reference)):
+        return False
+    kind = np.complex128 if test.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        return not has_nan(test.dtype) or bool(np.isfinite(np.add.reduce(test, None, kind)))
+
+
+def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
+    """Return whether two dense arrays of the same shape and type have the same bits."""
     is_dense = test.flags.c_contiguous and reference.flags.c_contiguous
-    if not (test.size and is_dense) or test.dtype.kind in "OSU":
+    if not is_dense or test.dtype.kind in "OSU":
         return False
     a, b = (array.reshape(-1).view(np.uint8) for array in (test, reference))
     whole = len(a) - len(a) % 8
@@ -125,11 +134,7 @@ def _are_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
         return False
     words = (array[:whole].view(np.uint64) for array in (a, b))
     pieces = zip(*(_pieces(array) for array in words), strict=True)
-    if not all((one == other).all() for one, other in pieces):
-        return False
-    kind = np.complex128 if test.dtype.kind == "c" else np.float64
-    with np.errstate(all="ignore"):
-        return not has_nan(test.dtype) or bool(np.isfinite(np.add.reduce(test, None, kind)))
+    return all((one == other).all() for one, other in pieces)
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -303,7 +303,7 @@ class _Found:
             self._differences[n].append(difference)
             given, profile = tolerance_of(tolerance, entry["name"]), rounding(b, other)
             for counts, allowed in ((self._outside, given), (self._beyond_rounding, profile)):
-                if allowed is not None and (difference.unequal or difference.compared is None):
+                if allowed is not None and not difference.are_equal:
                     counts[n] += outside(difference, a, b, entry, other, allowed)
 
     def difference(
@@ -370,9 +370,12 @@ def outside(
     Stored values are compared, or real numbers if stored values mean different things.
     """
     a, b = test, reference
+    if difference.compared is None:
+        return max(1, test.size)
+    is_exact = test.dtype.kind in "ObSU"
+    if not is_exact and difference.compared.max <= tolerance.absolute:
+        return 0
     if difference.raw is None:
-        if difference.real is None:
-            return max(1, test.size)
         a = real_values(test, test_details)  # type: ignore[assignment]  # there: real is
         b = real_values(reference, reference_details)  # type: ignore[assignment]
     return int(np.count_nonzero(tolerance.compare(a, b) > 0))

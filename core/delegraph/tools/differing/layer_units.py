@@ -21,7 +21,6 @@ from delegraph.schema.enums import TensorType
 from delegraph.tools.differing.matching import converted
 from delegraph.tools.differing.side import Side
 from delegraph.tools.differing.tapped_models import UNIT, copy_setup, unit_model
-from delegraph.tools.progress import Progress, untold
 from delegraph.tools.setup import Setup
 
 Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
@@ -29,97 +28,8 @@ Values = Mapping[int, tuple[Mapping[str, Any], NDArray[Any]]]
 
 SAME_KERNELS = "the reference has the same kernel"
 
-_PREPARING = "preparing layers"
-
 HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 """Types of tensors whose values mean nothing outside of the runtime that made them."""
-
-
-class Unit:
-    """Some nodes of a model as a separate model in a set-up.
-
-    Args:
-        nodes: operator indices, in execution order.
-        note: reason why the unit is not computed; empty if it is.
-
-    Attributes:
-        nodes: operator indices, in execution order.
-        note: reason why the unit cannot be computed; empty while it can.
-    """
-
-    def __init__(self, nodes: tuple[int, ...], note: str = "") -> None:
-        self.nodes = nodes
-        self.note = note
-        self._side: Side | None = None
-        self._delegate: str | None = None
-        self._tensors: tuple[int, ...] = ()  # indices in the whole model of the unit's tensors
-
-    def open(
-        self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
-    ) -> None:
-        """Make the unit's model and interpreter; :attr:`note` gives the reason if that fails.
-
-        Args:
-            stack: closes the interpreter.
-            path: path to which the unit's model is written.
-            setup: the set-up that runs the unit; its model is replaced.
-            whole: the model that contains the nodes.
-            outputs: indices of the tensors to return.
-        """
-        tensors, inputs = whole.spec.tensors, self._inputs(whole.spec)
-        handle = next((tensors[i] for i in inputs if tensors[i].type in HANDLES), None)
-        if handle is not None:
-            self.note = f"it reads the resource {handle.name!r}, which is made outside"
-            return
-        content, self._tensors = unit_model(
-            whole.records, whole.spec.index, self.nodes, inputs, outputs
-        )
-        path.write_bytes(content)
-        try:
-            self._side = Side(stack, copy_setup(setup, path), UNIT)
-        except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
-            self._give_up(f"it does not run alone: {in_words(error)}")
-
-    def require(self, delegate: str) -> None:
-        """Accept results only if *delegate* computes all nodes of the unit."""
-        self._delegate = delegate
-
-    def _inputs(self, spec: SubgraphSpec) -> list[int]:
-        """Return the tensors that the nodes read from outside, except constants and variables."""
-        operators = [spec.operators[i] for i in self.nodes]
-        made = {i for operator in operators for i in operator.outputs}
-        read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
-        return [
-            i
-            for i in read
-            if i not in made and spec.tensors[i].data is None and not spec.tensors[i].is_variable
-        ]
-
-    def computed(self, known: Values) -> Values:
-        """Return the outputs computed from known values; empty if :attr:`note` says why not."""
-        if self._side is None:
-            return {}
-        wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
-        missing = next((i for i in wanted if i not in known), None)
-        if missing is not None:
-            return self._give_up(f"the reference has no values for its input, tensor {missing}")
-        try:
-            self._side.values = [
-                converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
-            ]
-            self._side.compute()
-            found = self._side.outputs()
-        except (RuntimeError, ValueError) as error:
-            return self._give_up(f"it does not run alone: {in_words(error)}")
-        taken = [n for n in self._side.interpreter.placement.nodes if n.delegate == self._delegate]
-        if self._delegate is not None and len(taken) < len(self.nodes):
-            whose = f"{len(taken)} of its {len(self.nodes)} nodes"
-            return self._give_up(f"alone, {self._delegate} takes {whose}")
-        return {self._tensors[int(entry["index"])]: (entry, values) for entry, values in found}
-
-    def _give_up(self, note: str) -> Values:
-        self.note, self._side = note, None
-        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +45,103 @@ class Whole:
         return [p for p in self.placement.partitions if p.subgraph == self.spec.index]
 
 
-def units_of(
-    stack: ExitStack,
-    folder: Path,
-    setup: Setup,
-    whole: Whole,
-    *,
-    shares_kernels: bool,
-    progress: Progress = untold,
-) -> list[Unit]:
+class Unit:
+    """Some nodes of a model as a separate model in a set-up.
+
+    Args:
+        whole: the model that contains the nodes.
+        nodes: operator indices, in execution order.
+        outputs: indices of the tensors to return.
+        setup: the set-up that runs the unit; its model is replaced.
+        delegate: delegate that must compute all nodes; None means the host's kernels.
+        note: reason why the unit is not computed; empty if it is.
+
+    Attributes:
+        nodes, outputs, setup, delegate: as given.
+        inputs: indices of the tensors that the nodes read from outside, without constants and
+            variables.
+        has_state: whether a node reads a variable.
+        note: reason why the unit cannot be computed; empty while it can.
+    """
+
+    def __init__(
+        self,
+        whole: Whole,
+        nodes: tuple[int, ...],
+        outputs: Sequence[int],
+        setup: Setup,
+        delegate: str | None = None,
+        note: str = "",
+    ) -> None:
+        self.nodes, self.setup, self.delegate = nodes, setup, delegate
+        self.outputs = tuple(i for i in outputs if i >= 0)
+        self._whole = whole
+        tensors = whole.spec.tensors
+        operators = [whole.spec.operators[i] for i in nodes]
+        made = {i for operator in operators for i in operator.outputs}
+        read = dict.fromkeys(i for o in operators for i in o.inputs if i >= 0 and i not in made)
+        self.has_state = any(tensors[i].is_variable for i in read)
+        self.inputs = tuple(
+            i for i in read if tensors[i].data is None and not tensors[i].is_variable
+        )
+        handle = next((tensors[i] for i in self.inputs if tensors[i].type in HANDLES), None)
+        if handle is not None and not note:
+            note = f"it reads the resource {handle.name!r}, which is made outside"
+        self.note = note
+        self._side: Side | None = None
+        self._tensors: tuple[int, ...] = ()  # indices in the whole model of the unit's tensors
+
+    def computed(self, known: Values, stack: ExitStack, folder: Path) -> Values:
+        """Return the outputs computed from known values; empty if :attr:`note` says why not.
+
+        Args:
+            known: the values of tensors.
+            stack: closes the unit's interpreter, which is made at the first call.
+            folder: folder to which the unit's model is written.
+        """
+        missing = next((i for i in self.inputs if i not in known), None)
+        if missing is not None:
+            self.note = f"the reference has no values for its input, tensor {missing}"
+        if self.note:
+            return {}
+        try:
+            side = self._opened(stack, folder)
+            wanted = {self._tensors[int(entry["index"])]: entry for entry in side.inputs}
+            side.values = [
+                converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
+            ]
+            side.compute()
+            found = side.outputs()
+        except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
+            self.note = f"it does not run alone: {in_words(error)}"
+            return {}
+        taken = [n for n in side.interpreter.placement.nodes if n.delegate == self.delegate]
+        if self.delegate is not None and len(taken) < len(self.nodes):
+            whose = f"{len(taken)} of its {len(self.nodes)} nodes"
+            self.note = f"alone, {self.delegate} takes {whose}"
+            return {}
+        return {self._tensors[int(entry["index"])]: (entry, values) for entry, values in found}
+
+    def _opened(self, stack: ExitStack, folder: Path) -> Side:
+        if self._side is None:
+            whole = self._whole
+            content, self._tensors = unit_model(
+                whole.records, whole.spec.index, self.nodes, self.inputs, self.outputs
+            )
+            path = folder / f"node{self.nodes[0]}.tflite"
+            path.write_bytes(content)
+            self._side = Side(stack, copy_setup(self.setup, path), UNIT)
+        return self._side
+
+
+def units_of(setup: Setup, whole: Whole, *, shares_kernels: bool) -> list[Unit]:
     """Return a unit for each partition, and for each node without a delegate.
 
     Args:
-        stack: closes the units' interpreters.
-        folder: folder to which the units' models are written.
         setup: the set-up that runs the whole model.
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
-        progress: is called with the number of units made.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(
@@ -164,23 +152,10 @@ def units_of(
         on_failure="raise",
         validate=False,
     )
-    units: list[Unit] = []
-    count = len(whole.spec.operators)
-    for partition in whole.partitions():
-        progress(_PREPARING, len(units), count)
-        unit = Unit(partition.nodes)
-        path = folder / f"partition{partition.index}.tflite"
-        unit.open(stack, path, alone, whole, [i for i in partition.outputs if i >= 0])
-        unit.require(partition.delegate)
-        units.append(unit)
+    units = [Unit(whole, p.nodes, p.outputs, alone, p.delegate) for p in whole.partitions()]
     taken = {node for unit in units for node in unit.nodes}
-    hosted = [o for o in whole.spec.operators if o.index not in taken]
     plain = replace(alone, delegates=("none",), delegate_files=(), use_default_delegates=False)
-    for operator in hosted:
-        progress(_PREPARING, len(units), count)
-        unit = Unit((operator.index,), SAME_KERNELS if shares_kernels else "")
-        if not shares_kernels:
-            outputs = [i for i in operator.outputs if i >= 0]
-            unit.open(stack, folder / f"node{operator.index}.tflite", plain, whole, outputs)
-        units.append(unit)
+    note = SAME_KERNELS if shares_kernels else ""
+    hosted = (o for o in whole.spec.operators if o.index not in taken)
+    units += [Unit(whole, (o.index,), o.outputs, plain, note=note) for o in hosted]
     return units

@@ -17,6 +17,7 @@ from delegraph.delegation.html_tables import html_table
 from delegraph.delegation.placement import PartitionPlacement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.json_records import JsonRecord
+from delegraph.tools.differing.array_metrics import have_same_bits
 from delegraph.tools.differing.difference import (
     OutputDifference,
     outside,
@@ -27,6 +28,7 @@ from delegraph.tools.differing.input_runs import OFFICIAL, InputRuns
 from delegraph.tools.differing.layer_units import HANDLES, Unit, Values, Whole, units_of
 from delegraph.tools.differing.matching import converted, matched_inputs, matched_names
 from delegraph.tools.differing.metrics import TensorDifference, tensor_difference
+from delegraph.tools.differing.unit_group import UnitGroup
 from delegraph.tools.differing.watched_side import Inner, Watched
 from delegraph.tools.progress import Progress, part_of, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -35,8 +37,11 @@ from delegraph.tools.setup import Setup
 LayerTolerance = Callable[[NDArray[Any], Mapping[str, Any]], Tolerance]
 """Function that returns a tensor's tolerance from the reference's values and details."""
 
-_Found = dict[int, list[tuple[TensorDifference, int]]]
-"""Mapping from a tensor's index to one entry per run: its difference and its outside count."""
+_OneRun = tuple[TensorDifference, int]
+"""Difference of a tensor in one run, and the number of elements beyond the tolerance."""
+
+_Found = dict[int, list[_OneRun]]
+"""Mapping from a tensor's index to one entry per run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +192,8 @@ def diff_layers(
         # Windows deletes no mapped file, and an interpreter in a cycle may still map it.
         temporary = TemporaryDirectory(prefix="delegraph-diff-", ignore_cleanup_errors=True)
         folder = Path(stack.enter_context(temporary))
-        test = Watched("test", setup, signature)
-        right = Watched("reference", reference, signature)
+        test = Watched(stack, "test", setup, signature)
+        right = Watched(stack, "reference", reference, signature)
         order = matched_inputs(test.inputs, right.inputs)
         fed = InputRuns(setup, signature, test.inputs, inputs, runs, random_runs=1)
 
@@ -203,10 +208,12 @@ def diff_layers(
 
         feed_both(first)
         with fed.explained():
-            for number, side in enumerate((test, right)):
-                progress("computing all layers", number, 2)
-                side.open(stack, folder, inner)
-        comparison = _Comparison(stack, folder, test, right, order, tolerance, progress)
+            progress("computing all layers", 0, 2)
+            test.open(folder, inner)
+            progress("computing all layers", 1, 2)
+            twin = _twins(test, right, order)
+            right.open(folder, inner, {twin[i] for i in test.readable() if i in twin})
+        comparison = _Comparison(stack, folder, test, right, twin, tolerance)
         told = []
         for number in range(len(fed)):
             told.append(feed_both(first + number))
@@ -226,48 +233,64 @@ class _Comparison:
         folder: Path,
         test: Watched,
         right: Watched,
-        order: Sequence[int],
+        twin: Mapping[int, int],
         tolerance: LayerTolerance | None,
-        progress: Progress,
     ) -> None:
         self._test, self._right, self._tolerance = test, right, tolerance
-        self._is_same_file = os.path.realpath(test.setup.model) == os.path.realpath(
-            right.setup.model
-        )
         self._placed = {(n.subgraph, n.index): n for n in test.placement.nodes}
-        self._twin = _twins(test, right, order, self._is_same_file)
+        self._twin = twin
         self._drift: _Found = {}
         self._same: _Found = {}
         self._details: dict[int, tuple[Any, Any]] = {}
         self._notes: dict[int, str] = {}  # reasons why nodes did not run alone
-        self._units: list[Unit] = units_of(
-            stack,
-            folder,
-            test.setup,
-            Whole(test.records, test.spec, test.placement),
-            shares_kernels=self._is_same_file and _same_host(test, right),
-            progress=progress,
-        )
+        whole = Whole(test.records, test.spec, test.placement)
+        shares_kernels = _are_of_same_file(test, right) and _same_host(test, right)
+        self._units = units_of(test.setup, whole, shares_kernels=shares_kernels)
+        self._groups = {
+            has_delegate: UnitGroup(whole, stack, folder / f"group{has_delegate:d}.tflite")
+            for has_delegate in (False, True)
+        }
+        self._stack, self._folder = stack, folder
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
         """Compare the tensors of one run, *test* with *reference*: as they are, then per layer."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
-        self._compare(test, known, self._drift)
-        for number, unit in enumerate(self._units):
-            progress("comparing layers", number, len(self._units))
-            self._compare(unit.computed(known), known, self._same)
+        drift = self._compare(test, known, self._drift)
+        pending = []
+        for unit in self._units:
+            if unit.note:
+                continue
+            if _read_the_same(unit, test, known, drift):
+                for tensor in unit.outputs:
+                    self._same.setdefault(tensor, []).append(drift[tensor])
+            else:
+                pending.append(unit)
+        progress("preparing layers", 0, len(pending))
+        together: dict[int, Any] = {}
+        for has_delegate, group in self._groups.items():
+            members = [u for u in pending if (u.delegate is not None) == has_delegate]
+            together |= group.computed(members, known)
+        for number, unit in enumerate(pending):
+            progress("comparing layers", number, len(pending))
+            found: Values = {i: together[i] for i in unit.outputs if i in together}
+            found = found or unit.computed(known, self._stack, self._folder)
+            self._compare(found, known, self._same)
 
-    def _compare(self, test: Values, known: Values, found: _Found) -> None:
+    def _compare(self, test: Values, known: Values, found: _Found) -> dict[int, _OneRun]:
+        """Add the differences of *test* from the *known* values to *found*; return them."""
+        new: dict[int, _OneRun] = {}
         for tensor, (entry, values) in test.items():
             if tensor in known:
                 other, right = known[tensor]
                 self._details[tensor] = entry, other
                 difference = tensor_difference(values, right, entry, other)
                 count = 0
-                if self._tolerance is not None:
+                if self._tolerance is not None and not difference.are_equal:
                     allowed = self._tolerance(right, other)
                     count = outside(difference, values, right, entry, other, allowed)
-                found.setdefault(tensor, []).append((difference, count))
+                new[tensor] = difference, count
+                found.setdefault(tensor, []).append(new[tensor])
+        return new
 
     def layers(self) -> tuple[LayerDifference, ...]:
         """Return the differences of all tensors, in execution order."""
@@ -322,22 +345,38 @@ class _Comparison:
         return self._notes.get(node) or self._why_no_drift(tensor)
 
 
+def _read_the_same(unit: Unit, test: Values, known: Values, drift: Mapping[int, _OneRun]) -> bool:
+    """Return whether *unit* had the reference's values already when the test ran."""
+    return (
+        not unit.has_state
+        and all(tensor in drift for tensor in unit.outputs)
+        and all(
+            tensor in drift
+            and drift[tensor][0].are_equal
+            and have_same_bits(test[tensor][1], known[tensor][1])
+            for tensor in unit.inputs
+        )
+    )
+
+
 def _inside_of(partition: PartitionPlacement) -> str:
     return f"inside partition {partition.index} of {partition.delegate}"
 
 
-def _twins(
-    test: Watched, right: Watched, order: Sequence[int], is_same_file: bool
-) -> dict[int, int]:
+def _twins(test: Watched, right: Watched, order: Sequence[int]) -> dict[int, int]:
     """Return a mapping from tensors of *test* to the matching tensors of *right*, the reference.
 
     *order* has, for each input of the reference, the position of the test's input.
     """
-    if is_same_file and test.spec.index == right.spec.index:
+    if _are_of_same_file(test, right) and test.spec.index == right.spec.index:
         return {tensor.index: tensor.index for tensor in test.spec.tensors}
     named = [[{"name": t.name} for t in side.spec.tensors] for side in (test, right)]
     fed = {int(test.inputs[i]["index"]): int(right.inputs[j]["index"]) for j, i in enumerate(order)}
     return matched_names(*named) | fed
+
+
+def _are_of_same_file(test: Watched, right: Watched) -> bool:
+    return os.path.realpath(test.setup.model) == os.path.realpath(right.setup.model)
 
 
 def _same_host(test: Watched, right: Watched) -> bool:

@@ -63,6 +63,11 @@ class TensorDifference(JsonRecord):
         return self.real if self.raw is None else self.raw
 
     @property
+    def are_equal(self) -> bool:
+        """Whether all stored values can be compared and are equal."""
+        return self.raw is not None and self.unequal == 0
+
+    @property
     def signal(self) -> Metrics | None:
         """Metrics for SNR and cosine: of the real values, in which 0 is zero.
 

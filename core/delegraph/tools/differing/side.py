@@ -52,6 +52,11 @@ class Side:
         self.values: list[NDArray[Any]] = []
         self.seconds: list[float] = []
 
+    def allocate(self) -> None:
+        """Apply the delegates to the shapes of :attr:`values`."""
+        with self._blamed():
+            self._call.allocate(self.values)
+
     def compute(self, warmup: int = 0) -> None:
         """Compute on :attr:`values` with reset variables, and measure the time.
 
@@ -79,9 +84,18 @@ class Side:
                 error.args = (f"the reference: {error}", *error.args[1:])
             raise
 
-    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of all outputs, and reset the variables to zero."""
-        found = [(entry, _own(values)) for entry, values in self._call.outputs()]
+    def outputs(self, tensors: Sequence[int] | None = None) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of all outputs, and reset the variables to zero.
+
+        Args:
+            tensors: indices of kept tensors of the first subgraph to return instead.
+        """
+        if tensors is None:
+            found = [(entry, _own(values)) for entry, values in self._call.outputs()]
+        else:
+            details = {int(e["index"]): e for e in self.interpreter.get_tensor_details()}
+            read = self.interpreter.get_tensor
+            found = [(details[i], _own(read(i))) for i in tensors]
         self.interpreter.reset_all_variables()
         return found
 

@@ -20,15 +20,18 @@ UNIT = "unit"
 
 
 def copy_setup(setup: Setup, path: Path) -> Setup:
-    """Return *setup* for a changed copy of its model, in the file *path*.
+    """Return *setup* for a changed copy of its model, in the file *path*, with room for all."""
+    return replace(with_room_for_all(setup), model=str(path))
 
-    Outputs keep their memory, so a copy with many outputs needs more of it than the model. A limit
-    that the user has chosen stays; official runtimes have none by default.
+
+def with_room_for_all(setup: Setup) -> Setup:
+    """Return *setup* with a memory limit for a model that keeps all tensors.
+
+    A limit that the user has chosen stays; official runtimes have none by default.
     """
-    limit = setup.memory_limit
-    if limit is None and setup.runtime == "delegraph":
-        limit = physical_memory() // 4
-    return replace(setup, model=str(path), memory_limit=limit)
+    if setup.memory_limit is not None or setup.runtime != "delegraph":
+        return setup
+    return replace(setup, memory_limit=physical_memory() // 4)
 
 
 def tapped_model(records: tables.Model, subgraph: int, tensors: Iterable[int]) -> bytes:
@@ -106,6 +109,52 @@ def unit_model(
     return write_model(
         changed.replace(signature_defs=(signature,), metadata=None, metadata_buffer=None)
     ), kept
+
+
+def separated_model(
+    records: tables.Model, subgraph: int, nodes: Iterable[int], inputs: Iterable[int]
+) -> tuple[bytes, tuple[int, ...]]:
+    """Return a model of some nodes that read the model's inputs, and never each other's results.
+
+    It is called by the signature :data:`UNIT`. The result of each node is a new tensor, which is an
+    output.
+
+    Args:
+        records: records of the whole model.
+        subgraph: index of the subgraph.
+        nodes: operator indices, in execution order.
+        inputs: indices of the tensors that become inputs.
+
+    Returns:
+        The file, and for each of its tensors the index in the whole model of the tensor whose
+        values it gets.
+    """
+    graphs = list(records.subgraphs or ())
+    graph = graphs[subgraph]
+    tensors = list(graph.tensors or ())
+    meant = list(range(len(tensors)))
+    operators = [(graph.operators or ())[node] for node in nodes]
+    for number, operator in enumerate(operators):
+        results = []
+        for tensor in operator.outputs or ():
+            results.append(len(tensors) if tensor >= 0 else -1)
+            if tensor >= 0:
+                tensors.append(tensors[tensor])
+                meant.append(tensor)
+        operators[number] = operator.replace(outputs=tuple(results))
+    made = range(len(graph.tensors or ()), len(tensors))
+    read = tuple(inputs)
+    graphs[subgraph] = graph.replace(
+        tensors=tuple(tensors), operators=tuple(operators), inputs=read, outputs=tuple(made)
+    )
+    signature = tables.SignatureDef(
+        signature_key=UNIT,
+        subgraph_index=subgraph,
+        inputs=tuple(_named(i, i) for i in read),
+        outputs=tuple(_named(i, i) for i in made),
+    )
+    changed = records.replace(subgraphs=tuple(graphs), signature_defs=(signature,))
+    return write_model(changed.replace(metadata=None, metadata_buffer=None)), tuple(meant)
 
 
 def tap_name(tensor: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from delegraph.graph.model import SubgraphSpec
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
-from delegraph.tools.differing.tapped_models import copy_setup, tapped_model
+from delegraph.tools.differing.tapped_models import copy_setup, tapped_model, with_room_for_all
 from delegraph.tools.setup import Setup
 
 Inner = Literal["boundaries", "exposed", "alone"]
@@ -27,7 +27,16 @@ Inner = Literal["boundaries", "exposed", "alone"]
 
 
 class Watched:
-    """One of two set-ups: runs unchanged first, then with inner tensors as outputs.
+    """One of two set-ups: runs with every tensor kept, or with inner tensors as outputs.
+
+    Without delegates, the interpreter keeps all tensors of the unchanged file. Delegates would then
+    get one node at a time, so with delegates, inner tensors become outputs of a copy.
+
+    Args:
+        stack: closes the interpreters.
+        label: ``"test"`` or ``"reference"``.
+        setup: the set-up.
+        signature: name of the signature to call; None means the whole model.
 
     Attributes:
         inputs: details of the call's inputs.
@@ -39,43 +48,90 @@ class Watched:
         notes: what changed by making inner tensors readable.
     """
 
-    def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
+    def __init__(self, stack: ExitStack, label: str, setup: Setup, signature: str | None) -> None:
         self.setup, self.signature = setup, signature
-        self._label = label
+        self._label, self._stack = label, stack
         model = setup.loaded_model()
         self.records = records_of(model, setup.table_limit)
         called = {s.key: s.subgraph_index for s in model.signatures}
         self.spec: SubgraphSpec = model.subgraphs[called.get(signature or "", 0)]
-        with ExitStack() as stack:
-            self.inputs = self._side_of(stack, setup).inputs
+        self._keeps_all = (
+            setup.has_no_delegates and setup.runtime != "litert2" and self.spec.index == 0
+        )
+        self._first_stack = stack.enter_context(ExitStack())
+        if self._keeps_all:
+            kept = with_room_for_all(setup)
+            self._side = self._side_of(
+                self._first_stack, kept, experimental_preserve_all_tensors=True
+            )
+        else:
+            self._side = self._side_of(self._first_stack, setup)
+        self.inputs = self._side.inputs
         self.values: list[NDArray[Any]] = []
         self.notes: list[str] = []
+        self._kept: Sequence[int] | None = None  # tensors that are read one by one; None: outputs
+        self._only: Container[int] = range(len(self.spec.tensors))
         self._first: Values | None = None  # of the first run, which open() computes
 
-    def open(self, stack: ExitStack, folder: Path, inner: Inner) -> None:
-        """Run the set-up unchanged, then with inner tensors as outputs, for :meth:`computed`."""
-        with ExitStack() as plain_stack:
-            plain = self._side_of(plain_stack, self.setup)
-            plain.values = self.values
+    def open(self, folder: Path, inner: Inner, only: Container[int] | None = None) -> None:
+        """Compute :attr:`values` once, with inner tensors readable, for :meth:`computed`.
+
+        Args:
+            folder: folder to which a changed copy of the model is written.
+            inner: how tensors inside partitions are made readable.
+            only: indices of the tensors that are of interest; None means all.
+        """
+        if only is not None:
+            self._only = only
+        self.placement: Placement
+        self.inside: dict[int, PartitionPlacement] = {}
+        if self._keeps_all and self._keep_all():
+            return
+        plain = self._side
+        plain.values = self.values
+        plain.allocate()
+        asked: Placement = plain.interpreter.placement
+        inside = _kept_inside(self.partitions(asked), self.spec) if inner == "boundaries" else {}
+        watched = self._watched(inside)
+        if inner == "boundaries" and set(watched) <= set(self.spec.outputs):
+            self._first = self._computed()
+            self.placement, self.inside = asked, inside
+            return
+        outputs = []
+        if inner != "boundaries":
             plain.compute()
             outputs = plain.outputs()
-            asked: Placement = plain.interpreter.placement
-        inside = _kept_inside(self.partitions(asked), self.spec) if inner == "boundaries" else {}
-        watched = [
-            i
-            for operator in self.spec.operators
-            for i in operator.outputs
-            if i >= 0 and i not in inside and self.spec.tensors[i].type not in HANDLES
-        ]
+        self._first_stack.close()
         path = folder / f"{self._label}.tflite"
         path.write_bytes(tapped_model(self.records, self.spec.index, watched))
         arguments = {"experimental_disable_delegate_node_fusion": True} if inner == "alone" else {}
         tapped = copy_setup(self.setup, path)
-        self._side = self._side_of(stack, tapped, **arguments)
-        self._first = now = self.computed()
-        self.placement: Placement = self._side.interpreter.placement
+        self._side = self._side_of(self._stack, tapped, **arguments)
+        self._first = now = self._computed()
+        self.placement = self._side.interpreter.placement
         self.inside = _kept_inside(self.partitions(self.placement), self.spec)
         self._note_changes(asked, outputs, now)
+
+    def _keep_all(self) -> bool:
+        """Compute with every tensor kept; return whether that works."""
+        self._kept = self._watched({})
+        try:
+            self._first = self._computed()
+        except (RuntimeError, ValueError):  # of Delegraph and of LiteRT; the model may be wrong too
+            self._kept = None
+            self._side = self._side_of(self._first_stack, self.setup)
+            return False
+        self.placement = self._side.interpreter.placement
+        return True
+
+    def _watched(self, inside: Mapping[int, PartitionPlacement]) -> list[int]:
+        """Return the tensors of interest that nodes compute, except handles and those *inside*."""
+        return [
+            i
+            for operator in self.spec.operators
+            for i in operator.outputs
+            if i in self._only and i not in inside and self.spec.tensors[i].type not in HANDLES
+        ]
 
     def _side_of(self, stack: ExitStack, setup: Setup, **arguments: Any) -> Side:
         is_reference = self._label == "reference"
@@ -90,15 +146,21 @@ class Watched:
 
         What :meth:`open` has computed is returned at the first call; later calls compute.
         """
-        if self._first is not None:
-            first, self._first = self._first, None
-            return first
+        first, self._first = self._first, None
+        return self._computed() if first is None else first
+
+    def readable(self) -> set[int]:
+        """Return the indices of the tensors that :meth:`open` has computed, inputs included."""
+        assert self._first is not None
+        return set(self._first)
+
+    def _computed(self) -> Values:
         self._side.values = self.values
         self._side.compute()
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
             int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
         }
-        return found | {int(e["index"]): (e, v) for e, v in self._side.outputs()}
+        return found | {int(e["index"]): (e, v) for e, v in self._side.outputs(self._kept)}
 
     def _note_changes(self, asked: Placement, outputs: Sequence[Any], now: Values) -> None:
         counts = [len(self.partitions(p)) for p in (asked, self.placement)]
