@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from delegraph.plugins import PluginSet, known_packages
+from delegraph.plugins.plugin import Plugin, PluginState
 from support.command import Command
 from support.fake_distributions import command_plugin, write_plugin
 
@@ -92,6 +94,20 @@ def test_a_broken_plugin_stops_neither_the_help_nor_the_commands(
     assert ran.code == 2
     assert "no command 'ruin' (did you mean 'run'?), expected one of: run, " in ran.err
     assert "a plugin that is not usable may have it" in ran.err
+
+
+def test_a_command_of_ours_says_what_to_install(
+    delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(known_packages._COMMANDS, "ghost", "delegraph-ghost")
+    ran = delegraph("ghost", "info")
+    assert ran.code == 2
+    assert "no command 'ghost': it comes with delegraph-ghost: pip install " in ran.err
+    disabled = PluginState.DISABLED
+    plugin = Plugin("spirit", "delegraph-ghost", "1.0", "fake", disabled, "disabled by a list")
+    monkeypatch.setattr("delegraph.plugins.installed", lambda: PluginSet(plugins=(plugin,)))
+    ran = delegraph("ghost", "info")
+    assert "is disabled: disabled by a list; take 'spirit' off that list to use it" in ran.err
 
 
 def test_delegraphs_own_commands_cannot_be_replaced(

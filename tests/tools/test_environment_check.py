@@ -108,6 +108,9 @@ def test_a_first_start_without_kept_programs_is_told(tmp_path: Path) -> None:
     (finding,) = found(sound(tmp_path, caches=(new,)))
     assert "the first start of each model takes longer" in finding.text
     assert finding.remedy == "delegraph cache warm MODEL.tflite"
+    none = DefaultDelegates((), "no installed delegate applies by default")
+    others = found(sound(tmp_path, caches=(new,)), by_default=none)
+    assert [each.subject for each in others] == ["default delegate"]  # nothing would be kept
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,8 +132,17 @@ def _no_command(name: str) -> str:
     """Return the error text for an unknown command, with the known ones."""
     from delegraph.errors import did_you_mean
     from delegraph.plugins import installed
+    from delegraph.plugins.known_packages import package_for_command
+    from delegraph.plugins.sources import pip_install
 
     plugins = installed()
+    package = package_for_command(name)
+    if package is not None:
+        why = f"it comes with {package}: {pip_install(package)}"
+        for each in plugins.plugins:
+            if each.distribution == package:
+                why = f"{each} is {each.state.value}: {each.error}; {each.remedy}"
+        return f"no command {name!r}: {why}"
     known = dict.fromkeys([*COMMANDS, *plugins.commands()])
     message = f"no command {name!r}{did_you_mean(name, known)}, expected one of: {', '.join(known)}"
     if any(plugin.is_faulty for plugin in plugins.plugins):

@@ -1,4 +1,4 @@
-"""Names of this project's distributions, with their custom operators and delegates."""
+"""Names of this project's distributions, with their custom operators, delegates and commands."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ _DELEGATES = {
     "numba_cpu": "delegraph-numba-cpu",
     "openvino": "delegraph-openvino",
     "sin": "delegraph-example",
+}
+
+_COMMANDS = {
+    "edgetpu": "delegraph-edgetpu",
+    "flex": "delegraph-flex",
+    "numba": "delegraph-numba-cpu",
 }
 
 OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
@@ -48,3 +54,8 @@ def install_command(custom_name: str) -> str | None:
 def package_for_delegate(name: str) -> str | None:
     """Return the distribution that has a delegate *name*; None if none is known."""
     return _DELEGATES.get(name)
+
+
+def package_for_command(name: str) -> str | None:
+    """Return the distribution that has a command *name*; None if none is known."""
+    return _COMMANDS.get(name)

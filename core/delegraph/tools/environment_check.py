@@ -48,7 +48,7 @@ def check_environment(
     yield from _python()
     yield from _no_default(by_default)
     yield from _threads(report.processor)
-    yield from _caches(report)
+    yield from _caches(report, compiles=bool(by_default.delegates))
     yield from _temporary_files()
     if failures:
         text = f"failed at {len({f.model for f in failures})} models earlier: results were right"
@@ -122,13 +122,18 @@ def _granted_cores() -> float | None:
         return None
 
 
-def _caches(report: MachineReport) -> Iterator[Finding]:
-    """Yield a note where no model has been prepared yet, and a warning where space is short."""
+def _caches(report: MachineReport, *, compiles: bool) -> Iterator[Finding]:
+    """Yield a note where no model has been prepared yet, and a warning where space is short.
+
+    Args:
+        report: report of this machine.
+        compiles: whether models get delegates by default, which keep compiled programs.
+    """
     for cache in report.caches:
         if cache.error or not cache.path:
             continue
         where = f"cache {cache.path}"
-        if cache is report.caches[-1] and cache.bytes < LEAST_KEPT:
+        if compiles and cache is report.caches[-1] and cache.bytes < LEAST_KEPT:
             text = "keeps no programs yet: the first start of each model takes longer"
             yield Finding(Level.NOTE, where, text, "delegraph cache warm MODEL.tflite")
         free = shutil.disk_usage(_existing(Path(cache.path))).free

@@ -113,6 +113,7 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(prebuilt, "FOLDER", tmp_path / "none")
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(command_module, "host_features", lambda: frozenset())
+    monkeypatch.setenv("COLUMNS", "1000")
     kept = cache.kernel_cache(supported_levels()[0])
     folder = kept.put("a", bytes(2_500_000)).parent
     prebuilt.usable_manifest.cache_clear()
@@ -132,6 +133,13 @@ def test_info_shows_what_is_used_and_why(tmp_path: Path, monkeypatch: pytest.Mon
     first = answer["levels"][0]
     assert (first["source"], first["place"], first["bytes"]) == ("cache", str(folder), 2_500_000)
     assert first["why"].startswith(why)
+
+
+def test_info_fits_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = CliRunner().invoke(command, ["info"]).output.splitlines()
+    assert all(len(line) <= 60 for line in lines if " " in line.strip())  # a path is one word
+    assert any(line.startswith("  ") for line in lines)
 
 
 def test_info_says_what_a_processor_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

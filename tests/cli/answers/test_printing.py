@@ -44,6 +44,18 @@ def test_a_sentence_that_is_too_long_hangs() -> None:
     ]
 
 
+def test_a_number_and_its_unit_stay_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "22")
+    out = printing.console()
+    out.print("that folder holds 1.5 MB")
+    printing.print_table(out, ("folder", "state"), [("compiled", "held 12733 files, 1.5 MB")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["that folder holds", "  1.5 MB"]
+    assert lines[-1].strip() == "1.5 MB"
+
+
 def test_printed_lines_hang_from_where_they_start(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

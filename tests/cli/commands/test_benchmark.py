@@ -70,6 +70,12 @@ def test_figures_are_shown_for_people(delegraph: Command, sines: Path) -> None:
     assert "caution: 3 of at least 10 runs: too few to tell how much times vary" in lines
 
 
+def test_runs_beyond_those_asked_for_are_explained(delegraph: Command, sines: Path) -> None:
+    words = ("--runs", 2, "--min-seconds", 0.02, "--warmup-seconds", 0)
+    text = " ".join(delegraph("benchmark", sines, *words).lines)
+    assert re.search(r"\d+ runs in 0.02 s \(at least 2 were asked for; --min-seconds 0 makes", text)
+
+
 def test_the_result_is_written(delegraph: Command, sines: Path, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     assert delegraph("benchmark", sines, *BRIEF, "--result-json", path, "--name", "mine").code == 0

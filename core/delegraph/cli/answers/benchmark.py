@@ -61,7 +61,14 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
     rate = result.inferences_per_second
     if rate is not None:
         out.print()
-        out.print(f"{plural(len(result.runs), 'run')}, {rate_text(rate)} inferences a second")
+        count = plural(len(result.runs), "run")
+        least = result.control.runs
+        if len(result.runs) > least and not result.control.frequency:
+            count += (
+                f" in {result.control.min_seconds:g} s (at least {least} were asked for; "
+                "--min-seconds 0 makes no more)"
+            )
+        print_paragraph(out, f"{count}, {rate_text(rate)} inferences a second", indent=0)
     print_handed_on(out, result.handed_on, result.tokens_per_second)
 
 

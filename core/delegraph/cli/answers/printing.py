@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import textwrap
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from delegraph.cli.answers.progress_bar import PATIENCE, Lines
-from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path
+from delegraph.cli.answers.table_layout import Column, Layout, fitted, shortened_path, wrapped
 from delegraph.cli.answers.table_layout import shortened as shortened
 from delegraph.errors import printable
 
@@ -58,10 +57,7 @@ def hanging(text: str, width: int) -> str:
         three
     """
     indent = len(text) - len(text.lstrip()) + _HANGING
-    lines = textwrap.wrap(
-        text, max(width, indent + 1), subsequent_indent=" " * indent, break_on_hyphens=False
-    )
-    return "\n".join(lines) if len(text) > width else text
+    return "\n".join(wrapped(text, max(width, indent + 1), " " * indent))
 
 
 def print_table(
@@ -106,7 +102,11 @@ def _table(layout: Layout) -> Table:
     for column, width in zip(layout.columns, layout.widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)
-    for row in zip(*(column.cells for column in layout.columns), strict=True):
+    cells = [
+        c.cells if c.is_number else ["\n".join(wrapped(text, width)) for text in c.cells]
+        for c, width in zip(layout.columns, layout.widths, strict=True)
+    ]
+    for row in zip(*cells, strict=True):
         table.add_row(*row)
     return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -14,6 +15,9 @@ SMALL_GAP = 1
 
 LONGEST_NAME = 60
 """Largest number of characters of a name in tables; JSON has the whole name."""
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|[mnu]?s|%|dB|[kMGT]?MACs?)(?!\w))")
 
 _SHORTEST_NAME = 12
 _USUAL_NAME = 24
@@ -48,7 +52,7 @@ class Column:
         """Width at which no word is broken; of names, the width that most of them have."""
         words = self.heading.split()
         for text in self.cells:
-            words += [text] if self.is_number else text.split()
+            words += [text] if self.is_number else joined_units(text).split(" ")
         longest = max(map(len, words), default=0)
         return min(self.widest, _USUAL_NAME) if self.is_name else longest
 
@@ -56,7 +60,7 @@ class Column:
         """Number of characters of the longest line when the cells are wrapped at *width*."""
         if self.is_name or self.widest <= width:
             return width
-        lines = [line for text in (self.heading, *self.cells) for line in _wrapped(text, width)]
+        lines = [line for text in (self.heading, *self.cells) for line in wrapped(text, width)]
         return max(map(len, lines))
 
     def shortened_to(self, width: int) -> Column:
@@ -72,10 +76,34 @@ class Column:
         return " ".join(shortened(word, max(width, _SHORTEST_WORD)) for word in text.split())
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int, later: str = "") -> list[str]:
+    """Return a sentence in lines of a width; a number and its unit stay in one line.
+
+    A word that is longer than the width has a line of its own.
+
+    >>> wrapped("it takes 1.5 MB", 12)
+    ['it takes', '1.5 MB']
+
+    Args:
+        text: the sentence.
+        width: number of characters of a line.
+        later: blanks before each line but the first.
+    """
     if len(text) <= width:
         return [text]
-    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    lines = wrap(
+        joined_units(text),
+        width,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def joined_units(text: str) -> str:
+    """Return the text with blanks that do not break between numbers and their units."""
+    return _BEFORE_UNIT.sub(_NO_BREAK, text)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import textwrap
 import time
 from typing import Any
 
@@ -85,13 +87,13 @@ def info(as_json: bool) -> None:
         why = f"as {VARIABLE} says"
     elif chosen != best:
         why = f"the best with prebuilt kernels; cpu={best.name} has faster ones"
-    click.echo(f"{used['level']} is used, {why}: {_in_words(used)}")
+    _say(f"{used['level']} is used, {why}: {_in_words(used)}")
     for other in others:
         level = other["level"]
-        click.echo(f"{level} is used with cpu={level}: {_in_words(other)}")
-    click.echo(_READY if is_ready else _NOT_READY)
+        _say(f"{level} is used with cpu={level}: {_in_words(other)}")
+    _say(_READY if is_ready else _NOT_READY)
     for name, what in lacks.items():
-        click.echo(f"{name} cannot be used: this processor lacks {', '.join(what)}")
+        _say(f"{name} cannot be used: this processor lacks {', '.join(what)}")
 
 
 @command.command("roof", short_help="Show how near operators come to the processor's peak.")
@@ -149,6 +151,15 @@ _NOT_READY = (
     "models get numba_cpu only where it is named: these kernels are not prebuilt, and to load "
     "kernels from the cache llvmlite is imported, which is slow"
 )
+
+
+def _say(text: str) -> None:
+    """Print a sentence in lines of the terminal's width, the later ones further to the right."""
+    width = shutil.get_terminal_size(fallback=(160, 24)).columns
+    lines = textwrap.wrap(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    click.echo("\n".join(lines))
 
 
 def _in_words(kernels: dict[str, Any]) -> str:
