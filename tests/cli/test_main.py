@@ -135,6 +135,8 @@ def test_a_group_without_a_subcommand_shows_its_help(
         (["plugins", "lst"], "error: No such command 'lst'. Did you mean 'list'?"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
+        (["run", __file__.replace("main", "mian")], "(did you mean 'test_main'?) (see"),
+        (["run", "no/gone.tflite"], "does not exist; there is no folder 'no' (see"),
         (["inspect", __file__, "--jsno"], "error: No such option"),
         (["run", __file__, "--top", "0"], "error: Invalid value for '--top'"),
         (["run", __file__, "--top", "x"], "Invalid value for '--top': 'x' is no integer (see"),

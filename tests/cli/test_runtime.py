@@ -172,3 +172,20 @@ def test_evaluate_and_predict_in_compiled_model(
     files = ("--truth", tmp_path / "names.txt", "--labels", tmp_path / "names.txt")
     shown = delegraph(*words, *files, "--runtime", "litert2", "--against", "--runtime litert").json
     assert shown["setups"][1]["drop"]["top-1"]["drop"] == 0
+
+
+def test_what_the_official_runtime_refuses_is_expected(
+    delegraph: Command, sines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ai_edge_litert import interpreter
+
+    code = "def refuse(self, *given, **named):\n    raise ValueError('Tensor 3 is wrong. ' * 100)"
+    exec(code, vars(interpreter))  # the error comes from that module, as those of its C++ do
+    monkeypatch.setattr(interpreter.Interpreter, "__init__", vars(interpreter).pop("refuse"))
+    ran = delegraph("run", sines, "--runtime", "litert")
+    assert ran.code == 1
+    assert ran.err.startswith("error: the official runtime fails: Tensor 3 is wrong. Tensor 3")
+    assert ran.err.endswith(
+        "(--traceback shows all); --runtime delegraph may run it, or say more\n"
+    )
+    assert len(ran.err) < 500

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import click
 
@@ -13,6 +15,7 @@ from delegraph.errors import (
     DelegraphError,
     MalformedModelError,
     blamed,
+    did_you_mean,
     in_words,
     printable,
 )
@@ -56,11 +59,23 @@ class Failure(JsonRecord):
             origin = "" if isinstance(error, DelegateError) else blamed(error)
             text = f"{origin}: {in_words(error)}" if origin else f"{error}{_advice(error)}"
             return cls(kind, _on_one_line(text), code)
+        if _is_of_official_runtime(error):
+            text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
+            return cls(kind, f"{text}; --runtime delegraph may run it, or say more", CHECK_FAILED)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
 """What click says of a word in place of a number."""
+
+_OFFICIAL = {"ai_edge_litert", "tensorflow", "tflite_runtime"}
+"""Packages of the official runtimes."""
+
+_LONGEST = 300
+"""Number of characters of an official runtime's error that are shown; it may list all tensors."""
+
+_GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
+"""What click says of a path that is not there."""
 
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
 """Pattern of the folder that packages are installed in, at the start of the path of a file."""
@@ -75,6 +90,20 @@ def _advice(error: BaseException) -> str:
     if isinstance(error, MalformedModelError) and _DAMAGED.search(text) and "no TFLite" not in text:
         return "; check that it is a .tflite file, and copy or download it again"
     return ""
+
+
+def _is_of_official_runtime(error: BaseException) -> bool:
+    """Return whether code of LiteRT or TensorFlow Lite raised *error*."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _OFFICIAL
+
+
+def _start(text: str) -> str:
+    """Return a text up to a length that a line of an error should have."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (--traceback shows all)"
 
 
 def _on_one_line(message: str) -> str:
@@ -93,6 +122,8 @@ def _with_help(error: click.UsageError) -> str:
     if error.ctx is None:
         return message
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
+    if gone := _GONE.search(message):
+        message += _similar_file(Path(gone[1]))
     group = error.ctx.command
     if message.startswith("No such command") and isinstance(group, click.Group):
         message += f"; expected one of: {', '.join(group.list_commands(error.ctx))}"
@@ -101,6 +132,16 @@ def _with_help(error: click.UsageError) -> str:
     ):
         message += f"; it goes before {error.ctx.command_path.split()[1]!r}"
     return f"{message} (see '{error.ctx.command_path} --help')"
+
+
+def _similar_file(path: Path) -> str:
+    """Return a suggestion of a file in the same folder with a similar name; empty if none is."""
+    if not path.parent.is_dir():
+        return f"; there is no folder {str(path.parent)!r}"
+    with contextlib.suppress(OSError):
+        files = sorted(each for each in path.parent.iterdir() if each.suffix == path.suffix)
+        return did_you_mean(path.stem, [each.stem for each in files])
+    return ""
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:

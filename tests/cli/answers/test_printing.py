@@ -56,6 +56,15 @@ def test_a_number_and_its_unit_stay_in_one_line(
     assert lines[-1].strip() == "1.5 MB"
 
 
+def test_a_shape_stays_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "34")
+    rows = [("[1, 300, 300, 3]", "what a model takes as its input")]
+    printing.print_table(printing.console(), ("shape", "meaning"), rows)
+    assert capsys.readouterr().out.splitlines()[1].startswith("  [1, 300, 300, 3]  ")
+
+
 def test_printed_lines_hang_from_where_they_start(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,8 +99,8 @@ def test_arithmetic_parameters_and_quantization_are_shown(
     ran = delegraph("inspect", path)
     assert "6 parameters, 6 multiply-accumulates (MACs)" in ran.lines
     assert "quantized to integers: INT8 weights per tensor, INT8 activations" in ran.lines
-    assert "FULLY_CONNECTED 1 1 6 100.0%" in ran.lines
-    assert "INT8 1 6 6 B 100.0%" in ran.lines
+    assert "FULLY_CONNECTED 1 1 6 100.0 %" in ran.lines
+    assert "INT8 1 6 6 B 100.0 %" in ran.lines
 
 
 def test_json_holds_the_same(delegraph: Command, custom: Path) -> None:

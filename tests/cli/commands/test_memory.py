@@ -121,7 +121,7 @@ def test_a_chart_shows_the_bytes_in_use_and_suggestions_name_what_they_save(
     assert int8["text"].startswith("INT8 in place of FLOAT32")
     assert 0.7 < int8["saves"] / shown["lower_bound"] < 0.76
     ran = delegraph("memory", DIGITS.with_name("digits_float.tflite"))
-    assert any(line.startswith(f"{int8['saves']} 75% INT8 in place of") for line in ran.lines)
+    assert any(line.startswith(f"{int8['saves']} 75 % INT8 in place of") for line in ran.lines)
 
 
 def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) -> None:

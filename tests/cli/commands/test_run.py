@@ -626,7 +626,7 @@ def test_classes_of_pixels_are_counted(delegraph: Command, tmp_path: Path, photo
     ran = delegraph("run", path, "-i", photo, "--labels", tmp_path / "labels.txt")
     assert (ran.code, ran.err) == (0, "")
     start = ran.lines.index("Classes of 4 x 4 pixels")
-    assert ran.lines[start + 1 : start + 3] == ["share class label", "100.0% 0 background"]
+    assert ran.lines[start + 1 : start + 3] == ["share class label", "100.0 % 0 background"]
     found = delegraph("run", path, "-i", photo, "--json").json["segmentation"]
     assert found == {
         "height": 4,

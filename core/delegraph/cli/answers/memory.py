@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from delegraph.cli.answers.arena_chart import arena_chart
 from delegraph.cli.answers.printing import (
     heading,
+    percent,
     plural,
     print_paragraph,
     print_table,
@@ -199,7 +200,7 @@ def _print_suggestions(out: Console, answer: MemoryAnswer) -> None:
         return
     heading(out, "What would save memory")
     whole = max(answer.chosen.bytes, answer.subject.bound, 1)
-    rows = [(s.saves, f"{s.saves / whole:.0%}", s.text) for s in answer.suggestions]
+    rows = [(s.saves, percent(s.saves / whole, digits=0), s.text) for s in answer.suggestions]
     print_table(out, ("saves up to", "share", "what"), rows, right=("saves up to", "share"))
 
 

@@ -229,6 +229,15 @@ def progress(what: str) -> Iterator[None]:
         status.stop()
 
 
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share of 1 as text.
+
+    >>> percent(0.125), percent(1, digits=0)
+    ('12.5 %', '100 %')
+    """
+    return f"{100 * share:.{digits}f} %"
+
+
 def size(count: int) -> str:
     """Return a number of bytes as text for people.
 

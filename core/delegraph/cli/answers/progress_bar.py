@@ -75,7 +75,7 @@ def _line(what: str, done: float, total: float | None, elapsed: float) -> str:
     >>> _line("applying delegates", 0, None, 150)
     'applying delegates: 2 min 30 s so far'
     """
-    share = f"{done / total:.0%}, ".replace("%", " %") if total else ""
+    share = f"{100 * done / total:.0f} %, " if total else ""
     return f"{what or 'working'}: {share}{span(elapsed)} so far"
 
 

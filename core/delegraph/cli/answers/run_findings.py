@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, print_table
+from delegraph.cli.answers.printing import heading, percent, print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,7 +75,7 @@ def _print_segmentation(out: Console, found: Segmentation) -> None:
     height, width = found.mask.shape
     heading(out, f"Classes of {width} x {height} pixels")
     shown = found.classes[:_CLASSES_SHOWN]
-    rows = [(f"{c.pixels / found.mask.size:.1%}", c.index, c.label or "") for c in shown]
+    rows = [(percent(c.pixels / found.mask.size), c.index, c.label or "") for c in shown]
     print_table(out, ("share", "class", "label"), rows, right=("share", "class"))
     if len(shown) < len(found.classes):
         out.print(f"  and {len(found.classes) - len(shown)} smaller classes")

@@ -18,6 +18,7 @@ LONGEST_NAME = 60
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|[mnu]?s|%|dB|[kMGT]?MACs?)(?!\w))")
+_SHAPE = re.compile(r"\[-?\d+(?:, -?\d+){1,3}\]")
 
 _SHORTEST_NAME = 12
 _USUAL_NAME = 24
@@ -102,8 +103,9 @@ def wrapped(text: str, width: int, later: str = "") -> list[str]:
 
 
 def joined_units(text: str) -> str:
-    """Return the text with blanks that do not break between numbers and their units."""
-    return _BEFORE_UNIT.sub(_NO_BREAK, text)
+    """Return the text with blanks that do not break before units, and in shapes up to rank 4."""
+    whole = _SHAPE.sub(lambda shape: shape[0].replace(" ", _NO_BREAK), text)
+    return _BEFORE_UNIT.sub(_NO_BREAK, whole)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from delegraph.cli.answers.printing import (
     amount,
     console,
     heading,
+    percent,
     plural,
     print_json,
     print_paragraph,
@@ -175,7 +176,7 @@ def _print_subgraph(out: Console, subgraph: SubgraphSummary) -> None:
         for tensor in tensors
     ]
     columns = ("", "tensor", "name", "type", "shape", "quantization")
-    print_table(out, columns, rows, right=("tensor",))
+    print_table(out, columns, rows, right=("tensor",), optional=(("tensor",),))
 
 
 def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
@@ -199,7 +200,7 @@ def _print_operators(out: Console, operators: Sequence[OperatorCount]) -> None:
 
 
 def _arithmetic(macs: int, total: int) -> tuple[str, str]:
-    return (amount(macs), f"{macs / total:.1%}") if macs else ("", "")
+    return (amount(macs), percent(macs / total)) if macs else ("", "")
 
 
 def _provider(operator: OperatorCount) -> str:
@@ -235,7 +236,7 @@ def _print_weights(out: Console, summary: ModelSummary) -> None:
 
 
 def _share(count: int, summary: ModelSummary) -> str:
-    return f"{count / summary.constant_bytes:.1%}"
+    return percent(count / summary.constant_bytes)
 
 
 def _scale(tensor: TensorSummary) -> str:
