@@ -34,9 +34,7 @@ def draw_plan(
     Raises:
         ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
     """
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
+    target = require_drawable(path)
     figure = _figure(report, result, title)
     try:
         if target.suffix == ".png":
@@ -47,6 +45,20 @@ def draw_plan(
         target.write_text(head + svg if target.suffix == ".html" else svg, encoding="utf-8")
     except OSError as error:
         raise ArgumentError(f"--draw {target}: {error.strerror or error}") from error
+
+
+def require_drawable(path: str | os.PathLike[str]) -> Path:
+    """Return *path* if a plan can be drawn to a file of its suffix.
+
+    Raises:
+        ArgumentError: the file has another suffix, or its folder is missing.
+    """
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise ArgumentError(f"--draw {target}: expected a file ending in {', '.join(FORMATS)}")
+    if not target.parent.is_dir():
+        raise ArgumentError(f"--draw {target}: there is no folder {str(target.parent)!r}")
+    return target
 
 
 def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:

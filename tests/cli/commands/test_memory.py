@@ -131,3 +131,10 @@ def test_limits_are_those_of_the_interpreter(delegraph: Command, sines: Path) ->
     assert "more tables than the limit of 1" in ran.err
     assert delegraph(*words, "--micro", "--time-limit", "60", "--depth-limit", "3").code == 0
     assert delegraph(*words, "--time-limit", "0").code == 2
+
+
+def test_a_picture_that_cannot_be_drawn_is_told_before_any_work(
+    delegraph: Command, sines: Path
+) -> None:
+    ran = delegraph("memory", sines, "--draw", "plan.gif")
+    assert (ran.code, ran.out) == (2, "")

@@ -179,7 +179,9 @@ def _print_chart(out: Console, answer: MemoryAnswer) -> None:
     report = answer.subject
     in_use = report.in_use.tolist()
     top = max(in_use)
-    heading(out, f"Bytes in use at each of {plural(len(in_use), 'node')}, first to last")
+    is_padded = report.peak is not None and top != report.peak.bytes
+    padded = f", padded to {report.alignment}" if is_padded else ""
+    heading(out, f"Bytes in use at each of {plural(len(in_use), 'node')}, first to last{padded}")
     for line in arena_chart(in_use, top, (size(top), size(top // 2)), out.width - 2):
         out.print(f"  {line}", soft_wrap=True)
 

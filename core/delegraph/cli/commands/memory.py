@@ -93,6 +93,10 @@ def command(**options: Any) -> None:
     without any, of the core alone, with the planner of --planner, or the best one.
     """
     request = MemoryRequest(**options)
+    if request.draw is not None:
+        from delegraph.tools.memory_plot import require_drawable
+
+        require_drawable(request.draw)
     answer = _answer(request)
     if request.as_json:
         print_json(_json(request, answer))

@@ -29,14 +29,14 @@ def run_control_options(command: Command) -> Command:
             type=click.IntRange(1),
             default=50,
             show_default=True,
-            help="Least number of runs; they go on for --min-seconds.",
+            help="Runs that count, at least.",
         ),
         click.option(
             "--min-seconds",
             type=_SECONDS,
             default=1.0,
             show_default=True,
-            help="Least time of all runs together; 0 makes just --runs.",
+            help="How long they go on, at least; 0: --runs only.",
         ),
         click.option(
             "--max-seconds",
@@ -50,14 +50,14 @@ def run_control_options(command: Command) -> Command:
             type=click.IntRange(0),
             default=1,
             show_default=True,
-            help="Least number of runs before, which do not count.",
+            help="Runs before, which do not count, at least.",
         ),
         click.option(
             "--warmup-seconds",
             type=_SECONDS,
             default=0.5,
             show_default=True,
-            help="Least time of these runs together.",
+            help="How long these go on, at least.",
         ),
         click.option(
             "--delay",

@@ -87,7 +87,8 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     try:
         context = command.make_context(option, shlex.split(words))
     except click.UsageError as error:
-        raise click.UsageError(f"{option} {words!r}: {error.format_message()}") from error
+        text = error.format_message().rstrip(".") + _missing_delegate_option(words, option)
+        raise click.UsageError(f"{option} {words!r}: {text}") from error
     except ValueError as error:  # a quotation mark is not closed
         raise click.UsageError(f"{option} {words!r}: {error}") from error
     given = {
@@ -101,6 +102,17 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     changed = replace(setup, **given)
     _require_known_to_runtime(changed)
     return changed
+
+
+def _missing_delegate_option(words: str, option: str) -> str:
+    """Return advice where *words* begin with a delegate in place of a model; else an empty text."""
+    from delegraph.plugins import installed
+
+    first = shlex.split(words)[:1]
+    names = {offer.spec.name for offer in installed().offers()} | {"all", "default", "none"}
+    if not first or first[0].partition(":")[0] not in names:
+        return ""
+    return f'; a delegate needs -d: {option} "-d {words}"'
 
 
 def _with_options(command: Command) -> Command:
