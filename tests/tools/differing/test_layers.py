@@ -12,9 +12,10 @@ from delegraph import Interpreter, OpResolverType
 from delegraph.errors import NodeError
 from delegraph.graph.loader import load_model
 from delegraph.operators import memory_limit
-from delegraph.schema.options import WhileOptions
+from delegraph.schema.options import Conv2DOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.tools import diff_layers
+from delegraph.tools.differing import watched_side
 from delegraph.tools.differing.layers import noise
 from delegraph.tools.differing.side import Side
 from support.corpus import corpus_file, needs_corpus
@@ -366,3 +367,28 @@ def test_there_is_room_for_all_tensors_at_once(
     assert len([layer for layer in found.layers if layer.drift is not None]) == 9
     with pytest.raises(NodeError, match="do not fit"):
         diff_layers(replace(setup_of(model, "delegraph"), memory_limit=100_000))
+
+
+@pytest.mark.parametrize("copied", [0, 1 << 26])
+def test_litert_keeps_all_tensors_only_without_large_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: int
+) -> None:
+    options = Conv2DOptions(stride_w=1, stride_h=1)
+    parts = {n: tensor((1, 8, 8, 2)) for n in ("x", "s", "y")}
+    parts["w"] = constant(np.ones((2, 3, 3, 2), np.float32))
+    parts["b"] = constant(np.zeros(2, np.float32))
+    nodes: list[Any] = [("CONV_2D", f"{i} w b", o, options) for i, o in ("xs", "sy")]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
+    assert watched_side._copied_bytes(load_model(model).subgraphs[0]) == 2 * 4 * 8 * 8 * 3 * 3 * 2
+    monkeypatch.setattr(watched_side, "MOST_COPIED", copied)
+    kept = []
+    given = Side.__init__
+
+    def made(side: Side, *given_too: Any, **how: Any) -> None:
+        kept.append("experimental_preserve_all_tensors" in how)
+        given(side, *given_too, **how)
+
+    monkeypatch.setattr(Side, "__init__", made)
+    found = diff_layers(setup_of(model, "litert"), setup_of(model, "delegraph"))
+    assert kept[0] == bool(copied)
+    assert [layer.drift is None for layer in found.layers] == [False, False]

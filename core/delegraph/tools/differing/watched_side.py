@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from delegraph.delegation.placement import PartitionPlacement, Placement
+from delegraph.graph import macs_of
 from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
 from delegraph.tools.differing.layer_units import HANDLES, Values
@@ -23,6 +25,13 @@ Inner = Literal["boundaries", "exposed", "alone"]
 
 ``"boundaries"`` changes nothing, ``"exposed"`` makes every tensor an output of its partition,
 ``"alone"`` makes every node a partition.
+"""
+
+
+MOST_COPIED = 1 << 26
+"""Bytes of copied windows above which LiteRT does not keep all tensors.
+
+It would keep the copies of each node as well, and their memory takes longer to get than the run.
 """
 
 
@@ -56,7 +65,10 @@ class Watched:
         called = {s.key: s.subgraph_index for s in model.signatures}
         self.spec: SubgraphSpec = model.subgraphs[called.get(signature or "", 0)]
         self._keeps_all = (
-            setup.has_no_delegates and setup.runtime != "litert2" and self.spec.index == 0
+            setup.has_no_delegates
+            and self.spec.index == 0
+            and setup.runtime != "litert2"
+            and (setup.runtime == "delegraph" or _copied_bytes(self.spec) <= MOST_COPIED)
         )
         self._first_stack = stack.enter_context(ExitStack())
         if self._keeps_all:
@@ -91,14 +103,15 @@ class Watched:
         plain.values = self.values
         plain.allocate()
         asked: Placement = plain.interpreter.placement
-        inside = _kept_inside(self.partitions(asked), self.spec) if inner == "boundaries" else {}
+        cuts = inner != "boundaries" and bool(self.partitions(asked))
+        inside = {} if cuts else _kept_inside(self.partitions(asked), self.spec)
         watched = self._watched(inside)
-        if inner == "boundaries" and set(watched) <= set(self.spec.outputs):
+        if not cuts and set(watched) <= set(self.spec.outputs):
             self._first = self._computed()
             self.placement, self.inside = asked, inside
             return
         outputs = []
-        if inner != "boundaries":
+        if cuts:
             plain.compute()
             outputs = plain.outputs()
         self._first_stack.close()
@@ -178,6 +191,21 @@ class Watched:
                     f"{self._label}: looking inside changes output {entry['name']!r} by up to "
                     f"{changed.max:.4g}"
                 )
+
+
+def _copied_bytes(spec: SubgraphSpec) -> int:
+    """Return about how many bytes of input windows LiteRT's CONV_2D nodes copy.
+
+    Source: IsIm2ColRequired, tflite/kernels/conv.cc.
+    """
+    elements = 0
+    for operator in spec.operators:
+        if operator.name == "CONV_2D":
+            window = spec.tensors[operator.inputs[1]].shape[1:3]
+            channels = spec.tensors[operator.outputs[0]].shape[-1:]
+            if math.prod(window) > 1 and math.prod(channels):
+                elements += macs_of(operator, spec.tensors) // math.prod(channels)
+    return 4 * elements
 
 
 def _kept_inside(
