@@ -208,3 +208,12 @@ def test_a_model_after_bisect_is_not_taken_for_its_folder(delegraph: Command, si
     done = delegraph("diff", "--bisect", sines, "--tolerance", "0")
     assert done.code == 2
     assert "MODEL comes first" in done.err
+
+
+def test_names_stay_longer_than_a_column_without_delegates(fresh_delegraph: Command) -> None:
+    folder = Path(__file__).parents[3] / "docs" / "demo" / "models"
+    models = [folder / f"digits_{kind}.tflite" for kind in ("int8", "float")]
+    words = ("-d", "none", "--reference", str(models[1]), "--layers", "--runs", 1)
+    ran = fresh_delegraph("diff", models[0], *words, COLUMNS="72")
+    start = ran.lines.index("Layers")
+    assert ran.lines[start + 1] == "node operator name drift same inputs"

@@ -127,7 +127,7 @@ def _time(seconds: float) -> str:
 def print_cause(out: Console, cause: Cause) -> None:
     """Print the reason why outputs differ by more than the tolerance."""
     heading(out, "Cause")
-    out.print(f"  {cause}", soft_wrap=True)
+    out.print(f"  {cause}", soft_wrap=not out.is_terminal)
 
 
 def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) -> None:
@@ -150,7 +150,8 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
         ]
         for layer in shown
     ]
-    less = (("note",), ("dB",), ("name",), ("runs on",))
+    last = ("name",), ("runs on",)
+    less = ("note",), ("dB",), *(last if any(x.delegate for x in shown) else last[::-1])
     print_table(out, columns, rows, right=("node", *ways), optional=less)
     _print_unknown(out, [layer for layer in found.layers if not _is_known(layer)], found)
 
