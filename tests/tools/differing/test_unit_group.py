@@ -44,3 +44,20 @@ def test_nodes_give_the_same_together_as_alone(
     assert greatest(found[0]["a"])
     assert bool(greatest(found[0]["b"])) == bool(delegates)
     assert [greatest(found[0][name]) for name in "cy"] == [0, 0]
+
+
+def test_nodes_run_alone_where_they_cannot_run_together(
+    chain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def refused(*given: Any, **how: Any) -> Any:
+        tried.append(given)
+        raise ValueError("too large")
+
+    monkeypatch.setattr("delegraph.tools.differing.unit_group.separated_model", refused)
+    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    layers = by_name(diff_layers(setup, inner="alone", inputs=fed(), runs=3).layers)
+    assert greatest(layers["b"].same_inputs) == pytest.approx(1, rel=1e-6)
+    assert greatest(layers["c"].same_inputs) == 0
+    assert len(tried) == 1

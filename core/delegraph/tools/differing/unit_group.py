@@ -5,7 +5,7 @@ One model of 100 nodes is made and prepared far sooner than 100 models of one no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class UnitGroup:
 
     def __init__(self, whole: Whole, stack: ExitStack, path: Path) -> None:
         self._whole, self._stack, self._path = whole, stack, path
+        self._has_failed = False
         self._units: tuple[Unit, ...] = ()
         self._side: Side | None = None
         self._tensors: tuple[int, ...] = ()  # indices in the whole model of the group's tensors
@@ -37,11 +38,12 @@ class UnitGroup:
         The outputs of a unit are missing if it has to run alone.
         """
         able = [unit for unit in units if self._is_able(unit, known)]
-        if len(able) < 2:
+        if len(able) < 2 or self._has_failed:
             return {}
         try:
             return self._results(able, known)
         except (RuntimeError, ValueError):  # of Delegraph and of LiteRT
+            self._has_failed = True
             return {}
 
     def _is_able(self, unit: Unit, known: Values) -> bool:
@@ -55,7 +57,7 @@ class UnitGroup:
 
     def _results(self, units: Sequence[Unit], known: Values) -> Values:
         if self._side is None or not set(units) <= set(self._units):
-            self._side = self._opened(units)
+            self._side = self._opened({*self._units, *units})
         side = self._side
         wanted = [(self._tensors[int(entry["index"])], entry) for entry in side.inputs]
         side.values = [converted(known[i][1], known[i][0], entry) for i, entry in wanted]
@@ -68,16 +70,17 @@ class UnitGroup:
                 found = {i: values for i, values in found.items() if i not in unit.outputs}
         return found
 
-    def _opened(self, units: Sequence[Unit]) -> Side:
-        self._units = tuple(units)
+    def _opened(self, units: Iterable[Unit]) -> Side:
+        self._units = tuple(sorted(units, key=lambda unit: unit.nodes))
         content, self._tensors = separated_model(
             self._whole.records,
             self._whole.spec.index,
-            [unit.nodes[0] for unit in units],
-            dict.fromkeys(i for unit in units for i in unit.inputs),
+            [unit.nodes[0] for unit in self._units],
+            dict.fromkeys(i for unit in self._units for i in unit.inputs),
         )
         self._path.write_bytes(content)
         alone: dict[str, Any] = {}
-        if units[0].delegate is not None:
+        first = self._units[0]
+        if first.delegate is not None:
             alone["experimental_disable_delegate_node_fusion"] = True
-        return Side(self._stack, copy_setup(units[0].setup, self._path), UNIT, **alone)
+        return Side(self._stack, copy_setup(first.setup, self._path), UNIT, **alone)
