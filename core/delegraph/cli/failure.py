@@ -68,6 +68,9 @@ class Failure(JsonRecord):
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
 """What click says of a word in place of a number."""
 
+_OUTSIDE = re.compile(r"is not in the range (?:([\d.]+)<=)?x([<>]=?)([\d.]+)$")
+"""What click says of a number that an option does not take."""
+
 _OFFICIAL = {"ai_edge_litert", "tensorflow", "tflite_runtime"}
 """Packages of the official runtimes."""
 
@@ -122,6 +125,7 @@ def _with_help(error: click.UsageError) -> str:
     if error.ctx is None:
         return message
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
+    message = _OUTSIDE.sub(_limits, message)
     if gone := _GONE.search(message):
         message += _similar_file(Path(gone[1]))
     group = error.ctx.command
@@ -132,6 +136,15 @@ def _with_help(error: click.UsageError) -> str:
     ):
         message += f"; it goes before {error.ctx.command_path.split()[1]!r}"
     return f"{message} (see '{error.ctx.command_path} --help')"
+
+
+def _limits(outside: re.Match[str]) -> str:
+    """Return which numbers an option takes, in words."""
+    least, sign, number = outside.groups()
+    if least:
+        return f"is out of range, expected {least} to {number}"
+    words = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
+    return f"is out of range, expected {words[sign]} {number}"
 
 
 def _similar_file(path: Path) -> str:

@@ -243,7 +243,7 @@ def test_what_a_delegate_keeps_is_listed_by_level_and_threads(
     assert "Kept by delegates, after the model" in delegraph("inspect", out).lines
     refused = delegraph("compile", model, "-d", "keeping", "-o", out, "--threads", "0")
     assert refused.code == 2
-    assert "0 is not in the range" in refused.err
+    assert "0 is out of range" in refused.err
 
 
 def test_a_delegate_that_keeps_nothing_writes_no_file(

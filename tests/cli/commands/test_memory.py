@@ -52,7 +52,7 @@ def test_the_exit_code_says_whether_the_budget_holds(
     [
         (["--planner", "worst"], "no planner 'worst'; there are delegraph, tflite, naive"),
         (["--budget", "much"], "'much' is no size, expected 4096, 256K or 1.5M"),
-        (["--align", "65"], "65 is not in the range 1<=x<=64"),
+        (["--align", "65"], "65 is out of range, expected 1 to 64"),
         (["--draw", "plan.gif"], "--draw plan.gif: expected a file ending in .svg, .png, .html"),
         (["--plot", "plan.gif"], "expected a file ending in .svg, .png, .html"),
     ],

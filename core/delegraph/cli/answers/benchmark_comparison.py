@@ -162,7 +162,9 @@ def against_options(command: Command) -> Command:
 def _require_use(is_against: bool, has_earlier: bool) -> None:
     """Check that every given option has an effect, with or without ``--against``."""
     if is_against:
-        require_effect(_OF_ONE_ALONE, "has no effect with --against")
+        require_effect(
+            _OF_ONE_ALONE, "has no effect with --against: --blocks and --seconds say how long"
+        )
         return
     judging = () if has_earlier else _OF_JUDGING
     require_effect(judging, "needs --against or --compare-with")
