@@ -56,6 +56,16 @@ def test_a_number_and_its_unit_stay_in_one_line(
     assert lines[-1].strip() == "1.5 MB"
 
 
+def test_an_operator_and_its_count_stay_in_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "33")
+    rows = [("CONV_2D x3, DEPTHWISE_CONV_2D x14",)]
+    printing.print_table(printing.console(), ("operators",), rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines[1:]] == ["CONV_2D x3,", "DEPTHWISE_CONV_2D x14"]
+
+
 def test_a_shape_stays_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,7 +101,8 @@ def _table(layout: Layout) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, layout.gap, 0, 0), header_style="bold")
     for column, width in zip(layout.columns, layout.widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
-        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+        title = "\n".join(wrapped(column.heading, width))
+        table.add_column(title, justify=justify, overflow="fold", width=width)
     cells = [
         c.cells if c.is_number else ["\n".join(wrapped(text, width)) for text in c.cells]
         for c, width in zip(layout.columns, layout.widths, strict=True)

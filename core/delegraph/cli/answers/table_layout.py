@@ -18,6 +18,7 @@ LONGEST_NAME = 60
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[kMGT]?B|[mnu]?s|%|dB|[kMGT]?MACs?)(?!\w))")
+_BEFORE_COUNT = re.compile(r"(?<=[A-Za-z0-9]) (?=x\d+\b)")
 _SHAPE = re.compile(r"\[-?\d+(?:, -?\d+){1,3}\]")
 
 _SHORTEST_NAME = 12
@@ -51,7 +52,7 @@ class Column:
     @property
     def narrowest(self) -> int:
         """Width at which no word is broken; of names, the width that most of them have."""
-        words = self.heading.split()
+        words = joined_units(self.heading).split(" ")
         for text in self.cells:
             words += [text] if self.is_number else joined_units(text).split(" ")
         longest = max(map(len, words), default=0)
@@ -103,9 +104,12 @@ def wrapped(text: str, width: int, later: str = "") -> list[str]:
 
 
 def joined_units(text: str) -> str:
-    """Return the text with blanks that do not break before units, and in shapes up to rank 4."""
+    """Return the text with blanks that do not break before units and counts, such as ``x14``.
+
+    Nor do those in shapes up to rank 4.
+    """
     whole = _SHAPE.sub(lambda shape: shape[0].replace(" ", _NO_BREAK), text)
-    return _BEFORE_UNIT.sub(_NO_BREAK, whole)
+    return _BEFORE_COUNT.sub(_NO_BREAK, _BEFORE_UNIT.sub(_NO_BREAK, whole))
 
 
 @dataclass(frozen=True)
