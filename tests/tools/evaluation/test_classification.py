@@ -172,6 +172,14 @@ def test_a_truth_that_is_no_label_is_a_wrong_file(
         evaluate_classification(setup, pictures, ["red", "gruen", "blau"])
 
 
+def test_a_truth_that_is_a_synonym_has_its_label_suggested(
+    setup: Setup, pictures: list[PictureFile]
+) -> None:
+    message = r"'blue' \(did you mean 'azure, Blue, sky'\?\)\. Is it"
+    with pytest.raises(ArgumentError, match=message):
+        evaluate_classification(setup, pictures, ["red", "green", "azure, Blue, sky"])
+
+
 def test_another_count_of_labels_is_refused(setup: Setup, pictures: list[PictureFile]) -> None:
     with pytest.raises(ArgumentError, match="has 3 classes, and there are 4 labels: give a file"):
         evaluate_classification(setup, pictures, [*COLOURS, "background"])

@@ -167,9 +167,17 @@ def metadata_labels(model: str) -> tuple[str, ...]:
 def _require_known_truths(pictures: Sequence[PictureFile], labels: Sequence[str]) -> None:
     unknown = sorted({picture.truth for picture in pictures} - set(labels))
     if unknown:
-        shown = [f"{word!r}{did_you_mean(word, labels)}" for word in unknown[:3]]
+        shown = [f"{word!r}{_similar_label(word, labels)}" for word in unknown[:3]]
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise ArgumentError(
             f"the truth has words that are none of the {len(labels)} labels: "
             f"{', '.join(shown)}{more}. Is it the right file of labels?"
         )
+
+
+def _similar_label(word: str, labels: Sequence[str]) -> str:
+    """Return a suggestion of a label that has *word* among its synonyms, or is similar."""
+    for label in labels:
+        if word.casefold() in (each.strip().casefold() for each in label.split(",")):
+            return f" (did you mean {label!r}?)"
+    return did_you_mean(word, labels)
