@@ -10,7 +10,6 @@ from .benchmarking.run_control import RunControl as RunControl
 from .benchmarking.verdicts import Ratio as Ratio
 from .compiling import CompiledModel as CompiledModel
 from .compiling import compile_model as compile_model
-from .differing.array_metrics import Metrics as Metrics
 from .differing.bisection import Outcome as Outcome
 from .differing.bisection import Probe as Probe
 from .differing.difference import Difference as Difference
@@ -19,6 +18,7 @@ from .differing.difference import diff as diff
 from .differing.faulty_nodes import Bisection as Bisection
 from .differing.faulty_nodes import Culprit as Culprit
 from .differing.faulty_nodes import bisect as bisect
+from .differing.figures import Metrics as Metrics
 from .differing.layers import LayerDifference as LayerDifference
 from .differing.layers import LayersDifference as LayersDifference
 from .differing.layers import diff_layers as diff_layers

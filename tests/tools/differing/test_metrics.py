@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from delegraph.tools.differing.array_metrics import array_metrics
 from delegraph.tools.differing.metrics import Spread, real_values, spreads
 from delegraph.tools.differing.metrics import tensor_difference as difference
 
@@ -255,3 +256,37 @@ def test_pieces_add_up_to_the_whole() -> None:
     a[0, 0, 0, 0] = b[0, 0, 0, 0] = np.nan
     again = difference(a, b, PLAIN, PLAIN)
     assert (again.nan, again.raw and math.isnan(again.raw.cosine)) == ((1, 1), True)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("zero_point", [0, 5, 100])
+def test_bytes_have_the_metrics_of_the_numbers_that_they_stand_for(
+    dtype: Any, zero_point: int
+) -> None:
+    random = np.random.default_rng(zero_point)
+    limits = np.iinfo(dtype)
+    a, b = random.integers(limits.min, limits.max, (2, 30_000), dtype, endpoint=True)
+    b[:9000] = a[:9000]
+    details = {
+        "quantization_parameters": {
+            "scales": np.float32([1 / 32]),
+            "zero_points": np.int32([zero_point]),
+            "quantized_dimension": 0,
+        }
+    }
+    found = difference(a, b, details, details).real
+    right = array_metrics(real_values(a, details), real_values(b, details)).metrics
+    assert found is not None
+    for name in ("mean", "max", "found", "expected", "p999", "cosine", "snr_db"):
+        assert getattr(found, name) == pytest.approx(getattr(right, name), rel=1e-12), name
+    assert found.index == right.index
+
+
+def test_bytes_that_stand_for_zero_have_no_signal() -> None:
+    details = {
+        "quantization_parameters": {"scales": [0.5], "zero_points": [3], "quantized_dimension": 0}
+    }
+    test, zero = np.int8([3, 4]), np.int8([3, 3])
+    found = difference(test, zero, details, details).real
+    assert found is not None
+    assert (found.cosine, found.snr_db, found.max) == (0.0, -math.inf, 0.5)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import has_nan
+from delegraph.tools.differing.figures import ArrayMetrics, ByteSums, Metrics, cosine_and_snr
 
 _Pair = tuple[NDArray[Any], NDArray[Any]]
 
@@ -26,65 +26,6 @@ _FRACTION_BITS, _EXPONENTS, _EXPONENT_OF_ONE = 52, 2048, 1023
 
 _SAMPLE = 1 << 12
 """Number of differences from which a bound of the largest ones is estimated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """Differences of the elements of two arrays, test minus reference.
-
-    An element that is NaN in both arrays, or the same infinity, differs by 0. An element that is
-    NaN or infinite in one array only differs by infinity. No element is replaced or left out.
-
-    Source:
-        ``mean`` is the metric of ``inference_diff``: ``InferenceProfilerStage::Run``,
-        tflite/tools/evaluation/stages/inference_profiler_stage.cc, which sums in float32; here it
-        is float64.
-
-    Attributes:
-        mean: mean of the absolute differences.
-        max: the greatest absolute difference.
-        index: index of the first element with the greatest difference.
-        found, expected: value of this element in the test and in the reference.
-        p999: the absolute difference that 99.9 % of the elements do not exceed; it is the
-            difference of some element.
-        cosine: cosine similarity, from -1 to 1. It is 1 if both arrays are all zero, 0 if one is,
-            and NaN if there are NaN or infinities.
-        snr_db: energy of the reference divided by that of the differences, in decibels. It is
-            infinite if all elements are equal, and NaN if there are NaN or infinities.
-    """
-
-    mean: float
-    max: float
-    index: tuple[int, ...]
-    found: float
-    expected: float
-    p999: float
-    cosine: float
-    snr_db: float
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayMetrics:
-    """Metrics of two arrays, and other facts that need one pass over their elements.
-
-    Attributes:
-        metrics: the metrics.
-        unequal: number of elements that are not equal; NaN equals NaN here.
-        is_finite: whether neither array has NaN or infinities.
-        unit: ``"ulp"`` for floats, ``"step"`` for integers; empty for other types, and if units are
-            not counted.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without one.
-        histogram: number of differences from ``2 ** exponent`` up to twice that, by exponent; those
-            that are infinite have the exponent 1024.
-    """
-
-    metrics: Metrics
-    unequal: int
-    is_finite: bool
-    unit: str = ""
-    max_units: float | None = None
-    mean_units: float | None = None
-    histogram: Mapping[int, int] = field(default_factory=dict)
 
 
 def array_metrics(
@@ -155,12 +96,16 @@ class _Sums:
         self._units, self._most_units = 0.0, 0.0
         self._exponents = np.zeros(_EXPONENTS, np.int64)
         self._energies = np.zeros(4)  # of test, reference and differences; and the dot product
+        self._has_bytes = test.dtype.kind in "iu" and test.dtype.itemsize == 1
+        self._totals = np.zeros(2)  # of bytes: of test and reference
 
     def add(self, start: int) -> None:
         """Add the piece that begins at the element *start*."""
         piece = slice(start, start + _PIECE)
         a, b, size = self._a[piece], self._b[piece], self._sizes[piece]
         x, y = (size, size) if self._is_text else (wide(a), wide(b))
+        if self._has_bytes:
+            self._totals += np.array((x.sum(), y.sum()))
         energy = np.vdot(y, y).real
         if math.isfinite(energy) and (a == b).all():
             self._energies += np.array((energy, energy, 0.0, energy))
@@ -200,7 +145,11 @@ class _Sums:
         histogram = {
             int(e) - _EXPONENT_OF_ONE: int(self._exponents[e]) for e in self._exponents.nonzero()[0]
         }
-        return ArrayMetrics(metrics, self._unequal, self._is_finite, self._unit, *units, histogram)
+        sums = None
+        if self._has_bytes:
+            sums = ByteSums(count, *self._totals.tolist(), tuple(self._energies.tolist()))
+        found = (metrics, self._unequal, self._is_finite, self._unit, *units, histogram, sums)
+        return ArrayMetrics(*found)
 
     def _metrics(self, shape: tuple[int, ...], mean: float) -> Metrics:
         if not self._sizes.size:
@@ -222,12 +171,7 @@ class _Sums:
         if not (self._is_finite and all(map(_is_exact, energies, arrays))):
             a, b = wide(self._a), wide(self._b)
             return _cosine(a, b), _snr_db(self._sizes, b)
-        cosine = float(test == reference)
-        if test and reference:
-            cosine = dot / math.sqrt(test) / math.sqrt(reference)
-        if not noise:
-            return cosine, math.inf
-        return cosine, 10 * math.log10(reference / noise) if reference else -math.inf
+        return cosine_and_snr(test, reference, noise, dot)
 
 
 def _is_exact(energy: float, values: NDArray[Any]) -> bool:

@@ -15,7 +15,7 @@ from delegraph.delegation.placement import Placement
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord, to_json
-from delegraph.tools.differing.array_metrics import Metrics
+from delegraph.tools.differing.figures import Metrics
 from delegraph.tools.differing.input_runs import OFFICIAL, FedRun, InputRuns
 from delegraph.tools.differing.matching import converted, matched, matched_inputs
 from delegraph.tools.differing.metrics import (

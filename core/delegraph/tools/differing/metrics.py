@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 
 from delegraph.graph.dtypes import has_nan
 from delegraph.json_records import JsonRecord
-from delegraph.tools.differing.array_metrics import (
-    ArrayMetrics,
-    Metrics,
-    array_metrics,
-    metrics_of_equal,
-    wide,
-)
+from delegraph.tools.differing.array_metrics import array_metrics, metrics_of_equal, wide
+from delegraph.tools.differing.figures import ArrayMetrics, Metrics
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
@@ -100,6 +95,8 @@ def tensor_difference(
     is_quantized = _is_quantized(test, test_details) or _is_quantized(reference, reference_details)
     if is_quantized and raw is not None and test.size and not raw.unequal:
         real = _real_of_same(test, test_details)
+    elif is_quantized and raw is not None and raw.sums is not None:
+        real = _real_of_bytes(raw, test_details)
     if real is None and (is_quantized or raw is None):
         a, b = real_values(test, test_details), real_values(reference, reference_details)
         real = None if a is None or b is None else array_metrics(a, b)
@@ -168,6 +165,16 @@ def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None
     if real is None or not np.isfinite(real).all():
         return None
     return ArrayMetrics(metrics_of_equal(float(real.flat[0]), values.ndim), 0, True)
+
+
+def _real_of_bytes(raw: ArrayMetrics, details: Details) -> ArrayMetrics | None:
+    """Metrics of the real values of 8-bit integers with one scale; None if they have several."""
+    parameters = details["quantization_parameters"]
+    scales, zero_points = (np.ravel(parameters[name]) for name in ("scales", "zero_points"))
+    if scales.size != 1 or zero_points.size > 1 or not np.isfinite(scales[0]):
+        return None
+    zero_point = float(zero_points[0]) if zero_points.size else 0.0
+    return raw.dequantised(float(scales[0]), zero_point)
 
 
 def _is_quantized(values: NDArray[Any], details: Details) -> bool:
