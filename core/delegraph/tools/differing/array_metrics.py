@@ -147,7 +147,9 @@ class _Sums:
         }
         sums = None
         if self._has_bytes:
-            sums = ByteSums(count, *self._totals.tolist(), tuple(self._energies.tolist()))
+            a, b = self._totals.tolist()
+            test, reference, noise, dot = self._energies.tolist()
+            sums = ByteSums(count, a, b, (test, reference, noise, dot))
         found = (metrics, self._unequal, self._is_finite, self._unit, *units, histogram, sums)
         return ArrayMetrics(*found)
 

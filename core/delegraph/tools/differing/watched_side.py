@@ -201,10 +201,10 @@ def _copied_bytes(spec: SubgraphSpec) -> int:
     elements = 0
     for operator in spec.operators:
         if operator.name == "CONV_2D":
-            window = spec.tensors[operator.inputs[1]].shape[1:3]
-            channels = spec.tensors[operator.outputs[0]].shape[-1:]
-            if math.prod(window) > 1 and math.prod(channels):
-                elements += macs_of(operator, spec.tensors) // math.prod(channels)
+            window = math.prod(spec.tensors[operator.inputs[1]].shape[1:3])
+            channels = math.prod(spec.tensors[operator.outputs[0]].shape[-1:])
+            if window > 1 and channels:
+                elements += macs_of(operator, spec.tensors) // channels
     return 4 * elements
 
 
