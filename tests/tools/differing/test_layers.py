@@ -379,7 +379,7 @@ def test_litert_keeps_all_tensors_only_without_large_copies(
     parts["b"] = constant(np.zeros(2, np.float32))
     nodes: list[Any] = [("CONV_2D", f"{i} w b", o, options) for i, o in ("xs", "sy")]
     model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y", tensors=parts))
-    assert watched_side._copied_bytes(load_model(model).subgraphs[0]) == 2 * 4 * 8 * 8 * 3 * 3 * 2
+    assert watched_side.copied_bytes(load_model(model).subgraphs[0]) == 2 * 4 * 8 * 8 * 3 * 3 * 2
     monkeypatch.setattr(watched_side, "MOST_COPIED", copied)
     kept = []
     given = Side.__init__

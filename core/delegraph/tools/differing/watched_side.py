@@ -68,7 +68,7 @@ class Watched:
             setup.has_no_delegates
             and self.spec.index == 0
             and setup.runtime != "litert2"
-            and (setup.runtime == "delegraph" or _copied_bytes(self.spec) <= MOST_COPIED)
+            and (setup.runtime == "delegraph" or copied_bytes(self.spec) <= MOST_COPIED)
         )
         self._first_stack = stack.enter_context(ExitStack())
         if self._keeps_all:
@@ -193,7 +193,7 @@ class Watched:
                 )
 
 
-def _copied_bytes(spec: SubgraphSpec) -> int:
+def copied_bytes(spec: SubgraphSpec) -> int:
     """Return about how many bytes of input windows LiteRT's CONV_2D nodes copy.
 
     Source: IsIm2ColRequired, tflite/kernels/conv.cc.
