@@ -1,6 +1,6 @@
-"""A loaded model with its running subgraphs and the delegates applied to them.
+"""A loaded model with its running subgraphs and applied delegates.
 
-Modules that only delegates, rules and profiles need are imported when these exist.
+Modules that only delegates, rules or profiles need are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ class Session(SharedState):
     Attributes:
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
-        rest: the default delegate, which has the nodes that the others rejected; None without one.
-        writes: fast paths to inputs of the first subgraph that were set before; see
+        rest: the default delegate, which claims nodes that the others rejected; None if there is
+            none.
+        writes: fast functions that write inputs of the first subgraph, by index; see
             ``bound_write``.
-        reads: the same to its outputs that were read before; see ``bound_read``.
+        reads: fast functions that read outputs of the first subgraph, by index; see ``bound_read``.
         bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 
@@ -177,7 +178,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of the first subgraph; the next one may go by ``writes``.
+        """Copy *value* into a tensor of the first subgraph; make the next write of it fast.
 
         Raises:
             ArgumentError: as of :meth:`write`.
@@ -196,7 +197,7 @@ class Session(SharedState):
         return subgraph_at(self.subgraphs, index)
 
     def callee(self, index: int) -> CallableSubgraph:
-        """Return subgraph *index* as control flow sees it; its calls take the interpreter's lock.
+        """Return subgraph *index* as control flow uses it; its calls take the interpreter's lock.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -270,9 +271,9 @@ class Session(SharedState):
         self.check_placement()
 
     def apply(self, delegate: Delegate) -> None:
-        """Apply a delegate to every subgraph that may be delegated, or to none.
+        """Apply a delegate to all subgraphs that may be delegated; if one fails, to none.
 
-        A subgraph that is allocated stays so, with the data of its inputs and variables.
+        An allocated subgraph stays allocated, and keeps the data of its inputs and variables.
 
         Raises:
             DelegateError: the delegate failed on a subgraph; all subgraphs are as they were before.
@@ -367,7 +368,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def placement(self) -> Placement:
-        """Return which delegate has each node now.
+        """Return the present placement: which delegate computes each node.
 
         Between a resize and the next allocation, a delegate that needs fixed shapes has no nodes.
         """
@@ -376,7 +377,7 @@ class Session(SharedState):
         return placement_of(self.subgraphs, self.delegates, self.by_default, self.rest)
 
     def check_placement(self) -> None:
-        """Raise an error unless the placement meets the rules' pins and ``require``.
+        """Raise an error if pinned nodes or ``require`` of the placement policy are not met.
 
         Raises:
             PlacementError: a pinned node, or a node that needs a delegate, runs elsewhere.

@@ -52,7 +52,7 @@ def losing_nodes(
     """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
 
     Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
-    a warning says why; a model may refuse generated data. Partitions with nodes that rules pin to
+    a warning says why; some models reject generated data. Partitions with nodes that rules pin to
     the delegate are kept, too. Afterwards every subgraph has to be allocated again; resources are
     as before.
 
@@ -95,7 +95,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context after which *resources*, incidents and quarantines are as they were before it."""
+    """Context after which *resources*, incidents and quarantines are restored."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # made-up data is no evidence
     session.supervision = Supervision()
@@ -133,7 +133,7 @@ def _forget_allocation(subgraphs: Sequence[Subgraph]) -> None:
 
 
 def _allocate(subgraph: Subgraph) -> None:
-    """Allocate a subgraph as for a control-flow call, and apply removed delegates again."""
+    """Allocate a subgraph as for a control-flow call, after applying removed delegates again."""
     subgraph.session.callees[subgraph.spec.index].allocate()
 
 
@@ -206,7 +206,7 @@ class _Trials:
         count: number of the delegate nodes.
         pending: indices of the delegate nodes that are not measured yet.
         lost: mapping from the model's nodes in partitions that save no time to the reasons.
-        failure: why the subgraph could not be run, in words; empty when it could.
+        failure: text that says why the subgraph could not be run; empty if it ran.
     """
 
     def __init__(self, subgraph: Subgraph, delegate: Delegate, clock: Clock) -> None:

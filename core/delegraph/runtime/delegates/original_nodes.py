@@ -1,7 +1,7 @@
 """The nodes that a delegate node replaced, computed by Delegraph's own kernels.
 
 A partition's inner tensors have no memory while a delegate computes them, and the delegate decides
-the shapes of its outputs. So the original nodes work on a state of their own.
+the shapes of its outputs. So the original nodes use private shapes and memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OriginalNodes(PrivateNodes):
     Attributes:
         inputs: tensors that the nodes read and do not write, constants and variables included.
         outputs: outputs of the delegate node, which :meth:`run` computes.
-        computed: the results of each node in the last :meth:`run`, only with *notes_results*.
+        computed: results of each node in the last :meth:`run`; filled only with *notes_results*.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class OriginalNodes(PrivateNodes):
     def _prepared(self, node: Node, registration: Registration) -> Eval:
         """Return the node's eval, preceded by copies of inputs from delegates' buffers.
 
-        Unlike in the plan, the node's own delegate is no exception, since the original nodes do not
-        read its buffers.
+        Unlike in the plan, inputs are also copied from the buffers of the node's own delegate,
+        since the original nodes do not read its buffers.
         """
         run = super()._prepared(node, registration)
         tensors = [self._subgraph.tensors[i] for i in node.inputs if i >= 0]
@@ -136,7 +136,7 @@ class OriginalNodes(PrivateNodes):
         self.timed_run(time.perf_counter)
 
     def timed_run(self, clock: Callable[[], float]) -> float:
-        """Compute like :meth:`run`; return the time by *clock* that the nodes took."""
+        """Compute like :meth:`run`; return the run time of the nodes, in units of *clock*."""
         from delegraph.runtime.execution.blas_threads import BlasThreads
 
         threads = self._subgraph.session.options.num_threads

@@ -1,7 +1,8 @@
 """Prepares and runs nodes one after the other, for every host of kernels.
 
 Nodes are prepared up to the first node whose output shape is known only after it has run. The
-prepared nodes get memory and run; then preparation continues. If node 1 leaves a shape open::
+prepared nodes get memory and run; then preparation continues. If an output shape of node 1 is
+unknown until it has run::
 
     prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
 
@@ -50,7 +51,7 @@ Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
 
 @dataclass(slots=True)
 class _Stop:
-    """A node with open output shapes, where preparation continues, and the shapes it assumed."""
+    """A node with unknown output shapes, where preparation stops, and the shapes assumed later."""
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -106,7 +107,7 @@ class StepRunner:
     # -- preparing -----------------------------------------------------------------------------
 
     def prepare(self, nodes: Iterable[Step]) -> None:
-        """Prepare *nodes* from the first up to the first that leaves a shape open.
+        """Prepare *nodes* in order, up to the first with an unknown output shape.
 
         Raises:
             NodeError: a node cannot be prepared.
@@ -129,11 +130,11 @@ class StepRunner:
 
     @property
     def has_open_shapes(self) -> bool:
-        """Whether a shape is known only while running."""
+        """Whether any shape is known only while the nodes run."""
         return bool(self._stops)
 
     def first_open(self) -> tuple[Node, Registration, int]:
-        """Return the first node with an open output shape, and the index of that output."""
+        """Return the first node with an unknown output shape, and the index of that output."""
         node, registration = self.nodes[self._stops[0].end - 1]
         tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
         return node, registration, tensor
@@ -183,7 +184,7 @@ class StepRunner:
         return run
 
     def follow(self, schedule: Schedule) -> Overlap:
-        """Run the nodes prepared so far by *schedule*; memory is planned afterwards."""
+        """Run the prepared nodes by *schedule* from now on; memory is planned afterwards."""
         from delegraph.runtime.execution.overlap import (
             Overlap,  # here: only asynchronous nodes need it
         )
@@ -240,7 +241,7 @@ class StepRunner:
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Check that output *tensor* may get the shape *dims*, and that no node uses its old shape.
+        """Check that output *tensor* may get the shape *dims*, and that its old shape is unused.
 
         Raises:
             OperatorError: the output would lose its shape, and it is a variable with memory, or
@@ -289,8 +290,8 @@ class StepRunner:
     def leave_open(self, tensor: Tensor) -> None:
         """Make a tensor dynamic again, as it was for the original node.
 
-        If the node's kernel then sets a shape, the tensor is static. If not, it has memory for its
-        present shape until the kernel resizes it.
+        If the node's kernel then sets a shape, the tensor is static. If not, the tensor has memory
+        for its present shape until the kernel resizes it.
         """
         self.set_dynamic(tensor)
         self._left_open.add(tensor.index)
@@ -303,7 +304,7 @@ class StepRunner:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, wrap: Wrap | None = None) -> None:
-        """Run the nodes, and continue the preparation where shapes were open.
+        """Run the nodes, and continue the preparation after nodes whose output shapes were unknown.
 
         Args:
             wrap: function that wraps the eval of each node, or None.
@@ -339,7 +340,7 @@ class StepRunner:
         self._is_cut_short = False
 
     def _prepare_on(self, position: int) -> None:
-        """Continue the preparation while running; the shapes before *position* are known."""
+        """Continue the preparation from *position* during a run; all shapes before it are known."""
         self.is_running = False
         try:
             self._prepare_from(position)
@@ -348,7 +349,7 @@ class StepRunner:
             self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
-        """Discard the nodes prepared after stop number *stop*, if its shapes have changed."""
+        """Discard the nodes prepared after stop number *stop* if the shapes there have changed."""
         node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
@@ -356,7 +357,7 @@ class StepRunner:
             self._forget_after(end)
 
     def _forget_after(self, end: int) -> None:
-        """Discard the preparation after position *end*, with its memory."""
+        """Discard the preparation after position *end*, and its memory."""
         assert self._memory is not None, "only hosts with memory have open shapes"
         del self.evals[end:]
         self._stops = [stop for stop in self._stops if stop.end <= end]
@@ -376,7 +377,7 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> Eval | None:
-        """Return a function that equals :meth:`run` until nodes are prepared again; or None."""
+        """Return a faster equivalent of :meth:`run` until nodes are prepared again, or None."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure
@@ -386,9 +387,9 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of the node at *position*; of the whole call if a stop was requested.
+        """Return the error to raise for the node at *position*; or for the call, if it was stopped.
 
-        A third party's kernel may have wrapped the error in an error of its own.
+        A kernel may have wrapped the error that stops the call in another error.
         """
         from delegraph.runtime.execution.node_errors import explained, node_error
 

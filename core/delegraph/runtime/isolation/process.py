@@ -1,4 +1,4 @@
-"""The process in which an isolated delegate runs: starts, asks, awaits and replaces it."""
+"""The process of an isolated delegate: starts it, sends requests and replaces it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DOING: Mapping[DelegatePhase, str] = {
 
 
 class Child:
-    """A child process that runs a delegate, with the host's socket to it.
+    """A child process that runs a delegate, and the host's socket to it.
 
     Raises:
         OSError: the process cannot be started.
@@ -92,13 +92,13 @@ class Child:
 
 
 class _TooLong(Exception):
-    """The time of a question is up."""
+    """Raised when a request has exceeded its time limit."""
 
 
 class IsolatedProcess:
     """Process of one delegate; a lost child process is replaced by a new one.
 
-    The process does one thing at a time: interpreters that share a delegate take turns.
+    The process handles one request at a time, so interpreters that share a delegate take turns.
 
     Args:
         source: description of the delegate.
@@ -130,7 +130,7 @@ class IsolatedProcess:
 
     @property
     def name(self) -> str:
-        """The delegate's name; until its process has sent it, the user's name for the delegate."""
+        """The delegate's name, or the user's name for it until the process has sent the name."""
         return str(self.facts.get("name", self.source.shown))
 
     # -- starting ------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let *child* compute partition *number*; return the message with open output shapes.
+        """Let *child* compute partition *number*; return its message if output shapes were unknown.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
@@ -245,9 +245,9 @@ class IsolatedProcess:
         say: Callable[[Channel], None],
         stop: StopRequest | None,
     ) -> Message:
-        """Send a message by *say* and return the reply; on any error the child process is ended.
+        """Call *say* to send a message, and return the reply; on any error, end the child process.
 
-        Otherwise a late reply would be taken for the reply to the next message.
+        If the process went on, its late reply would be mistaken for the reply to the next message.
         """
         own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)
@@ -298,7 +298,7 @@ class IsolatedProcess:
     def _failure(self, content: Mapping[str, Any], phase: DelegatePhase) -> Exception:
         """Return the error that *content*, a message of the delegate's process, describes.
 
-        *phase* is what the process was asked to do.
+        *phase* is the phase of the delegate's work in which it failed.
         """
         kind: Any = getattr(errors, str(content.get("kind")), None)
         text = str(content.get("text"))
