@@ -1,4 +1,4 @@
-"""Entries of the cache folder: which there are, removing them, and the limit of their size."""
+"""Entries of the cache folder: listing, removing, and limiting their total size."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CacheEntry:
 
 
 def is_entry(name: str) -> bool:
-    """Return whether a file has the name of an entry: hash of a key, and digest of the content."""
+    """Whether a file has the name of an entry: hash of a key, and digest of the content."""
     key, _, digest = name.removesuffix(".blob").partition("-")
     is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
     return is_named and not (key + digest).strip("0123456789abcdef")
@@ -105,14 +105,14 @@ def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
 
 
 def _content(folder: str) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder; none if the folder has been removed."""
+    """Return the directory entries of a folder; none if the folder has been removed."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         return list(found)
     return []
 
 
 def remove_entry(entry: CacheEntry) -> None:
-    """Remove an entry and its folders if they are then empty; a missing file is no error.
+    """Remove an entry, and its folders if they become empty; a missing file is no error.
 
     Raises:
         OSError: it cannot be removed.
@@ -127,14 +127,14 @@ def remove_entry(entry: CacheEntry) -> None:
 
 
 def trim(folder: CacheFolder, limit: int, added: int) -> None:
-    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry.
+    """Remove the least recently used entries until all fit in *limit* bytes; keep the newest.
 
-    The folder is read only if the limit may be exceeded: its size is remembered for some seconds,
-    in which this process may add many entries.
+    The folder is read only if the limit may be exceeded. Its size is remembered for some seconds,
+    since this process may add many entries in a row.
 
     Args:
         folder: the cache.
-        limit: bytes that entries may take.
+        limit: maximal number of bytes of all entries.
         added: bytes of the entry that was just written.
     """
     place, now = folder.place(), time.monotonic()

@@ -1,9 +1,9 @@
-"""SHA-256 of model files, remembered for files that have not changed.
+"""SHA-256 digests of model files, remembered while the files do not change.
 
-Hashing a large model takes longer than all else that a start with a warm cache does. So a digest is
-kept for a file's device, number, size and times. A change sets the time of change, which no program
-can set back. A file that was changed in the last seconds is hashed each time, as its time may not
-tell.
+Hashing a large model takes most of the time of a start with a warm cache. So a digest is stored
+under the file's device, inode number, size and times. Every change updates the change time (ctime),
+which no program can set back. A file changed in the last few seconds is always hashed, since times
+are too coarse to show another change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTLED = 3.0
 
 
 def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of a model without its entries, and of its constants in other files.
+    """Return the SHA-256 of a model and its external constants, without its entries.
 
     Args:
         model: the model.
@@ -48,7 +48,7 @@ def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
 
 
 def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of bytes of a model's file, in hexadecimal digits.
+    """Return the SHA-256 of the bytes *content*, in hexadecimal digits.
 
     Args:
         content: ``[bytes], uint8``; a mapped file, a part of one, or any other memory.
