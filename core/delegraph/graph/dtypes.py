@@ -90,7 +90,7 @@ def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
 
 
 def bits_of(type_: TensorType) -> int:
-    """Number of bits of a stored element of *type_*.
+    """Number of bits that a stored element of *type_* takes.
 
     >>> bits_of(TensorType.INT4), bits_of(TensorType.FLOAT32)
     (4, 32)
@@ -102,8 +102,8 @@ def stored_values(data: NDArray[np.uint8], type_: TensorType, shape: Sequence[in
     """Elements of a dense constant: a view of *data*, or a new array if they are packed.
 
     Args:
-        data: ``[bytes], uint8``; bytes beyond the shape's do not count.
-        type_: any type but those held as Python objects.
+        data: ``[bytes], uint8``; bytes beyond those of *shape* are ignored.
+        type_: any type except those whose values are Python objects.
         shape: dimensions of the result.
     """
     data = data[: byte_size(type_, shape)]
@@ -147,7 +147,7 @@ def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
 
 
 def has_nan(dtype: np.dtype[Any]) -> bool:
-    """Return whether a dtype can represent NaN.
+    """Whether a dtype can represent NaN.
 
     The dtypes of ml_dtypes are of kind "V" or "f".
 

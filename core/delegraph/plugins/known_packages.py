@@ -23,7 +23,7 @@ WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
 
 
 def package_for(custom_name: str) -> str | None:
-    """Return the distribution that would run a custom operator, None when none is known.
+    """Return the distribution of this project that runs a custom operator; None if unknown.
 
     >>> package_for("FlexErf")
     'delegraph-flex'
@@ -37,7 +37,7 @@ def package_for(custom_name: str) -> str | None:
 
 
 def install_command(custom_name: str) -> str | None:
-    """Return the command that installs what runs a custom operator, None when none is known."""
+    """Return the command that installs a distribution for a custom operator; None if unknown."""
     from delegraph.plugins.sources import pip_install  # here: few models lack an operator
 
     package = package_for(custom_name)
@@ -46,5 +46,5 @@ def install_command(custom_name: str) -> str | None:
 
 
 def package_for_delegate(name: str) -> str | None:
-    """Return the distribution that has a delegate *name*; None if none is known."""
+    """Return the distribution that has the delegate *name*; None if unknown."""
     return _DELEGATES.get(name)

@@ -1,4 +1,4 @@
-"""A worker: a child process that answers requests, and is restarted after its death."""
+"""A worker: a child process that answers requests and is restarted after its death."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ UNREADABLE = "an answer that cannot be read"
 
 
 class Worker:
-    """A process that makes an object and answers calls of the object's methods.
+    """A process that creates an object and answers calls of the object's methods.
 
     Attributes:
-        argument: argument of *make*.
+        argument: argument with which the object is created.
         time_limit: seconds that an answer may take; None for no limit.
 
     Args:
-        make: function of a module that makes the object in the process. If the function or
-            *argument* is from the main module, the process imports that module under another name
-            than ``__main__``.
+        make: module-level function that creates the object in the process. If it or *argument* is
+            from the main module, the process imports that module under another name than
+            ``__main__``.
         argument: argument of *make*.
         time_limit: seconds that an answer may take; None for no limit.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
         forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
-        keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
+        keeps_errors: whether the last line of standard error is captured for :class:`Death`.
 
     Raises:
         ArgumentError: the system cannot fork.
@@ -127,7 +127,7 @@ class Worker:
         return answer
 
     def timer(self, end: Callable[[], object]) -> threading.Timer:
-        """Return a timer that calls *end*, which kills the process, after the time limit."""
+        """Return a timer that kills the process after the time limit, by calling *end*."""
         found = threading.Timer(self.time_limit or 0.0, end)
         found.daemon = True
         return found
@@ -153,7 +153,7 @@ class Worker:
         return line.death(is_unreadable)
 
     def kill(self) -> None:
-        """Kill the process for good, from another thread; later questions return a Death."""
+        """Kill the process for good, from another thread; later requests return a Death."""
         self._is_killed = True
         line = self._line
         if line is not None:
@@ -173,12 +173,12 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served* unchanged: *make* of a :class:`Worker` for a picklable object."""
+    """Return *served* unchanged; for a :class:`Worker` whose object can be pickled."""
     return served
 
 
 def _main_module() -> dict[str, Any]:
-    """Return the location of this process's main module, whose classes a pickle may name."""
+    """Return the location of this process's main module, whose classes a pickle may need."""
     from multiprocessing import spawn  # few children need it
 
     names = ("init_main_from_name", "init_main_from_path")
@@ -186,7 +186,7 @@ def _main_module() -> dict[str, Any]:
 
 
 class LostError(Exception):
-    """Error: the process has ended, or its messages cannot be read.
+    """The process has ended, or its messages cannot be read.
 
     Attributes:
         is_unreadable: whether messages cannot be read; otherwise the process has ended.
@@ -198,13 +198,13 @@ class LostError(Exception):
 
 
 class Line:
-    """Connection to a serving child: requests to it, and messages from it.
+    """Connection to a child that runs :func:`serve`: requests to it, messages from it.
 
-    A thread reads, so that neither a process that hangs nor a grandchild that holds its pipe can
-    keep the parent waiting.
+    A thread reads the messages. So neither a hanging child, nor a grandchild that keeps the pipe
+    open, can block the parent.
 
     Args:
-        child: started with pipes.
+        child: child process, started with pipes.
         records: classes that answers may hold.
     """
 
@@ -237,7 +237,7 @@ class Line:
             raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
-        """Return the next message: kind (``told``, ``answer`` or ``error``) and content.
+        """Return kind (``told``, ``answer`` or ``error``) and content of the next message.
 
         Raises:
             LostError: the process has ended, or its message cannot be read.
@@ -256,7 +256,7 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """Return the death of the process whose pipe has broken; kill it if it still runs.
+        """Return the death of the process after its pipe broke; kill the process if it still runs.
 
         *is_unreadable* says that its messages cannot be read.
         """
@@ -268,7 +268,7 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put each message of *stream* into the queue *heard*, and at last the error that ends it.
+    """Put each message of *stream* into the queue *heard*, and finally the error that ends it.
 
     *records* are the classes that messages may hold.
     """
@@ -289,7 +289,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
 
 
 def serve_parent() -> None:
-    """Make the object that the parent describes, and answer until the parent closes the pipe."""
+    """Create the object that the parent describes; answer requests until the pipe closes."""
     requests, answers = pipes()
     main_module, content = pickle.load(requests)
     if main_module:
@@ -301,9 +301,9 @@ def serve_parent() -> None:
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer *requests* for calls of *served*'s methods, by *answers*, until the parent ends.
+    """Answer *requests* for calls of *served*'s methods, until the parent closes the pipe.
 
-    The parent ends the service by closing the pipe.
+    The answers are written to *answers*.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
     _parent.append(answers)
@@ -324,7 +324,7 @@ _parent: list[BinaryIO] = []
 
 
 def tell(message: Any) -> None:
-    """Send a message to the parent before the answer; any thread may."""
+    """Send a message to the parent before the answer; may be called in any thread."""
     _send("told", message)
 
 
