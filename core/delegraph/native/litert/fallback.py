@@ -1,8 +1,8 @@
-"""Fallback: Delegraph's kernels compute for a delegate that fails in an official interpreter.
+"""Lets Delegraph's kernels replace a delegate that fails in an official interpreter.
 
 The runtime cannot go back to its own kernels for nodes that a delegate has replaced. So the
-partition becomes a separate model. An interpreter of Delegraph runs it on the runtime's memory for
-inputs, outputs and variables.
+partition becomes a separate model, which Delegraph's interpreter runs. Its inputs, outputs and
+variables use the runtime's memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def with_fallback(
 
     Args:
         registration: registration of the delegate's nodes.
-        report: is called for each failure.
+        report: function that is called for each failure.
         only_rejections: replace only nodes whose ``prepare`` rejects the partition's shapes; other
             failures are raised.
     """
@@ -154,7 +154,7 @@ class PartitionKernels:
     # -- getting ready -------------------------------------------------------------------------
 
     def obstacle(self) -> str:
-        """Return the reason why the kernels cannot compute the partition; empty if they can."""
+        """Text that says why the kernels cannot compute the partition; empty if they can."""
         if self._obstacle is None:
             try:
                 self._open()
@@ -187,7 +187,7 @@ class PartitionKernels:
                 self.context.resize_tensor(tensor, inner.shape)
 
     def _is_open(self) -> bool:
-        """Return whether an input or inner tensor has a shape that is known only during invoke."""
+        """Whether an input or inner tensor has a shape that is known only during invoke."""
         if any(tensor.is_dynamic for _, tensor in self._inputs):
             return True
         return self._fit().subgraph().has_dynamic_tensors
@@ -282,7 +282,7 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 def paired(
     own: CallableSubgraph, context: LiteRtContext, model: PartitionModel
 ) -> tuple[Pairs, Pairs, Pairs]:
-    """Return the pairs of a partition's inputs, outputs and variables.
+    """Return pairs of equal inputs, outputs and variables in two forms of a partition.
 
     Args:
         own: the partition in the interpreter of its model.
