@@ -78,7 +78,7 @@ def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
-    """Return the header's flatbuffer and the version of the format, of the file *content*."""
+    """Return header flatbuffer and format version of the ``.litertlm`` file *content*."""
     if len(content) < HEADER_BEGIN:
         raise MalformedModelError(f"a LiteRT-LM bundle of {len(content)} bytes has no header")
     _, major, minor, patch, end = _HEAD.unpack_from(content.data)
@@ -124,12 +124,12 @@ def _section(content: NDArray[np.uint8], index: int, record: SectionObject) -> S
 
 
 def _facts(pairs: Iterable[KeyValuePair]) -> dict[str, Any]:
-    """Return a mapping from keys to values of *pairs*; None for values of unknown type."""
+    """Return a mapping from the keys of *pairs* to their values; None for unknown types."""
     return {each.key or "": None if each.value is None else each.value[0] for each in pairs}
 
 
 def offset_positions(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Return where the file *content* stores the begin and the end of each section.
+    """Return the positions in *content* of each section's stored begin and end offsets.
 
     Raises:
         MalformedModelError: a section has its place by default, and so nowhere in the file.

@@ -16,11 +16,11 @@ from delegraph.memory.records import (
 
 
 class Violation(NamedTuple):
-    """One fault of a plan: the tensors concerned and the problem.
+    """One fault of a plan: the records at fault and the problem.
 
     Attributes:
-        records: positions of the one or two records concerned.
-        problem: in words, with the figures.
+        records: positions of the one or two records at fault.
+        problem: text that describes the fault with its numbers.
     """
 
     records: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Estimates how large the arena of a device must be, from the model alone."""
+"""Estimates the arena size that a model needs on a device."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 
 
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
-    """Allocate the model in *size* bytes without real memory; return the bytes of head and tail.
+    """Allocate the model in *size* bytes without real memory; return bytes of head and tail.
 
     *target* and *planner* are those of :func:`estimate_arena`.
     """
