@@ -1,8 +1,8 @@
-"""Measures how far two set-ups' results differ, and where.
+"""Measures how much, and where, the results of two set-ups differ.
 
-The two set-ups are the test and the reference, whose results count as right. Open first:
-``difference.py`` for ``diff`` (outputs), ``layers.py`` for ``diff_layers`` (all tensors between).
-``metrics.py`` compares two arrays; ``matching.py`` pairs the tensors of two models;
+The two set-ups are the *test* and the *reference*; the reference's results count as right. Open
+first: ``difference.py`` for ``diff`` (outputs), ``layers.py`` for ``diff_layers`` (all intermediate
+tensors). ``metrics.py`` compares two arrays; ``matching.py`` pairs the tensors of two models;
 ``input_runs.py`` makes the input values. ``tapped_models.py`` makes inner tensors readable,
 ``layer_units.py`` computes parts of a model on the reference's values, and ``cause.py`` explains
 outputs that differ.

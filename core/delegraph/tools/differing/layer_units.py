@@ -57,10 +57,10 @@ class Unit:
     def open(
         self, stack: ExitStack, path: Path, setup: Setup, whole: Whole, outputs: Sequence[int]
     ) -> None:
-        """Make the unit's model and interpreter; :attr:`note` gives the reason if that fails.
+        """Create the unit's model and interpreter; if that fails, set :attr:`note`.
 
         Args:
-            stack: closes the interpreter.
+            stack: exit stack that closes the interpreter.
             path: path to which the unit's model is written.
             setup: the set-up that runs the unit; its model is replaced.
             whole: the model that contains the nodes.
@@ -85,7 +85,7 @@ class Unit:
         self._delegate = delegate
 
     def _inputs(self, spec: SubgraphSpec) -> list[int]:
-        """Return the tensors that the nodes read from outside, except constants and variables."""
+        """Return tensors that the nodes read but do not write, except constants and variables."""
         operators = [spec.operators[i] for i in self.nodes]
         made = {i for operator in operators for i in operator.outputs}
         read = dict.fromkeys(i for operator in operators for i in operator.inputs if i >= 0)
@@ -96,7 +96,7 @@ class Unit:
         ]
 
     def computed(self, known: Values) -> Values:
-        """Return the outputs computed from known values; empty if :attr:`note` says why not."""
+        """Return the outputs, computed from known values; empty if :attr:`note` has a reason."""
         if self._side is None:
             return {}
         wanted = {self._tensors[int(entry["index"])]: entry for entry in self._side.inputs}
@@ -147,13 +147,13 @@ def units_of(
     """Return a unit for each partition, and for each node without a delegate.
 
     Args:
-        stack: closes the units' interpreters.
+        stack: exit stack that closes the units' interpreters.
         folder: folder to which the units' models are written.
         setup: the set-up that runs the whole model.
         whole: the whole model.
         shares_kernels: whether the reference computes nodes without a delegate by the same kernels,
             so that these nodes need no comparison.
-        progress: is called with the number of units made.
+        progress: function that is called with the number of units made.
     """
     # Settings that name nodes or judge partitions are for the whole model.
     alone = replace(

@@ -1,4 +1,4 @@
-"""Changes models so that inner tensors can be read: adds outputs, or keeps a few nodes only.
+"""Changes models so that inner tensors can be read: adds outputs, or keeps only some nodes.
 
 An inner tensor cannot simply be read after ``invoke``, because another tensor may have reused its
 memory. An output keeps its memory in every runtime.
@@ -20,10 +20,11 @@ UNIT = "unit"
 
 
 def copy_setup(setup: Setup, path: Path) -> Setup:
-    """Return *setup* for a changed copy of its model, in the file *path*.
+    """Return *setup* for the file *path*, a changed copy of its model.
 
-    Outputs keep their memory, so a copy with many outputs needs more of it than the model. A limit
-    that the user has chosen stays; official runtimes have none by default.
+    Outputs keep their memory, so a copy with many outputs needs more memory than the model. So
+    Delegraph's default limit is replaced by a quarter of the machine's memory. A limit that the
+    user has chosen remains.
     """
     limit = setup.memory_limit
     if limit is None and setup.runtime == "delegraph":
@@ -109,7 +110,7 @@ def unit_model(
 
 
 def tap_name(tensor: int) -> str:
-    """Return the name of a tensor in the signatures of tapped models."""
+    """Return the name that a tensor has in the signatures of tapped models."""
     return f"tensor {tensor}"
 
 
@@ -136,7 +137,7 @@ def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return *tensor* with new indices, by *numbers*, for the tensors that hold its scales."""
+    """Return *tensor* with scale tensors renumbered by *numbers*, old index to new index."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor

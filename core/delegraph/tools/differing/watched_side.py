@@ -1,4 +1,4 @@
-"""Watched side: a compared set-up in which every computed tensor can be read."""
+"""``Watched``: a compared set-up in which every computed tensor can be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Inner = Literal["boundaries", "exposed", "alone"]
 
 
 class Watched:
-    """One of two set-ups: runs unchanged first, then with inner tensors as outputs.
+    """One of two set-ups: it runs unchanged first, then with inner tensors as outputs.
 
     Attributes:
         inputs: details of the call's inputs.
@@ -36,7 +36,7 @@ class Watched:
         spec: the called subgraph.
         placement: placement of its nodes, set by :meth:`open`.
         inside: mapping from each tensor that stays inside a partition to this partition.
-        notes: what changed by making inner tensors readable.
+        notes: texts about changes caused by making inner tensors readable.
     """
 
     def __init__(self, label: str, setup: Setup, signature: str | None) -> None:
@@ -88,7 +88,7 @@ class Watched:
     def computed(self) -> Values:
         """Return a mapping from each known tensor's index to details and values.
 
-        What :meth:`open` has computed is returned at the first call; later calls compute.
+        The first call returns the results of :meth:`open`; later calls compute again.
         """
         if self._first is not None:
             first, self._first = self._first, None
@@ -121,7 +121,7 @@ class Watched:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return, for each tensor that only its own partition reads, this partition, by index."""
+    """Return the partition of each tensor that only its own partition reads, by index."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:
