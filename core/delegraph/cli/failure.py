@@ -80,7 +80,7 @@ def _advice(error: BaseException) -> str:
 def _on_one_line(message: str) -> str:
     """Return a message on one line, its lines joined by blanks or semicolons.
 
-    Files of installed packages are named from the package on.
+    Paths of installed packages' files begin at the package.
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
@@ -88,7 +88,7 @@ def _on_one_line(message: str) -> str:
 
 
 def _with_help(error: click.UsageError) -> str:
-    """Return a usage error's message, with a hint at help and at where an option belongs."""
+    """Return a usage error's message, with hints at ``--help`` and at an option's right place."""
     message = error.format_message()
     if error.ctx is None:
         return message
@@ -104,7 +104,7 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
-    """Replace argument names in an error's message by option names; see :func:`with_options`."""
+    """Replace argument names in the error's message by option names; see :func:`with_options`."""
     message, *rest = error.args or ("",)
     error.args = (with_options(str(message), command), *rest)
 

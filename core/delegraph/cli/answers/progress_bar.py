@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, else a line from time to time."""
+"""Shows progress of long work: a bar on a terminal, or else a line from time to time."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Lines:
         self._thread.start()
 
     def show(self, what: str, done: float, total: float | None) -> None:
-        """Take the state of the work for the next line."""
+        """Store the state of the work for the next line."""
         self._state = what, done, total
 
     def stop(self) -> None:
-        """Write no more lines."""
+        """Stop writing lines."""
         self._is_over.set()
         self._thread.join()
 

@@ -83,7 +83,7 @@ def command(**options: Any) -> int:
 
 
 def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
-    """Return the request with the delegates of the checked lock, if it names no delegates."""
+    """Return the request, with the delegates of the lock to check if it names none."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
@@ -166,7 +166,7 @@ def _explain(request: ExplainRequest) -> int:
 
 
 def _remedies(error: UnresolvedOpError | None) -> list[str]:
-    """Return advice on custom operators without a kernel, a line for each operator."""
+    """Return advice about custom operators without a kernel, one line for each operator."""
     return [] if error is None else [line.strip() for line in str(error).splitlines()[1:]]
 
 

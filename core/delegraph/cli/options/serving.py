@@ -79,7 +79,7 @@ LIMIT_OPTIONS = (
 
 
 def taken_addresses(given: dict[str, Any]) -> Addresses:
-    """Return the addresses of the command line's options, which are removed from *given*.
+    """Remove the address options from *given*, and return the addresses.
 
     Raises:
         ArgumentError: the token cannot be read, or options contradict each other.
@@ -93,7 +93,7 @@ def taken_addresses(given: dict[str, Any]) -> Addresses:
 
 
 def taken_limits(given: dict[str, Any]) -> Limits:
-    """Return the limits of the command line's options, which are removed from *given*."""
+    """Remove the limit options from *given*, and return the limits."""
     from delegraph.scale.serving.limits import Limits
 
     return Limits(

@@ -1,4 +1,4 @@
-"""The access log: a line of JSON for each request."""
+"""The access log: one line of JSON for each request."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _END = 2.0
 
 
 class AccessLog:
-    """Writes a line of JSON for each request; a full disk costs lines and nothing else.
+    """Writes a line of JSON for each request; if the disk is full, lines are lost.
 
-    A thread writes, so that a slow disk or reader does not keep requests waiting.
+    A thread writes the lines, so that a slow disk or reader does not delay requests.
 
     Args:
-        target: path of the file, which is appended to; ``-`` for standard output; None for no log.
+        target: path of the file, which is appended to; ``-`` means standard output; None means no
+            log.
 
     Raises:
         ArgumentError: the file cannot be opened.
@@ -59,7 +60,7 @@ class AccessLog:
         """Write a line.
 
         Args:
-            facts: what the line says; None is left out.
+            facts: fields of the line; fields of None are omitted.
         """
         if self._thread is None:
             return
