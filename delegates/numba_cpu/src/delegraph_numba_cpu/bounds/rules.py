@@ -25,7 +25,7 @@ class Touched:
         tiles: number of parts of the row.
         workers: number of threads that may run the row.
         vector_bytes: size of the kernel's vector registers in bytes.
-        kernel: its name.
+        kernel: name of the kernel.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ def make_libraries(
     Args:
         folder: path of the folder; libraries of other sources in it are deleted.
         levels: levels of the libraries.
-        in_place: whether the sources lie where they may be edited afterwards.
+        in_place: whether the installation is editable, so that sources may change afterwards.
         progress: receives the progress.
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
         must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has

@@ -19,9 +19,8 @@ Record = Callable[[tuple[int, ...], int, int], object]
 class TimedProgram:
     """The rows of a program as several tables, one for each node or fused group.
 
-    The rows work on the memory of the program, so values are the same. Times do not include the
-    calls
-    from Python to native code and back.
+    The rows work on the memory of the program, so values are the same. Times include a call from
+    Python to native code and back for each table.
 
     Args:
         program: the program, with its cancellation word already set.
@@ -35,9 +34,9 @@ class TimedProgram:
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
-        """Run the rows; return whether all have run, without a cancellation.
+        """Run the rows; return False if the run was cancelled, otherwise True.
 
-        *record* is called with the time of each node.
+        *record* gets the nodes, the start and the duration in nanoseconds of each part.
 
         Raises:
             DelegateError: see ``Program.bind``.

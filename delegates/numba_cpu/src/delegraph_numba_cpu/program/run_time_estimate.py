@@ -1,4 +1,4 @@
-"""Estimates the run time of a program, which decides how the program is run."""
+"""Estimates the run time of a program, from which the number of threads follows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TRIALS = 3
 
 
 class RunTimeEstimate:
-    """Estimate, from a program's first runs, of its time and of whether workers make it faster.
+    """Estimate, from first runs, of a program's time and of whether workers make it faster.
 
     Attributes:
-        is_known: whether the answer is known; until then, runs are timed.
+        is_known: whether the estimate is final; until then, runs are timed.
         is_brief: whether a run is very short; False while unknown.
         takes_workers: whether the next run should use workers.
     """

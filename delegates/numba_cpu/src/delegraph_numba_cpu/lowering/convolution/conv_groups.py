@@ -135,7 +135,7 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
     """Emit the computation of each image of *x* into *y*, in memory where groups are contiguous.
 
-    *emit* is called for each image to emit the products.
+    *emit* is called for each image, and emits its products.
     """
     if 0 in y.shape:
         return

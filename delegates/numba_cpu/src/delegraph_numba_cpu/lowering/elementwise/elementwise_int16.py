@@ -63,8 +63,8 @@ def _has_powers_of_two(call: Call) -> bool:
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
     """Emit the computation of elements *start* to before *stop*.
 
-    If operands have different shapes, all elements are computed. *steps* adds the operations to a
-    chain.
+    All elements are computed if operands have different shapes. *steps* is a function that adds the
+    operations to a chain.
     """
     y = call.output()
     tensors = call.input(0), call.input(1)

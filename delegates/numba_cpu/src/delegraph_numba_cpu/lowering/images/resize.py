@@ -80,7 +80,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the table of the two mixed positions in *taps* of each output.
+    """Return the table of the two input positions that *taps* mixes for each output.
 
     Positions are *step* bytes apart in the input.
     """
