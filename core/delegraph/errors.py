@@ -226,8 +226,7 @@ class DelegateProcessError(DelegateError):
     """The process of an isolated delegate has ended, was killed, or exceeded its time limit.
 
     The interpreter's own process is unharmed. The next use of the delegate starts its process
-    again, at
-    most three times.
+    again, at most three times.
     """
 
 

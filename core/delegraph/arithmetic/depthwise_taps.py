@@ -137,7 +137,8 @@ class DepthwiseTaps:
 
         *padded* is the array that :meth:`_surround` fills.
 
-        Returns: ``[KH, taps, rows, *shape]``, an overlapping view of the image.
+        Returns:
+            ``[KH, taps, rows, *shape]``; overlapping views of the image.
         """
         down = self._windows[0]
         row, part, place, value = padded.strides

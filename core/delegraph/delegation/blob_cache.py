@@ -104,7 +104,7 @@ class BlobCache:
 
         Returns:
             A complete and undamaged file. Open it at once, since the cache may remove it for newer
-                entries, and never write to it.
+            entries, and never write to it.
 
         Raises:
             Exception: what *make* raises.

@@ -64,8 +64,7 @@ class Claim(JsonRecord):
             *roles*. Biases and indices count as operands. Empty means all types of the operator.
         features: names of :data:`FEATURES` that nodes may have.
         roles: mapping from a role to the types that its operands may have: ``weights="INT8"``. The
-            roles of each
-            operator are in ``delegraph.operators.roles``.
+            roles of each operator are in ``delegraph.operators.roles``.
         versions: first and last version of the operators; None for any.
         activations: activation functions that may be fused, besides ``NONE``. The feature
             ``"activation"`` allows all.

@@ -29,17 +29,13 @@ class NodePlacement:
         subgraph: index of the node's subgraph.
         index: index of the node.
         op: operator name.
-        delegate: name of the delegate that runs the node; None if a kernel of Delegraph or nothing
-            runs it.
-        partition: position in ``Placement.partitions``; None without a delegate. It is a partition
-            of another subgraph if a delegate computes this node's subgraph as part of a calling
-            node.
+        delegate: name of the delegate that runs the node; None for Delegraph's kernels or nothing.
+        partition: position in ``Placement.partitions``; None without a delegate. It is in another
+            subgraph if a delegate computes the calling node together with this subgraph.
         rejections: mapping from a delegate's name to its reason for rejecting the node.
         name: name of its first output tensor; may be empty.
-        is_unresolved: whether nothing runs the node: neither a kernel nor a delegate has its
-            operator.
-        is_by_default: whether the default delegate runs the node, which all requested delegates
-            rejected.
+        is_unresolved: whether nothing runs the node: no kernel or delegate has its operator.
+        is_by_default: whether the default delegate runs the node, after all others rejected it.
         is_constant: whether the host computes the node once, in preparation, because it widens a
             constant. Such nodes are left out of counts and reasons.
     """
@@ -92,12 +88,10 @@ class PartitionPlacement:
         input_bytes: number of bytes of all inputs except constants; None if any size is unknown.
         output_bytes: number of bytes of all outputs; None if any size is unknown.
         constant_bytes: number of bytes of the constants among the inputs, as stored in the file.
-        is_asynchronous: whether its kernel has ``eval_async``, so that other nodes can run
-            meanwhile.
+        is_asynchronous: whether its kernel has ``eval_async``, so others can run meanwhile.
         overlaps: positions of the partitions that may run at the same time as this one; known once
             tensors are allocated.
-        is_by_default: whether it belongs to the default delegate, which is applied without being
-            named.
+        is_by_default: whether it belongs to the default delegate, which is applied unnamed.
     """
 
     subgraph: int
@@ -123,10 +117,8 @@ class Crossing:
         subgraph: index of the subgraph.
         tensor: tensor index.
         name: name of the tensor; may be empty.
-        bytes: number of bytes for the present shape; None if the shape is known only while
-            invoking.
-        source: partition that computes the tensor; None for Delegraph's kernels, a graph input or a
-            variable.
+        bytes: bytes for the present shape; None if the shape is known only while invoking.
+        source: partition that computes the tensor; None for kernels, graph inputs and variables.
         target: partition that reads the tensor; None for Delegraph's kernels or a graph output.
         is_copied: whether the data is copied here from or to a delegate's own buffer; known after
             ``invoke``, False before.
@@ -155,8 +147,7 @@ class Placement:
         subgraph_names: names of the model's subgraphs, each of which may be empty.
         quarantined: names of delegates with wrong results, found by ``on_failure="shadow"``;
             Delegraph's kernels compute their partitions.
-        notes: mapping from a delegate's name to its note for users about its results, if it has
-            one.
+        notes: mapping from a delegate's name to its note for users about its results, if any.
         host: name of the runtime whose kernels compute the nodes without a delegate.
         default_delegate: name of the default delegate, which gets nodes that all others rejected
             and is the last of ``delegates``; None if there is none.
@@ -277,13 +268,18 @@ class Placement:
     def rows(self) -> list[dict[str, str | int | bool | None]]:
         """Return one flat dictionary per node, in model order, for ``pandas.DataFrame(rows)``.
 
-        Columns. subgraph, node: indices. operator: its name. name: name of its first output tensor.
-            is_delegated: whether a requested delegate runs it. is_by_default: whether the default
-            delegate runs it. is_unresolved: whether nothing runs it. is_constant: whether the host
-            computes it once. delegate, partition: the delegate that runs it; None for Delegraph's
-            kernels. refused_by: delegates that rejected it, joined by ``; ``; empty if none did.
-            constraints: ids of their reasons, in the same order. reasons: texts of their reasons,
-            each after its delegate.
+        Columns:
+            subgraph, node: indices of the subgraph and of the node.
+            operator: name of the operator.
+            name: name of the node's first output tensor.
+            is_delegated: whether a requested delegate runs the node.
+            is_by_default: whether the default delegate runs the node.
+            is_unresolved: whether nothing runs the node.
+            is_constant: whether the host computes the node once.
+            delegate, partition: the delegate that runs the node; None for Delegraph's kernels.
+            refused_by: delegates that rejected the node, joined by ``; ``; may be empty.
+            constraints: ids of the delegates' reasons, in the same order.
+            reasons: texts of the delegates' reasons, each after the delegate's name.
         """
         return [self._row(node) for node in self.nodes]
 
@@ -309,8 +305,7 @@ class Placement:
         """Return the placement as JSON-ready dictionaries and lists.
 
         The totals count nodes of requested delegates; ``by_default`` counts nodes of the default
-        delegate. ``nodes`` counts the nodes that are computed at each invoke, ``constants`` the
-        other nodes.
+        delegate. ``nodes`` counts nodes computed at each invoke, ``constants`` all others.
         """
         computed = self.computed_nodes()
         return {

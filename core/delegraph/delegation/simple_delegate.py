@@ -64,7 +64,7 @@ class SimpleDelegateKernelInterface(ABC):
 
         Returns:
             An object with ``wait()``, or a ``concurrent.futures.Future``. An error raised by the
-                wait counts as an error of :meth:`eval`.
+            wait counts as an error of :meth:`eval`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no eval_async")
 

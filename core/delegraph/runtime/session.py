@@ -50,8 +50,7 @@ class Session(SharedState):
     Attributes:
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
-        rest: the default delegate, which claims nodes that the others rejected; None if there is
-            none.
+        rest: the default delegate, which claims nodes that others rejected; None without one.
         writes: fast functions that write inputs of the first subgraph, by index; see
             ``bound_write``.
         reads: fast functions that read outputs of the first subgraph, by index; see ``bound_read``.

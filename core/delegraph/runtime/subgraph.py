@@ -62,8 +62,7 @@ class Subgraph:
         steps: runner that prepares and runs the nodes of the plan.
         session: state shared with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        bound_call: fast function that ``Interpreter.invoke`` calls for a simple plan; otherwise
-            None.
+        bound_call: fast function that ``Interpreter.invoke`` calls for a simple plan, or None.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:

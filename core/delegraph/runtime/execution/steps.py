@@ -1,8 +1,7 @@
 """Prepares and runs nodes one after the other, for every host of kernels.
 
 Nodes are prepared up to the first node whose output shape is known only after it has run. The
-prepared nodes get memory and run; then preparation continues. If an output shape of node 1 is
-unknown until it has run::
+prepared nodes get memory and run; then preparation continues. If node 1 has such a shape::
 
     prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
 

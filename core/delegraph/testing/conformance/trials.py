@@ -173,8 +173,7 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
 
     Yields:
         *right* itself if it belongs to the same model. Otherwise a subgraph that cannot run,
-            because its
-        operator has no kernel; inner tensors then have their declared shapes.
+        because its operator has no kernel; inner tensors then have their declared shapes.
     """
     if case.reference is None:
         yield right

@@ -218,8 +218,7 @@ def compare(
     """Measure whether a set-up is faster than other set-ups, slower, or equally fast.
 
     All set-ups take turns. The tested one takes two turns; the difference between these is the
-    noise floor. A
-    set-up among *others* that fails is listed with its error.
+    noise floor. A set-up among *others* that fails is listed with its error.
 
     Args:
         setup: the tested set-up, which all verdicts are about.

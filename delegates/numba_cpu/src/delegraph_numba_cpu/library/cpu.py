@@ -39,8 +39,7 @@ def host_features() -> frozenset[str]:
     """Return the features of this processor that matter for levels, in LLVM's names.
 
     Linux lists the features that processes may use, and so does macOS on ARM. On other systems
-    NumPy
-    knows them, except AVX-VNNI and AMX.
+    NumPy knows them, except AVX-VNNI and AMX.
     """
     if host_machine() == "aarch64":
         return _features_of_arm()
@@ -167,8 +166,7 @@ def level_named(name: str) -> CpuLevel:
     """Return the level for a value of the option ``cpu``.
 
     ``auto`` stands for the level that the environment variable names. Without the variable, it is
-    the
-    best level with prebuilt kernels; without any prebuilt kernels, the best level.
+    the best level with prebuilt kernels; without any prebuilt kernels, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.

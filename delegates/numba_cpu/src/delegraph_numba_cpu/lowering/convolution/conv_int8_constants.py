@@ -116,8 +116,7 @@ class Product:
         A *constant channel* has the same result at both ends of its range. It gets factor 0, or one
         below 1: with a larger factor the core's integers may wrap around between the ends. Pruned
         channels are of this kind. They have weights of zero, a tiny scale, and a bias of 30 bits,
-        for
-        which float64 has too few bits.
+        for which float64 has too few bits.
         """
         scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
         if fits.all():

@@ -230,8 +230,7 @@ class IntegerLstm(LstmLayer):
 
         The official kernel reads as many weights as the output state has values, see
         ``delegraph.kernels.recurrent.lstm_integer_cell``. If the cell state is longer, the last
-        cells
-        get no weights.
+        cells get no weights.
         """
         rows = []
         for tensor in self.tensors.peephole:
