@@ -321,7 +321,7 @@ def in_words(error: BaseException) -> str:
 
 def blame(error: BaseException, delegate: str, phase: str) -> None:
     """Record in *error* which delegate raised it, for a host that raises *error* unchanged."""
-    with suppress(AttributeError):  # a class may have no place for it
+    with suppress(AttributeError):  # a class may forbid new attributes
         error.delegraph_origin = f"delegate {delegate!r} failed in {phase}"  # type: ignore[attr-defined]
 
 

@@ -161,7 +161,7 @@ class DelegraphBackend(aot_types.Backend):
                 raise CompilationError("\n".join(_nothing_compiled(target, compiled)))
             compiled.write(output_model.path)
         except ValueError:
-            raise  # a failed backend in the eyes of aot_compile, which ends at other errors
+            raise  # counts as a failed backend in aot_compile, which other errors would end
         except DelegraphError as error:
             raise CompilationError(str(error)) from error
         output_model.partition_stats = aot_types.PartitionStats(list(_statistics(compiled)))

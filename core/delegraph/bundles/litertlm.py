@@ -132,7 +132,7 @@ def offset_positions(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
     """Return the positions in *content* of each section's stored begin and end offsets.
 
     Raises:
-        MalformedModelError: a section has its place by default, and so nowhere in the file.
+        MalformedModelError: the file does not store the place of a section.
     """
     header, _ = _header(content)
     file, root = Flatbuffer(header), np.zeros(1, np.int64)

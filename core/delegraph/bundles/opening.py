@@ -25,7 +25,7 @@ MAX_DEPTH = 6
 
 _TOLD = 20
 _ZIP_END = b"PK\x05\x06"
-_ZIP_END_BYTES = 22 + 0xFFFF  # with the longest comment
+_ZIP_END_BYTES = 22 + 0xFFFF  # with the longest possible comment
 
 Chain = tuple[tuple[Bundle, Section], ...]
 """Bundles from the file on, each with the section that leads on."""
@@ -111,7 +111,7 @@ def find_model(
         bundle, section = chain[-1]
         raise SectionError(f"section {section} is no model; the bundle has {bundle.told()}")
     if chain and chain[-1][0].format == MODEL and len(chain[-1][0].content) == len(part):
-        chain = chain[:-1]  # the model with files after it, which are no other bundle for it
+        chain = chain[:-1]  # the model's own file is no other bundle
     return FoundModel(part, chain, search.inflated, search.limit)
 
 
@@ -183,7 +183,7 @@ class _Search:
         models = list(self._models(bundle, chain))
         if not models:
             if not chain and bundle.format == ZIP:
-                return content, chain  # many other formats are zips
+                return content, chain  # a zip without models may be of another format
             raise SectionError(f"the bundle has no model; it has {bundle.told()}")
         if len(models) > 1:
             addresses = ["#".join(s.address for _, s in each[len(chain) :]) for each in models]

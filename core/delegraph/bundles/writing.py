@@ -26,7 +26,7 @@ MODEL_ALIGNMENT = 64
 
 _MAX_ALIGNMENT = 4096
 _ZIP64_BYTES = 20
-_PADDING_ID = 0xD935  # as zipalign of Android has it
+_PADDING_ID = 0xD935  # the id that Android's zipalign uses
 
 
 def write_bundle(stream: IO[bytes], chain: Chain, model: NDArray[np.uint8]) -> None:

@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _main(words)
-    except BrokenPipeError:  # the reader of standard output has closed it, as head does
+    except BrokenPipeError:  # the reader of standard output has closed it, like head
         with open(os.devnull, "w") as nothing:
             os.dup2(nothing.fileno(), 1)  # otherwise Python complains when it flushes at exit
         return NOBODY_READS

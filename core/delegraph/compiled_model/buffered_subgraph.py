@@ -57,8 +57,8 @@ class BufferedSubgraph:
         self.outputs = [subgraph.tensors[index] for index in subgraph.outputs if index >= 0]
         self.last_inputs: list[HostMemory | None] = [None] * len(self.inputs)
         self._is_called = is_called
-        self._has_failed = False  # to fit its buffers: details fail from then on, as LiteRT's do
-        # What the next run with equal buffers need not find out again:
+        self._has_failed = False  # whether buffers did not fit; then details fail, as in LiteRT
+        # Results of checks that the next run with equal buffers need not repeat:
         self._bound_inputs: list[Any] | None = None
         self._bound_outputs: list[HostMemory] | None = None
         self._pointed: list[tuple[Tensor, NDArray[Any], Any]] = []  # array, and the runtime's own
@@ -91,7 +91,7 @@ class BufferedSubgraph:
         try:
             self._session.allocate(self._subgraph)
         except (NodeError, OperatorError):
-            return  # a run tells
+            return  # the next run reports the error
 
     def input_memory(self, position: int) -> HostMemory:
         """Return new memory for the input at *position*."""
@@ -263,7 +263,7 @@ class BufferedSubgraph:
 
     def _point(self, tensor: Tensor, memory: HostMemory) -> NDArray[Any]:
         array = memory.view(tensor)
-        self._pointed.append((tensor, array, tensor.data))  # first: an interrupt may come between
+        self._pointed.append((tensor, array, tensor.data))  # before the change, for an interrupt
         tensor.data = array
         return array
 
@@ -308,7 +308,7 @@ class BufferedSubgraph:
     def _copy_out(self, tensor: Tensor, memory: HostMemory, array: NDArray[Any] | None) -> None:
         self._subgraph.readable(tensor.index)
         if tensor.data is array and array is not None:
-            return  # which is the buffer's memory
+            return  # the array is the buffer's memory already
         if tensor.type in OBJECT_TYPES or memory.follows_runs:
             values = read_tensor(tensor) if tensor.type in OBJECT_TYPES else tensor.data
             memory.hold(np.asarray(values), tensor.type, tensor.shape)

@@ -113,7 +113,7 @@ class HostMemory:
     def _keep(self, data: NDArray[np.uint8]) -> None:
         self.data = data
         self._views: dict[tuple[TensorType, tuple[int, ...]], NDArray[Any]] = {}
-        # Views of the last write and read, since programs repeat them:
+        # Views of the last write and read, as programs often repeat them:
         self._written: NDArray[Any] | None = None
         self._read: NDArray[Any] | None = None
         self._read_as: tuple[Any, Any] = (None, None)  # arguments of the read

@@ -137,7 +137,7 @@ class BlobCache:
             found = self.read(key)
             if found is None:
                 found = _content(make())
-                with contextlib.suppress(OSError):  # which was said
+                with contextlib.suppress(OSError):  # already logged
                     self._put_in_folder(key, found)
             return found
 
@@ -172,7 +172,7 @@ class BlobCache:
         """
         from pathlib import Path
 
-        with contextlib.suppress(OSError):  # which was said
+        with contextlib.suppress(OSError):  # already logged
             return Path(self._put_in_folder(key, content))
         name = self._name(key, content)
         try:
@@ -198,7 +198,7 @@ class BlobCache:
             folder = CacheFolder(self.root or cache_folder())
             names = self._names(folder, key)
             content = folder.map(f"{self._subfolder}/{names[0]}") if names else None
-        except FileNotFoundError:  # it has just left
+        except FileNotFoundError:  # the file has just been removed
             return None
         except OSError as error:
             _warn(error)
@@ -223,7 +223,7 @@ class BlobCache:
                 if name != os.path.basename(path):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(os.path.join(os.path.dirname(path), name))
-        except OSError:  # which was said
+        except OSError:  # already logged
             return False
         return True
 
@@ -281,7 +281,7 @@ class BlobCache:
         """Yield the folders that may hold entries: the cache folder, then its replacement."""
         try:
             yield CacheFolder(self.root or cache_folder())
-        except OSError as error:  # the place of caches is unknown
+        except OSError as error:  # the cache's folder is unknown
             _warn(error)
         if own_folder.cache_info().currsize:
             yield own_folder()
@@ -319,7 +319,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, 
         path = os.path.join(place, name)
         try:
             content = folder.read(f"{subfolder}/{name}")
-        except FileNotFoundError:  # it has just left
+        except FileNotFoundError:  # the file has just been removed
             continue
         if name == f"{key}-{_digest(content)}.blob":
             _mark_as_used(path)
@@ -335,7 +335,7 @@ def _digest(content: bytes | Sequence[memoryview]) -> str:
 
 
 def _mark_as_used(path: str) -> None:
-    with contextlib.suppress(OSError):  # a read-only cache is a cache
+    with contextlib.suppress(OSError):  # a read-only cache can still be read
         os.utime(path)
 
 

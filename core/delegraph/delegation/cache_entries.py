@@ -88,7 +88,7 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
         return []
     found = []
     for namespace, version, file in _files(place):
-        with contextlib.suppress(FileNotFoundError):  # it has just left
+        with contextlib.suppress(FileNotFoundError):  # the file has just been removed
             status = file.stat(follow_symlinks=False)
             if is_entry(file.name) and stat.S_ISREG(status.st_mode):
                 size, used = status.st_size, status.st_mtime

@@ -239,7 +239,7 @@ def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
         found = os.path.dirname(place) if part == ".." else os.path.join(place, part)
         status = os.lstat(found)
         if kind == "file" and not ahead and stat.S_ISREG(status.st_mode):
-            return found  # the opener looks at the open one
+            return found  # the opener checks the file after opening it
         if not stat.S_ISLNK(status.st_mode):
             _require_safe(found, status)
             place = found
@@ -268,7 +268,7 @@ def _made(path: str) -> str:
         parent = _made(folder)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(parent, name), 0o755)
-        return _resolved(path)  # another may have made it
+        return _resolved(path)  # another process may have made the folder
 
 
 def pieces_of(content: bytes | Sequence[memoryview]) -> Sequence[bytes | memoryview]:
@@ -288,7 +288,7 @@ def replace_file(path: AnyPath, content: bytes | Sequence[memoryview]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(unfinished)
         if isinstance(error, OSError):
-            error.filename = str(path)  # the other name tells users nothing
+            error.filename = str(path)  # the temporary name would not help users
         raise
 
 

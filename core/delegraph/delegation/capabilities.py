@@ -117,7 +117,7 @@ class Claim(JsonRecord):
         return (
             form.operator in self.operators
             and self.misfit(form) is None
-            and features - {"activation"} <= self.features  # which one, the form says
+            and features - {"activation"} <= self.features  # the form has the activation's kind
         )
 
     def misfit(self, form: NodeTraits) -> int | None:

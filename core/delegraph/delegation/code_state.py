@@ -37,14 +37,14 @@ def edited_state(kind: type) -> str:
     It is empty for a package installed from a wheel, since its version identifies it, and for a
     class without a file, as in a notebook.
     """
-    names = kind.__module__.partition(".")[0], kind.__module__  # a delegate file's has dots
+    names = kind.__module__.partition(".")[0], kind.__module__  # delegate files have dotted names
     path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)
     if not path:
         return ""
     folder, name = os.path.split(path)
     try:
         return package_state(folder) if name.startswith("__init__.") else _file_state(path)
-    except OSError:  # it lies in an archive
+    except OSError:  # the package is in an archive
         return ""
 
 

@@ -114,7 +114,7 @@ def configuration_path(given: str | None) -> str | None:
         return (given if is_whole else os.path.join(os.getcwd(), given)) or None
     try:
         return os.path.join(user_config_folder(), FILE_NAME)
-    except FileNotFoundError:  # this user has no home
+    except FileNotFoundError:  # this user has no home folder
         return None
 
 

@@ -62,7 +62,7 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
         return hex_digest(content.data)
     place: tuple[int, ...] = ()
-    if content.nbytes != status.st_size:  # a section of a bundle, or a model without entries
+    if content.nbytes != status.st_size:  # a section, or the model without its entries
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
         place = begin, content.nbytes
     key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed, *place)))

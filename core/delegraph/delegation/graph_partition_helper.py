@@ -236,7 +236,7 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         plan = list(self._context.get_execution_plan())
         partitions = self._context.preview_delegate_partitioning(plan)
         if sum(len(params.nodes_to_replace) for params in partitions) != len(plan):
-            return None  # the user keeps nodes from the delegate
+            return None  # the user excludes nodes
         self._not_chosen = {}
         for index in self._dequantize:
             self._unsupported.pop(index, None)

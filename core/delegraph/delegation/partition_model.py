@@ -69,7 +69,7 @@ class Partition(Protocol):
         """Indices of tensors that the partition computes and other nodes or the user read."""
 
 
-_HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
+_HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # meaningless in other processes
 
 
 @dataclass(frozen=True, slots=True)

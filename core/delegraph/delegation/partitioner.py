@@ -243,7 +243,7 @@ class _Partitioner:
                         heappush(other_queue, freed)
                     elif freed > position:
                         heappush(queue, sweep + freed)
-                    else:  # this sweep has passed it
+                    else:  # this sweep is already past the node
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:

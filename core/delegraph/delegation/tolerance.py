@@ -61,7 +61,7 @@ class Tolerance:
             size = np.abs(a - b)
             excess = np.asarray(size - (self.absolute + self.relative * np.abs(b)))
         if not has_nan(found.dtype):
-            # Integers that float64 cannot tell apart are one unit apart at least.
+            # Integers that are equal in float64 but differ are at least one unit apart.
             excess[size == 0] = 1.0 - self.absolute - self.relative * np.abs(b[size == 0])
             return excess
         same = (np.isnan(a) & np.isnan(b)) | (a == b)

@@ -324,7 +324,7 @@ def _operators(
         given if type(given) is table else None
         for given, table in zip(chosen, expected, strict=True)
     ]
-    distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are one object
+    distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are shared
     known = {key: _with_known_activation(given) for key, given in distinct.items()}
     if any(known[key] is not given for key, given in distinct.items()):
         options = [known[id(given)] for given in options]

@@ -222,7 +222,7 @@ class _Reader:
                 f"{METADATA_ENTRY} describes {len(described)} {side}s, the model has {len(indices)}"
             )
             return ()
-        units = self._units if side == "input" else ()  # those that all inputs have in common
+        units = self._units if side == "input" else ()  # the units that all inputs share
         pairs = zip(indices, described, strict=True)
         return tuple(self._tensor(index, record, units) for index, record in pairs)
 

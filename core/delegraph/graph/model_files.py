@@ -63,9 +63,9 @@ def is_unchanged(content: NDArray[np.uint8]) -> bool:
     try:
         now = os.stat(file.path)
     except OSError:
-        return True  # removed, which leaves the mapped memory as it is
+        return True  # removed; the mapped memory remains valid
     if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
-        return True  # replaced, likewise
+        return True  # replaced; the mapped memory remains valid
     times = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
     return times == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
 

@@ -80,7 +80,7 @@ def expanded(
     if not 0 <= values.size - len(places) <= spare:
         raise OperatorError(f"{values.size} values stored for {len(places)} places")
     try:
-        dense = np.zeros(shape, values.dtype)  # takes memory where values are written
+        dense = np.zeros(shape, values.dtype)  # memory is used only where values are written
     except (MemoryError, ValueError) as error:  # NumPy has limits of its own
         raise OperatorError(f"there is no memory for shape {list(shape)}") from error
     dense.reshape(-1)[places] = values[: len(places)]

@@ -53,7 +53,7 @@ class Copies:
             MalformedModelError: the file has had its share of memory.
         """
         known = self._int32.get(id(values))
-        if known is None:  # the key stays that of this array for as long as it is kept
+        if known is None:  # the key is valid as long as the array is stored
             self.limit.take(4 * len(values), what)
             known = self._int32[id(values)] = values, values.astype(np.int32)
         return known[1]

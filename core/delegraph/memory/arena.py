@@ -90,7 +90,7 @@ class SimpleMemoryArena:
         Raises:
             MemoryError: the block cannot have an address.
         """
-        if size == 0:  # needs no place and blocks none
+        if size == 0:  # needs no place and blocks no other tensor
             return Allocation(tensor, first_node, last_node, 0, 0)
         if self.high_water_mark + size > _MOST_BYTES:
             raise MemoryError(f"tensor {tensor} of {size} bytes does not fit in any memory")

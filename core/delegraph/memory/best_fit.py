@@ -17,8 +17,8 @@ NEVER = 2**31 - 1
 
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 
-FEW = 128  # blocks that plain Python scans faster than NumPy
-_LIKELY_CROWDED = 8  # calls after one that met many, as it takes time to find out how many
+FEW = 128  # number of blocks up to which plain Python is faster than NumPy
+_LIKELY_CROWDED = 8  # calls after a crowded one for which a crowd is assumed
 
 
 def align(offset: int, alignment: int) -> int:
@@ -39,7 +39,7 @@ class BestFit:
         # a node begin close to it.
         self._by_span: dict[int, list[_Block]] = {}
         self._crowd: _Crowd | None = None
-        self._crowded = 0  # calls for which to expect a crowd without counting
+        self._crowded = 0  # number of calls for which a crowd is assumed
 
     def add(self, first: int, last: int, offset: int, size: int) -> None:
         """Add a block: bytes ``[offset, offset + size)`` during nodes ``[first, last]``."""

@@ -209,7 +209,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
                 plan = packing.plan(offsets)
                 best = BestPlan(plan.offsets, plan.total_size, best.lower_bound)
             goal = (best.lower_bound + best.total_size - 1) // 2
-    except OutOfSteps:  # what was found and proved until now has to do, or to begin with
+    except OutOfSteps:  # the best plan and bound found so far are used
         if seconds > 0 and solver_is_installed():
             units = [offset // packing.alignment for offset in best.offsets]
             offsets, bound = solved(packing, units, best.lower_bound, seconds)

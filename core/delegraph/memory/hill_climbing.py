@@ -44,7 +44,7 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors at the end of the buffer, and all tensors on which they rest.
+    """Return the tensors that end last in the buffer, and chains of tensors directly before them.
 
     Args:
         packing: sizes and lifetimes of the tensors.
@@ -57,7 +57,7 @@ def _critical(
     top = max(ends)
     critical = [i for i, end in enumerate(ends) if end == top]
     seen = set(critical)
-    for record in critical:  # grows meanwhile
+    for record in critical:  # the list grows in the loop
         for other in neighbours[record]:
             if other not in seen and offsets[other] + units[other] == offsets[record]:
                 seen.add(other)

@@ -8,7 +8,7 @@ from delegraph.memory.arena import TOLERATED, Allocation
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
-_EFFORT = 20_000  # placements; some hundredths of a second
+_EFFORT = 20_000  # number of placements, some hundredths of a second
 
 
 def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] | None:

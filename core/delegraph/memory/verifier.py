@@ -107,7 +107,7 @@ def _object_violations(
             yield Violation((index,), f"size {size} does not fit object {object_id} of {room}")
     for object_id, sharing in users.items():
         sharing.sort(key=lambda index: records[index].first_task)
-        latest = sharing[0]  # whose use ends last among those looked at
+        latest = sharing[0]  # record whose use ends last so far
         for index in sharing[1:]:
             if records[index].first_task <= records[latest].last_task:
                 yield Violation((latest, index), f"both use object {object_id} at the same task")

@@ -70,12 +70,12 @@ class Workspace:
     def __init__(self) -> None:
         self._cursor = 0
         self._needed = 0
-        self._needed_before = 0  # by the nodes before the current one
-        self._own: weakref.WeakSet[Block] = weakref.WeakSet()  # of nodes that share with no one
+        self._needed_before = 0  # bytes for nodes before the current one
+        self._own: weakref.WeakSet[Block] = weakref.WeakSet()  # blocks with separate memory
         self._buffer: NDArray[np.uint8] = aligned_buffer(0)
         self._bound: weakref.WeakSet[Block] = weakref.WeakSet()
         self._new: list[Block] = []
-        self._first_new = 0  # of the current node
+        self._first_new = 0  # first of the current node's blocks in _new
 
     @property
     def size(self) -> int:
@@ -97,7 +97,7 @@ class Workspace:
         """Give the current node's blocks separate memory, since other nodes may run meanwhile."""
         self._needed = self._needed_before
         for block in self._new[self._first_new :]:
-            block.offset = 0  # of a buffer of its own
+            block.offset = 0  # offset in a separate buffer
             self._own.add(block)
 
     def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:

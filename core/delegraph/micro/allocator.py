@@ -51,7 +51,7 @@ from delegraph.micro.targets import (
 PlannerKind: TypeAlias = Literal["greedy", "linear"]
 
 _UNASSIGNED = -1  # value for the node of a scratch request until its node is prepared
-_OPTION_ALIGNMENT = 4  # of structures of integers, floats and enums
+_OPTION_ALIGNMENT = 4  # alignment of structures of integers, floats and enums
 
 
 class Kept(Enum):

@@ -12,8 +12,8 @@ from delegraph.micro.layout import Layout
 from delegraph.micro.targets import ARENA_ALIGNMENT, TARGET_32, MicroTarget
 
 _LARGEST = 2**40
-_UNCERTAIN_SHARE = 0.03  # share of the tail by which TFLM's own test lets its structures grow
-_UNKNOWN_KERNEL_SPREAD = 64  # bytes that a kernel that is not listed may take more or less
+_UNCERTAIN_SHARE = 0.03  # share by which structures may grow, from TFLM's own test
+_UNKNOWN_KERNEL_SPREAD = 64  # bytes that an unknown kernel may take more or less
 
 
 @dataclass(frozen=True, slots=True)

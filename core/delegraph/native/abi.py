@@ -217,7 +217,7 @@ DELEGATE_FUNCTIONS: dict[str, Signature] = {
 CONTEXT_FUNCTIONS: dict[str, Signature] = {
     "GetExecutionPlan": (c_int, c_void_p, POINTER(c_void_p)),
     "ResizeTensor": (c_int, c_void_p, c_void_p, c_void_p),
-    "ReportError": (None, c_void_p, c_char_p),  # and variable arguments
+    "ReportError": (None, c_void_p, c_char_p),  # followed by variable arguments
     "AddTensors": (c_int, c_void_p, c_int, POINTER(c_int)),
     "GetNodeAndRegistration": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(c_void_p)),
     "ReplaceNodeSubsetsWithDelegateKernels": (

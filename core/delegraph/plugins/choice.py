@@ -68,7 +68,7 @@ class PluginChoice:
 
     @staticmethod
     def canonical(names: Iterable[str]) -> frozenset[str]:
-        """Return *names* with the distribution, where given, spelled as package indexes do."""
+        """Return *names* with distribution names, if any, in the spelling of package indexes."""
         split = (name.rpartition(":") for name in names)
         return frozenset(
             f"{canonical_name(dist)}:{name}" if dist else name for dist, _, name in split

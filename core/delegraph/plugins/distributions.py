@@ -32,7 +32,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]
     seen: set[str] = set()
     for dist in importlib_metadata.distributions():
         if not _mentions_our_group(dist):
-            continue  # most distributions: neither parsed nor asked for their names
+            continue  # most distributions have no plugin
         name = _distribution_name(dist)
         if name != UNKNOWN:
             if canonical_name(name) in seen:
@@ -70,7 +70,7 @@ def _first_on_path(name: str, dist: Distribution) -> Distribution:
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
-        return dist  # its folder bears another name
+        return dist  # its folder has another name
 
 
 def _distribution_name(dist: Distribution) -> str:

@@ -58,7 +58,7 @@ class PathState:
             seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
         except (OSError, TypeError):  # the working folder was removed, or a place is no text
             return
-        seen = [each for each in seen if each[1]]  # programs in other folders find the same
+        seen = [each for each in seen if each[1]]  # the same in every working folder
         newest = max((when for _, found in seen for _, when in found), default=0)
         is_settled = newest < time.time_ns() - _SETTLED_NS
         if is_settled and _are_plain_finders():
@@ -73,7 +73,7 @@ class PathState:
         except (OSError, UnicodeDecodeError):
             return None
         if lines[:1] != [self.text] or lines[-1:] != [_FORM]:
-            return None  # of another state, or not whole
+            return None  # the file is of another state, or incomplete
         fields = [line.split("\t") for line in lines[1:-1]]
         if any(len(each) != len(DeclaredPlugin._fields) for each in fields):
             return None

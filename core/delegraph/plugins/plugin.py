@@ -82,7 +82,7 @@ class Plugin:
             from delegraph.plugins.sources import installed_from  # here: most plugins are right
 
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            if not re.fullmatch(PLUGIN_NAME, self.name):  # such a list cannot name it
+            if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot have it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             folder = installed_from(self.distribution, is_editable=True)
             if folder is not None:

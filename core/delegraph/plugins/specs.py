@@ -269,5 +269,5 @@ def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> 
 
 def _is_dataclass_type(value: object) -> bool:
     if not isinstance(value, type):
-        return False  # fields of a class are not asked for: a lazy one would make them
+        return False  # fields on the class are not read: a lazy field would be computed
     return any("__dataclass_fields__" in vars(each) for each in value.__mro__)

@@ -45,7 +45,7 @@ def _descriptor_exchanged() -> Iterator[None]:
     _flush()
     try:
         kept = os.dup(1)
-    except OSError:  # closed since Python started
+    except OSError:  # closed before Python started
         yield
         return
     try:

@@ -33,7 +33,7 @@ def die_with_parent(life: int) -> None:
         fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid() if leads_group else os.getpid())
         fcntl.fcntl(life, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([life], [], [], 0)[0]:  # the parent ended before this was set up
+        if select.select([life], [], [], 0)[0]:  # the parent ended before the watch was set up
             os._exit(1)
     else:
         threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
@@ -90,7 +90,7 @@ def main() -> None:
         with suppress(AttributeError, OSError, ValueError):
             stream.flush()
     _let_group_end(tie)
-    os._exit(code if isinstance(code, int) else 0)  # threads and exit handlers are not waited for
+    os._exit(code if isinstance(code, int) else 0)  # do not wait for threads and exit handlers
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Worker:
     @property
     def is_alive(self) -> bool:
         """Whether a process is running; :meth:`ask` starts one if not."""
-        return self._line is not None and self._line.child.close.alive  # False in a fork
+        return self._line is not None and self._line.child.close.alive  # False in a forked process
 
     def ask(
         self,
@@ -105,9 +105,9 @@ class Worker:
 
         timer = self.timer(end)
         try:
-            if self._is_killed:  # by another thread, since this one asked
+            if self._is_killed:  # another thread has killed it after this call began
                 line.child.kill()
-            line.await_start()  # which the limit does not count
+            line.await_start()  # the time limit does not count this
             if not patiently and self.time_limit is not None:
                 timer.start()
             line.send(method, *arguments)
@@ -117,7 +117,7 @@ class Worker:
                 kind, answer = line.receive()
         except LostError as error:
             return self._death(hung.is_set(), error.is_unreadable)
-        except BaseException:  # an interrupt: a later question must not get this one's answer
+        except BaseException:  # an interrupt: a later call must not get this answer
             self.close()
             raise
         finally:
@@ -140,7 +140,7 @@ class Worker:
         content = pickle.dumps((self._make, self.argument))
         request = _main_module() if b"__main__" in content else {}, content
         child = start(f"{__name__}:serve_parent", piped=True, keeps_errors=self._keeps_errors)
-        with suppress(OSError):  # it has ended already, which the question will show
+        with suppress(OSError):  # if the process has ended, asking it fails
             child.send(request)
         return Line(child, self._records)
 
@@ -247,7 +247,7 @@ class Line:
             try:
                 found = self._heard.get(timeout=_LOOK)
             except Empty:
-                if has_ended:  # and the pipe stayed silent after that
+                if has_ended:  # and no message came after that
                     raise LostError from None
                 has_ended = self.child.status is not None
                 continue
@@ -281,7 +281,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
                 heard.put((kind, content))
         except EOFError:
             heard.put(LostError())
-        except (OSError, TypeError, ValueError):  # no message, or one of another kind
+        except (OSError, TypeError, ValueError):  # no message, or one of an unknown kind
             heard.put(LostError(is_unreadable=True))
 
 
@@ -305,7 +305,7 @@ def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
 
     The answers are written to *answers*.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends this process
     _parent.append(answers)
     _send("started", None)
     while True:

@@ -183,7 +183,7 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
     policy, kernel = subgraph.session.policy_of(node.delegate), node.user_data
     compares = policy.validate or policy.on_failure == "shadow"
     if compares or (policy.on_failure != "raise" and not policy.is_default):
-        return False  # the original nodes need the inputs as they were
+        return False  # the original nodes need unchanged inputs
     if not isinstance(kernel, SimpleDelegateKernelInterface):
         return False
     try:

@@ -198,7 +198,7 @@ class OfficialMembers:
     """
 
     _views: MemoryViews
-    _model_content: Any  # there only where the model was given as bytes
+    _model_content: Any  # set only if the model was given as bytes
     _delegates: list[Delegate]
     _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps
     _experimental_compress_quantization_zero_points: bool

@@ -92,7 +92,7 @@ def require_consistent_operands(subgraph: SubgraphSpec) -> None:
     columns = (column_of(subgraph.operators, name) for name in ("inputs", "outputs"))
     for number, (inputs, outputs) in enumerate(zip(*columns, strict=True)):
         if len(outputs) == 1 and outputs[0] not in inputs:
-            continue  # as nearly all: nothing else can be wrong
+            continue  # nearly all inputs: no other error is possible
         operator = subgraph.operators[number]
         written = [index for index in outputs if index >= 0]
         if len(set(written)) < len(written):

@@ -130,7 +130,7 @@ class FailurePolicy:
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
         if self.isolate is not None or self.timeout is not None:
-            _ = self.isolation  # which checks its words
+            _ = self.isolation  # the property checks the names
 
     @property
     def isolation(self) -> Isolation:

@@ -217,7 +217,7 @@ class Session(SharedState):
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:
-                self._stacks[subgraph.spec.index].take_off_static()  # first: see an interrupt after
+                self._stacks[subgraph.spec.index].take_off_static()  # first, for an interrupt
             subgraph.resize_input(index, shape)
 
     def close(self) -> None:
@@ -297,7 +297,7 @@ class Session(SharedState):
         except BaseException as error:
             _restore(before)
             del self.delegates[count:]
-            self.cancellation.forget()  # so that all is as before
+            self.cancellation.forget()  # restore the former state
             self._allocate_again(kept)
             is_failure = isinstance(error, Exception) and not isinstance(error, CallCancelledError)
             if not (is_failure and self.is_by_default(delegate)):
@@ -319,7 +319,7 @@ class Session(SharedState):
             index = subgraph.spec.index
             if not subgraph.spec.is_validation and index not in absorbed:
                 stack.apply(delegate, barred.get(index, {}))
-                absorbed |= subgraph.plan.absorbed  # a node of this one computes those
+                absorbed |= subgraph.plan.absorbed  # a node of this subgraph computes those
 
     def _kept_data(self) -> list[PreservedTensors]:
         from delegraph.runtime.preserved_tensors import PreservedTensors
@@ -357,7 +357,7 @@ class Session(SharedState):
             self._remove_all(kept)
         except BaseException:
             self.cancellation.forget()
-            self._remove_all(kept)  # an interrupt: some may be off, and tensors without memory
+            self._remove_all(kept)  # after an interrupt, remove the rest
             raise
 
     def _remove_all(self, kept: Iterable[PreservedTensors]) -> None:

@@ -86,12 +86,12 @@ class Subgraph:
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
-        self._bound_run: Eval | None  # what a run does where nothing else is to be seen to
+        self._bound_run: Eval | None  # the run for a simple plan
         self.bound_call: Eval | None
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
-        self._unset_error: NodeError | None = None  # what invoke() raises
+        self._unset_error: NodeError | None = None  # error that invoke() raises
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's nodes, each initialised by its kernel."""
@@ -169,7 +169,7 @@ class Subgraph:
             self.steps.allocate()
         for tensor in (self.tensors[index] for index in self.inputs):
             if tensor.type == TensorType.STRING and tensor.data is None and 0 in tensor.shape:
-                tensor.data = np.empty(tensor.shape, object)  # nothing is left to be set
+                tensor.data = np.empty(tensor.shape, object)  # an empty array needs no values
         for tensor in empty_inputs(self._unset_inputs, self.tensors):
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.missing_input_errors().values()), None)
@@ -345,7 +345,7 @@ class Subgraph:
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
-        tensor.shape = tuple(map(int, shape))  # last: after an interrupt, the call does the rest
+        tensor.shape = tuple(map(int, shape))  # last, so that an interrupted call can be repeated
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
         """Replace the value of the constant *tensor* by *data*, and prepare all nodes again.
@@ -382,7 +382,7 @@ class Subgraph:
         try:
             self._restore(snapshot, shapes)
         except BaseException:
-            self._restore(snapshot, shapes)  # an interrupt: half of it is of no use
+            self._restore(snapshot, shapes)  # after an interrupt, restore the rest
             raise
 
     def _restore(self, snapshot: Snapshot, shapes: bool) -> None:

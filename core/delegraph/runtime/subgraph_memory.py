@@ -64,7 +64,7 @@ class _PlannedGraph:
     def tensor_bytes(self, index: int) -> int:
         tensor = self.tensors[index]
         sort = tensor.type, tensor.shape
-        if (found := self._bytes.get(sort)) is None:  # many tensors, few sorts
+        if (found := self._bytes.get(sort)) is None:  # many tensors share few kinds
             found = self._bytes[sort] = tensor.bytes
         return found
 
@@ -174,7 +174,7 @@ class SubgraphMemory:
             if dims != tensor.shape:
                 raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
         elif tensor.data is None or tensor.shape != dims:
-            tensor.data = None  # until it has the shape: an interrupt may come in between
+            tensor.data = None  # first, in case of an interrupt
             tensor.shape = dims
             self.allocate_dynamic(tensor)
 
@@ -266,6 +266,6 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}: no array can")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
-    if size > limit.bytes:  # else no text is made
+    if size > limit.bytes:  # otherwise no text is needed
         limit.require(size, f"{tensor!r} with shape {list(dims)}")
     return dims

@@ -143,7 +143,7 @@ class Setup:
         )
 
     def _groups(self) -> dict[str, Any]:
-        """Return the grouped options of interpreters."""
+        """Return the interpreter's grouped options: ``placement``, ``limits``, ``failures``."""
         names = [spec.name for spec in fields(self) if spec.name in PLACES]
         return in_groups({name: getattr(self, name) for name in names})
 

@@ -135,7 +135,7 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
     heading(out, "Layers")
     for note in found.notes:
         out.print(f"  {note}")
-    ways = ("drift", "dB", "same inputs", "dB")  # the greatest difference, and the SNR
+    ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
     columns = ("node", "operator", "name", "runs on", *ways, "note")
     shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
     rows = [

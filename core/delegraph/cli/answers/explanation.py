@@ -125,7 +125,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 
 def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
-    """Return the partition that a stage shows, or None."""
+    """Return the partition of *stage* to show; None for kernels and for the default delegate."""
     found = None if stage.partition is None else placement.partitions[stage.partition]
     is_rest = found is not None and found.is_by_default and placement.requested_delegates
     return None if is_rest else found

@@ -44,7 +44,7 @@ def console() -> Console:
             super().print(*shown, **how)
 
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # main ends the command when its reader has gone
+            raise BrokenPipeError  # main() then ends the command
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Printable(width=width, markup=False, emoji=False, highlight=False)

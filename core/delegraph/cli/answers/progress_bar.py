@@ -62,7 +62,7 @@ class Lines:
         pause = FIRST_LINE
         while not self._is_over.wait(pause):
             elapsed = time.monotonic() - self._begin
-            with contextlib.suppress(OSError, ValueError):  # its reader has gone
+            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
                 print(_line(*self._state, elapsed), file=sys.stderr, flush=True)
             pause = min(max(pause, elapsed / 5), _RAREST_LINE)
 

@@ -126,7 +126,7 @@ def warm(
 
     prepare = allocate if max_batch_size is None else partial(_prepare_batches, max_batch_size)
     if threads is None and max_batch_size is not None:
-        threads = 1  # as a server has it
+        threads = 1  # as in a server
     found = [
         warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads), prepare)
         for m in models

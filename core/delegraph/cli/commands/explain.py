@@ -22,7 +22,7 @@ from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
-OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
+OWN = "Delegraph"  # name of the runtime for nodes without a delegate
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -124,10 +124,10 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             allocate(interpreter, request.signature)
         except TimeLimitError:
             raise
-        except DelegraphError:  # then the printed sizes are those that the file declares
+        except DelegraphError:  # then the declared sizes are printed
             if any(subgraph.plan.undone for subgraph in session.subgraphs):
                 interpreter.close()
-                interpreter = setup.interpreter()  # with the delegates that a resize took off
+                interpreter = setup.interpreter()  # with the delegates that a resize removed
                 assert isinstance(interpreter, Interpreter)
     return interpreter
 

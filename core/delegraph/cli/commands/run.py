@@ -187,7 +187,7 @@ def _run(request: RunRequest) -> RunAnswer:
             request.picture.crop != "none",
             request.draw,
             interpreter.placement,
-            getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
+            getattr(interpreter, "incidents", ()),  # other runtimes have none
             None if request.signature is not None else allocate,
             invokes,
         )

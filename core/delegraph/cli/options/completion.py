@@ -47,7 +47,7 @@ def with_completion(command: click.Command) -> click.Command:
 
 def _offered(offer: Offer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     found: list[CompletionItem] = []
-    with suppress(Exception):  # a model or a plugin may be broken; Tab says nothing of it
+    with suppress(Exception):  # a model or a plugin may be broken; Tab shows no error
         for item in offer(ctx, incomplete):
             if item.type != "plain" or str(item.value).startswith(incomplete):
                 found.append(item)  # noqa: PERF401 - what comes before an error is kept

@@ -13,7 +13,7 @@ from delegraph.memory.records import ByteRecord, ObjectsAssignment, OffsetsAssig
 from delegraph.memory.task_profiles import positional_maximums
 
 _NEVER = np.iinfo(np.int64).max - 1
-_ASSIGNED = np.iinfo(np.int64).max  # in place of a distance: looked at no more
+_ASSIGNED = np.iinfo(np.int64).max  # marks an assigned tensor, which is skipped
 
 
 def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssignment:
@@ -30,7 +30,7 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
     """
     offsets = [0] * len(records)
     total_size = 0
-    best_fit = BestFit(1)  # of padded blocks, so that gaps are measured from where one starts
+    best_fit = BestFit(1)  # blocks include padding, so gaps start at their ends
     for tensor in sorted(range(len(records)), key=lambda i: -records[i][0]):
         size, first_task, last_task = records[tensor]
         offset = best_fit.best_offset(size, first_task, last_task)

@@ -99,7 +99,7 @@ class ExternalKernel:
         native.add_node(self._structs)
         self._struct = self._structs.struct
         self._address = addressof(self._struct)
-        self._said: tuple[str, ...] = ()  # messages of init, which cannot fail: prepare has them
+        self._said: tuple[str, ...] = ()  # messages of init, which prepare raises
         if functions.init is not None:
             with native.called(context):
                 said = len(native.messages)

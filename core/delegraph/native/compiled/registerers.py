@@ -66,7 +66,7 @@ def registered_ops(
 def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCustomOp]:
     resolver = PythonResolver()
     for function in functions:
-        function(resolver)  # a function that needs an address raises here
+        function(resolver)  # raises an error if it needs an address
     return resolver.ops
 
 

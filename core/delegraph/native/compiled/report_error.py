@@ -113,7 +113,7 @@ def formatted(
     *integers*, *doubles* and *stack* are the values in registers and on the stack; *known* is the
     calling convention.
     """
-    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros stand for arguments further away
+    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros for missing arguments
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))
     arguments: Any

@@ -155,7 +155,7 @@ def _get_hardware(accelerator: CalledAccelerator, out: Any) -> None:
 
 
 def _is_jit(accelerator: CalledAccelerator, out: Any) -> None:
-    out[0] = False  # True would leave it out where a model does not ask for the CPU
+    out[0] = False  # True would exclude it from models that do not request the CPU
 
 
 def _give_delegate(accelerator: CalledAccelerator, out: Any) -> None:

@@ -251,7 +251,7 @@ class DelegatedModel:
             yield
 
     def _require_no_run(self, name: str) -> None:
-        if self._is_running:  # in this thread, which has the lock
+        if self._is_running:  # in this thread, which holds the lock
             raise StateError(f"{name} was called by a kernel of the model that is running")
 
 
@@ -288,7 +288,7 @@ def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **na
     """
     with model._lock:
         signature = next(iter((*given, *named.values())), 0)
-        with suppress(Exception):  # making the buffers raises it again, or running
+        with suppress(Exception):  # creating buffers or running raises it again
             _let_prepare(model, signature)
         return _call(model, method, *given, **named)
 

@@ -101,7 +101,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         node = Node(index, inputs, outputs)
         if code == DELEGATE_CODE:
             node.delegate = self._host.delegate_at(native.delegate) or ForeignDelegate(name)
-            is_opaque = bool(kind.registration_external)  # then the params are another struct
+            is_opaque = bool(kind.registration_external)  # then params are another struct
             if native.builtin_data and not is_opaque:
                 params = TfLiteDelegateParams.from_address(native.builtin_data)
                 node.options = self.params_of(params, node.delegate)

@@ -25,7 +25,7 @@ class AnnouncedDelegates(list[Any]):
         self._on_loaded = on_loaded
 
     def __bool__(self) -> bool:
-        return True  # otherwise the constructor does not read the first item
+        return True  # the constructor reads the first item only if true
 
     def __iter__(self) -> Iterator[Any]:
         if self._on_loaded is not None:

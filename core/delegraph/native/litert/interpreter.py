@@ -77,7 +77,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             structs.
     """
 
-    _official: Any = None  # until __init__ sets it
+    _official: Any = None  # set by __init__
     _applied: AppliedDelegates
 
     def __init__(
@@ -277,7 +277,7 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # allocates too, without notice
+            outputs = self._official(**inputs)  # also allocates, without notice
         self._interpreter._check_placement()
         return outputs
 

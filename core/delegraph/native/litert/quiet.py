@@ -74,7 +74,7 @@ def _stderr_discarded() -> Iterator[None]:
         sys.stderr.flush()
     try:
         kept = os.dup(2)
-    except OSError:  # closed since Python started
+    except OSError:  # closed before Python started
         yield
         return
     null = os.open(os.devnull, os.O_WRONLY)

@@ -57,7 +57,7 @@ def with_supervision(
 class _SupervisedNode:
     """Runs one delegate node under a failure policy of Delegraph's runtime."""
 
-    _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
+    _is_finalizing = staticmethod(sys.is_finalizing)  # kept, as modules may be gone at exit
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ def _start(tensor: Tensor) -> str:
 
 
 class _Substitute(Delegate):
-    """Gives all nodes of a partition's model to the delegate of the official runtime's node."""
+    """Delegate that replaces all nodes of a partition's model by one node of another delegate."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

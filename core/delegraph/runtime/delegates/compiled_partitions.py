@@ -211,7 +211,7 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
     """Check the blob of the compiled node in *params*, and return the kernel loaded from it."""
     partition, border, blob = _compiled_node(context, params)
     offer = offer_of(partition)
-    assert offer.compiler is not None  # offer_of looked
+    assert offer.compiler is not None  # offer_of has checked it
     try:
         content = partition.blob(blob)
     except MalformedModelError as error:

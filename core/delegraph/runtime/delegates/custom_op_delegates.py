@@ -32,7 +32,7 @@ def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Deleg
 def _of_compiler(compiler: DelegateAddress, isolation: Isolation) -> Delegate:
     try:
         offer = installed().find(compiler)
-    except PluginError:  # it leaves its nodes and says why
+    except PluginError:  # the delegate rejects its nodes and gives the reason
         return compiled_delegate(compiler)
     isolation = isolation.of(offer.spec)
     if isolation.is_wanted:

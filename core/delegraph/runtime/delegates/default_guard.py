@@ -39,7 +39,7 @@ class DefaultGuard(Guard):
         super().__init__(subgraph, node)
         self.delegate: Any = node.delegate
         self._saved: SavedState | None = None
-        self._runs: Eval | None = None  # in the list of the subgraph's steps
+        self._runs: Eval | None = None  # function in the subgraph's list of steps
 
     # -- preparing -----------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class DefaultGuard(Guard):
             self._run_originals()
             self._leave_out(error, phase_of(error))
         except UnresolvedOpError:
-            return error  # only the delegate can compute it
+            return error  # only the delegate can compute these nodes
         except (CallCancelledError, DefaultDelegateWarning, RefusedByKernel) as left:
             return left
         finally:

@@ -48,7 +48,7 @@ def tell(
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
     """
-    session.incidents.record(incident, level=logging.INFO)  # the warning says it
+    session.incidents.record(incident, level=logging.INFO)  # the warning reports it
     if error is not None:
         memory = session.failure_memory
         if memory is None:

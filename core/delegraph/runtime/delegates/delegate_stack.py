@@ -48,7 +48,7 @@ class DelegateStack:
         self._plan = subgraph.plan
         self._base: Snapshot | None = None  # the subgraph without delegates
         self._kept = KeptFindings(subgraph)
-        self._checked_shapes: list[tuple[int, ...]] | None = None  # of the inputs
+        self._checked_shapes: list[tuple[int, ...]] | None = None  # shapes of the inputs
 
     # -- applying ------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class DelegateStack:
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
         barred = {**lost, **rules, **subgraph.findings.rejections}
-        for node in list(barred):  # a delegate's node that computes a barred one
+        for node in list(barred):  # also the delegate node that computes a barred node
             barred.setdefault(self._plan.current(node), barred[node])
         return barred
 
@@ -128,7 +128,7 @@ class DelegateStack:
         if flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
             self._require_every_node(delegate, rejections)
         elif self._plan.static_delegates() and not self._plan.has_unresolved:
-            subgraph.allocate()  # shows now, not later, when a kernel cannot be prepared
+            subgraph.allocate()  # a kernel that cannot be prepared must fail here, not later
             if flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
                 self._refuse_opened_shapes()
 
@@ -277,7 +277,7 @@ class DelegateStack:
         except DelegateError:
             raise
         except BaseException:
-            self._plan.undone = undone[tried:]  # an interrupt: the next call goes on
+            self._plan.undone = undone[tried:]  # an interrupt: the next call continues here
             raise
 
     def reapply_named(self) -> None:

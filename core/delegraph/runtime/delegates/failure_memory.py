@@ -38,7 +38,7 @@ SLOW = 1.0
 """Least number of seconds of a failure that later processes remember."""
 
 _COMPILING = ("init", "prepare")
-_PASSING = (MemoryError, OSError, DelegateProcessError)  # may be over the next time
+_PASSING = (MemoryError, OSError, DelegateProcessError)  # may not occur the next time
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,9 @@ class Guard:
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[Expected] | None = None
         self._capabilities: Capabilities  # only with the policy "shadow"
-        self._eval: Eval = nothing  # until it is prepared
-        self._is_excused = False  # whether nothing but roundings was found
-        self._at_start: Before | None = None  # of what has been started and not judged
+        self._eval: Eval = nothing  # until the node is prepared
+        self._is_excused = False  # whether only rounding differences were found
+        self._at_start: Before | None = None  # of a started, unchecked run
 
     @cached_property
     def _checks(self) -> ModuleType:
@@ -205,7 +205,7 @@ class Guard:
     def _run_originals(self) -> None:
         self._originals.run()
         self._originals.deliver()
-        if self._is_quarantined():  # whose buffers are not read any more
+        if self._is_quarantined():  # the quarantined delegate's buffers are not read any more
             return
         for tensor in self._outputs:
             try:
@@ -349,7 +349,7 @@ class Guard:
         try:
             self._originals.run()
             return find(after)
-        except ModelError as error:  # of a kernel, which gives nothing to compare with
+        except ModelError as error:  # an original kernel failed: nothing to compare
             logger.debug("nothing to compare %r with: %s", delegate_name(self._delegate), error)
             return None
         finally:

@@ -15,7 +15,7 @@ logger = Logger(__name__)
 
 _WARNING = 30  # logging.WARNING
 
-_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
+_ALMOST = 1 - 1e-9  # a sum of shares may be slightly below 1
 
 _MOST_INCIDENTS = 1000
 

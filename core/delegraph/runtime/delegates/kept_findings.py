@@ -49,7 +49,7 @@ class KeptFindings:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self._subgraph = subgraph
-        self._cache: BlobCache | None = None  # where the present findings belong
+        self._cache: BlobCache | None = None  # cache for the present findings
         self._key = ""
         self._written = 0
 
@@ -65,7 +65,7 @@ class KeptFindings:
         package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
         try:
             state = code_state(package, DECIDING)
-        except OSError:  # an archive
+        except OSError:  # the package is an archive
             return None
         self._key = self._digest(f"{digest} {state}", nodes)
         self._cache = BlobCache(NAMESPACE, "1", self._subgraph.session.cache_dir)

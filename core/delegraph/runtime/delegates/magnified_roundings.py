@@ -141,7 +141,7 @@ class _Comparison:
             right |= expected
             mine |= self._outputs(alone, mine, self._delegate)
             allowed = self._tolerances
-            if registration.name == "QUANTIZE":  # a step is what it makes of roundings
+            if registration.name == "QUANTIZE":  # it turns a rounding into a step
                 allowed = dict.fromkeys(expected, Tolerance())
             if found is None and _are_outside(allowed, mine, expected):
                 found = f"node {node.index} ({registration.name})"

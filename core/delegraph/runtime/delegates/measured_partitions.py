@@ -97,7 +97,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
     """Context after which *resources*, incidents and quarantines are restored."""
     incidents, supervision = session.incidents, session.supervision
-    session.incidents = Incidents()  # made-up data is no evidence
+    session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()
     try:
         yield
@@ -110,12 +110,12 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
     """Run the model, then each subgraph alone whose *trials* still lack a measurement."""
     main = subgraphs[0]
-    with suppress(DelegraphError):  # _run meets it again, and returns it
-        _allocate(main)  # gives called subgraphs their shapes, which may make their nodes anew
+    with suppress(DelegraphError):  # _run raises it again, and returns it
+        _allocate(main)  # gives called subgraphs shapes, which may replace their nodes
     share = BUDGET / sum(trial.count for trial in trials)
     for trial in trials:
         trial.begin(share)
-    _forget_allocation(subgraphs)  # all of it: callers prepare the subgraphs that they call
+    _forget_allocation(subgraphs)  # callers prepare the subgraphs that they call
     try:
         failure = _run(main)
         for trial in trials:
@@ -301,7 +301,7 @@ class _Trials:
                 self.subgraph.buffers.make_readable(tensor)
             return clock() - start
 
-        delegated(self._clock)  # the first time is not like the others
+        delegated(self._clock)  # the first run takes longer
         mine = theirs = inf
         for _ in range(_MOST_ROUNDS):
             variables.put_back()

@@ -84,7 +84,7 @@ class Findings:
         """
         errors = {**self.errors, **self.custom_errors} if needs_shapes else self.errors
         for index in sorted(errors):
-            raise errors[index].with_traceback(None)  # without that of the last time
+            raise errors[index].with_traceback(None)  # without the traceback of an earlier raise
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
         """Set the known shapes of the tensors that *nodes* write.

@@ -94,7 +94,7 @@ class OriginalNodes(PrivateNodes):
         """Return *run* of a node, wrapped so that it also records the node's outputs."""
         from delegraph.delegation.partition_tolerance import ComputedNode
 
-        notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle
+        notes, tensors = self.computed, self._subgraph.tensors  # not self: a cycle would result
 
         def run_and_note() -> None:
             run()

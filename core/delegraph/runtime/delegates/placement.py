@@ -261,7 +261,7 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
     if tensor.type in (TensorType.STRING, TensorType.VARIANT):
         return None
     if subgraph.is_allocated:
-        is_known = tensor.data is not None  # after an open shape nothing is allocated yet
+        is_known = tensor.data is not None  # after an unknown shape, no memory is allocated
     else:
         is_known = not tensor.is_dynamic and -1 not in tensor.shape_signature
     return tensor.bytes if is_known else None

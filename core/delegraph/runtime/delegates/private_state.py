@@ -115,7 +115,7 @@ class PrivateNodes:
         written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
         self.states = {i: PrivateState(host.tensors[i], n.delegate) for i, n in written.items()}
         self.memory = SubgraphMemory(preserve_all_tensors=False, limit=limit)
-        this = weakref.proxy(self)  # no circle: memory must go with the last reference
+        this = weakref.proxy(self)  # no cycle: memory must be freed with the last reference
         self.steps = StepRunner(
             host.tensors,
             lambda node, registration: this._prepared(node, registration),
@@ -124,7 +124,7 @@ class PrivateNodes:
             cancellation=cancellation,
         )
         context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
-        self._context = cast(OpContext, context)  # all else is the host's
+        self._context = cast(OpContext, context)  # all other members are the host's
         self._open: frozenset[int] = frozenset()
 
     @contextmanager

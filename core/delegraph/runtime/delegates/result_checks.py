@@ -61,7 +61,7 @@ def has_special_values(data: NDArray[Any]) -> bool:
     if not has_nan(data.dtype):
         return False
     with np.errstate(all="ignore"):
-        if np.isfinite(data.sum()):  # NaN and infinity do not leave a sum again
+        if np.isfinite(data.sum()):  # a sum with NaN or infinity is not finite
             return False
         return not bool(np.isfinite(data).all())  # the sum may have overflowed
 

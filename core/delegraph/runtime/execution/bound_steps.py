@@ -58,8 +58,8 @@ def cause_of(error: Exception) -> BaseException | None:
 def is_asynchronous(run: Eval) -> bool:
     """Whether an evaluation is asynchronous: it can be started now and awaited later."""
     if isinstance(run, FunctionType | MethodType | NativeEval | partial):
-        return False  # as nearly all
-    module = sys.modules.get("delegraph.operators.asynchronous")  # of those that may
+        return False  # nearly all evaluations
+    module = sys.modules.get("delegraph.operators.asynchronous")  # loaded if any is asynchronous
     return module is not None and isinstance(run, module.AsyncEval)
 
 
@@ -98,8 +98,8 @@ def bound_run(
     if len(evals) == 1 and isinstance(evals[0], NativeEval):
         return _native_run(evals[0], runner, cancellation, failure)
 
-    def run() -> None:  # run_in_order is not called, but repeated
-        if cancellation.reason:  # looked at here, too: a loop's body may have no node
+    def run() -> None:  # repeats run_in_order, as a call takes time
+        if cancellation.reason:  # checked here, too: a loop's body may have no node
             cancellation.raise_if_requested()
         runner.is_running = True
         steps = iter(evals)

@@ -67,7 +67,7 @@ class Calls:
                     del turn["owner"]
                     return result
                 finally:
-                    if turn:  # after an error, or of another call
+                    if turn:  # after an error, or the turn of another call
                         self._give_back(mine)
             finally:
                 if turn:

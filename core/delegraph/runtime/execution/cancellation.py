@@ -108,7 +108,7 @@ class NestedCancellation(Cancellation):
         outer: stop request of the outer call.
     """
 
-    def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
+    def __init__(self, outer: StopRequest) -> None:  # without super: the outer one has the state
         self._outer = outer
         self.watch = None
         self.word = outer.word
@@ -147,7 +147,7 @@ class _Watch:
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
         self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
         self.seconds = seconds
-        self._deadline = inf  # of the call that runs
+        self._deadline = inf  # deadline of the running call
         self._thread: threading.Thread | None = None
         self._looking: set[threading.Thread] = set()
         self._is_closed = threading.Event()
@@ -190,5 +190,5 @@ class _Watch:
         self._looking.discard(me)
         if left == inf:
             self._thread = None
-            left = self._deadline - monotonic()  # of a call that saw this thread just before
+            left = self._deadline - monotonic()  # of a call that has just found this thread alive
         return left

@@ -106,7 +106,7 @@ class Stopping:
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop: Callable[[], None] | None = stop
-        self._lock = threading.RLock()  # a signal's handler may ask while its thread is asking
+        self._lock = threading.RLock()  # a signal handler may interrupt its owner
 
     def request(self) -> None:
         """Ask the call to stop; do nothing if the call is over."""

@@ -79,7 +79,7 @@ class Overlap:
             self._drain((position,))
             raise failed(position, error) from cause_of(error)
         except BaseException:
-            cancellation.request()  # kernels that look at it let this end sooner
+            cancellation.request()  # kernels that check for it then end sooner
             self._drain(())
             raise
 

@@ -94,14 +94,14 @@ class StepRunner:
         self._memory = memory
         self._resizable = resizable
         self._after_each = after_each
-        self._is_cut_short = False  # of the last run, while it prepared on: some of it is half done
+        self._is_cut_short = False  # whether the last run ended while it prepared nodes
         self.nodes: list[Step] = []
         self.overlap: Overlap | None = None
         self.evals: list[Eval] = []
         self._stops: list[_Stop] = []
-        self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
-        self._left_open: set[int] = set()  # those of them that its kernel has said nothing of
-        self._first_use: dict[int, int] | None = None  # of each tensor; see first_uses
+        self._open: set[int] = set()  # outputs without a known shape, of the node being prepared
+        self._left_open: set[int] = set()  # those whose shape the kernel has not set
+        self._first_use: dict[int, int] | None = None  # first use of each tensor; see first_uses
 
     # -- preparing -----------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class StepRunner:
                 raise OperatorError(f"output {tensor!r} is constant and cannot be written")
         run = self._prepare(node, registration)
         for tensor, type_ in zip(outputs, types, strict=True):
-            if tensor.type is not type_:  # nodes before this one may not have seen the other type
+            if tensor.type is not type_:  # earlier nodes may have used the declared type
                 self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
         self._give_memory_to_left_open()
         if self._memory is not None and is_asynchronous(run):
@@ -236,7 +236,7 @@ class StepRunner:
             self._open.discard(tensor.index)
         tensor.shape = dims
         if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
-            self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
+            self._open.discard(tensor.index)  # its shape is known; it is outside of the arena
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
@@ -279,7 +279,7 @@ class StepRunner:
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
-        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # being prepared
+        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # the node being prepared
             if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
         tensor.make_dynamic()
@@ -313,7 +313,7 @@ class StepRunner:
         """
         try:
             self.is_running = True
-            if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
+            if self._cancellation.reason:  # checked here, too: a loop's body may have no node
                 self._cancellation.raise_if_requested()
             if not self._stops:
                 self._run_range(0, len(self.nodes), wrap)

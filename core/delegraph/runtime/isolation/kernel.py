@@ -31,8 +31,8 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         process: process of the delegate.
     """
 
-    _child: Child | None = None  # the one that has the partition
-    _number = -1  # of the partition there
+    _child: Child | None = None  # the process that has the partition
+    _number = -1  # number of the partition in that process
     _has_shapes = False
 
     def __init__(self, process: IsolatedProcess) -> None:
@@ -133,7 +133,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
 
         *shapes* has the shape of each output; an output whose shape is None gets no memory.
         """
-        assert self._child is not None  # the caller has just asked it
+        assert self._child is not None  # the caller has just used it
         pairs = list(zip(self._outputs, shapes, strict=True))
         outputs = [tensor for tensor, shape in pairs if shape is not None]
         tensors = [*self._inputs, *outputs]

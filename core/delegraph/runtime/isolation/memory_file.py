@@ -78,7 +78,7 @@ def _keep_size(file: int) -> None:
     if sys.platform == "linux":
         import fcntl
 
-        with contextlib.suppress(OSError):  # a kernel without seals
+        with contextlib.suppress(OSError):  # an operating system without seals
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
 
 

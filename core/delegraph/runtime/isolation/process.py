@@ -152,7 +152,7 @@ class IsolatedProcess:
             return self._living(stop)
 
     def _refuse_fork(self) -> None:
-        if os.getpid() != self._pid:  # somebody's thread may have had the lock then
+        if os.getpid() != self._pid:  # another thread may have held the lock at the fork
             raise StateError(
                 f"delegate {self.name!r} runs in a process that belongs to the process "
                 f"{self._pid}, of which this one is a fork; make a new interpreter here"
@@ -272,7 +272,7 @@ class IsolatedProcess:
         except BaseException as error:
             if isinstance(error, EOFError | OSError) and not isinstance(error, CallCancelledError):
                 raise self._lost(child, phase) from None
-            self.child = None  # an interrupt, or the call shall stop: not the delegate's fault
+            self.child = None  # an interrupt or a requested stop, not the delegate's fault
             child.kill()
             raise
         if reply.kind is Kind.FAILURE:
@@ -324,7 +324,7 @@ class IsolatedProcess:
             try:
                 self._require(child, "free")
             except DelegateError:
-                pass  # whoever asks next hears of it
+                pass  # the next call reports the error
             finally:
                 self._lock.release()
 

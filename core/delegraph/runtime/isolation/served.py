@@ -41,7 +41,7 @@ def serve(channel: int) -> None:
     Args:
         channel: descriptor of the socket.
     """
-    os.set_inheritable(channel, False)  # not by what the delegate starts
+    os.set_inheritable(channel, False)  # processes that the delegate starts must not have it
     served = _Served()
     _converse(Channel(socket.socket(fileno=channel)), served)
     served.close()
@@ -185,7 +185,7 @@ def _rank(source: Mapping[str, Any]) -> int:
 
 def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) -> Interpreter:
     interpreter = Interpreter(
-        f"/dev/fd/{model}",  # mapped, so both processes have the constants once
+        f"/dev/fd/{model}",  # mapped, so that both processes share the constants
         delegates=[],
         num_threads=settings["num_threads"],
         numerics=settings["numerics"],
@@ -241,7 +241,7 @@ class _Partition:
         tensors = self._subgraph.tensors
         self._inputs = [tensors[i] for i in self._subgraph.inputs]
         self._outputs = [tensors[i] for i in self._subgraph.outputs]
-        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory of the outputs
+        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory lent to the outputs
 
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int
@@ -268,7 +268,7 @@ class _Partition:
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)
-            if tensor.data is not array:  # a kernel's own
+            if tensor.data is not array:  # the kernel's own array
                 np.copyto(array, tensor.data)
                 tensor.data = array
         opened = [tensor for tensor in self._outputs if tensor.is_dynamic]

@@ -69,7 +69,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
-        """Return whether programs of the subgraph *context* are written to files and read."""
+        """Return whether programs of the subgraph *context* are stored in files."""
         return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:

@@ -88,7 +88,7 @@ class Addresses:
         """Check that both addresses can be used and the certificate can be read.
 
         Raises:
-            ArgumentError: as it says.
+            ArgumentError: an address cannot be used, or a certificate cannot be read.
         """
         self.tls_files()
         self.require_free()

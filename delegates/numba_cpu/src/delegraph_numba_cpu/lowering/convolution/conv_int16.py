@@ -245,7 +245,7 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; other channel counts become an ordinary convolution."""
+    """Emit a depthwise convolution; unless channels equal outputs, it becomes an ordinary one."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
