@@ -78,7 +78,7 @@ class CompiledModel:
             ArgumentError: (ValueError) both options and an accelerator, or a closed environment.
             ArgumentTypeError: (TypeError) an argument of another type.
             CompiledModelError: (RuntimeError) no such file, no model, or no such accelerator.
-            PluginError: a delegate asked for by name is missing or broken.
+            PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: (RuntimeError) a delegate failed.
             PlacementError: (RuntimeError) nodes are not where ``placement`` or the accelerator
                 wants them.

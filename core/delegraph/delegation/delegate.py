@@ -302,7 +302,7 @@ class DelegateContext(OpContext, Protocol):
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return an object that all interpreters of this process share; it is created if missing.
 
-        The object is released when the last interpreter that has asked for it closes.
+        The object is released when the last interpreter that requested it closes.
 
         Args:
             key: key of the object; its first item is the delegate's name: ``("mine", device)``.

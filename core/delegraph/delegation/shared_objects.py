@@ -29,7 +29,7 @@ def shared_object(
 ) -> Shared:
     """Return the object that all interpreters of this process have under *key*.
 
-    The object is released when the last interpreter that has asked for it closes.
+    The object is released when the last interpreter that requested it closes.
 
     Args:
         kept: mapping of one interpreter, which keeps the object alive while the interpreter lives.

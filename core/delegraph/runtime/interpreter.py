@@ -94,10 +94,10 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
         MalformedModelError: (ValueError) a damaged model.
-        SectionError: (ValueError) a bundle without the model asked for, or with several.
+        SectionError: (ValueError) a bundle without the requested model, or with several models.
         ExternalBufferError: (ValueError) constants in another file that cannot be used.
         UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
-        PluginError: a delegate asked for by name is missing or broken.
+        PluginError: a delegate that is requested by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``placement`` wants them.
         TimeLimitError: (RuntimeError) applying the delegates took more than ``limits.time``.

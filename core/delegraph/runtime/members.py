@@ -98,7 +98,7 @@ class TakesDelegates:
         stay allocated, and inputs and variables keep their data.
 
         Raises:
-            PluginError: a delegate asked for by name is missing or broken.
+            PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """

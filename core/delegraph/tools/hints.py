@@ -201,7 +201,7 @@ class _PaddedContext:
 
 
 def _padded(question: _Question, rank: int) -> DelegateContext:
-    """Return a context in which tensors have dimensions of 1 in front, up to *rank*."""
+    """Return the context of *question* with its node's tensors padded by 1s to rank *rank*."""
     tensors = list(question.context.tensors)
     for i in {*question.node.inputs, *question.node.outputs}:
         if i >= 0 and len(tensors[i].shape) == question.rejection.actual:

@@ -30,8 +30,8 @@ class PrivateState:
 
     Attributes:
         tensor: the tensor.
-        shape: shape of the tensor while the other state is in force.
-        data: values of the tensor while the other state is in force.
+        shape: shape in the state that the tensor does not have at present.
+        data: values in the state that the tensor does not have at present.
     """
 
     __slots__ = ("_allocation", "_owner", "data", "shape", "tensor")

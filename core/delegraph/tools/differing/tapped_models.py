@@ -137,7 +137,7 @@ def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return *tensor* with scale tensors renumbered by *numbers*, old index to new index."""
+    """Return *tensor* with the indices of its scale tensors mapped by *numbers*."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor

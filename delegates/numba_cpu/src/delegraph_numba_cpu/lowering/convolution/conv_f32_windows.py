@@ -107,7 +107,7 @@ def split(
 
     Args:
         windows: the windows.
-        builder: has the number of workers.
+        builder: builder of the program, with the number of workers.
         work: cost of the whole, in multiply-adds of a matrix product.
         blocks: largest number of parts of the columns.
         is_dense: whether output rows follow one another in memory; else each is computed

@@ -307,9 +307,9 @@ def packed_headers(
     Args:
         builder: stores the headers.
         name: key of the headers in the builder.
-        sums_and_scales: returns the sum of each output's weights, int32 or float32, and the factors
-            of the accumulators, ``[O]`` each.
-        bias: added to results, ``[O]``.
+        sums_and_scales: function that returns the sum of each output's weights, int32 or float32,
+            and the factors of the accumulators, ``[O]`` each.
+        bias: numbers that are added to results, ``[O]``.
     """
     zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations
 

@@ -54,7 +54,7 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
     """Return the number of tiles of an operator.
 
     Args:
-        builder: has the number of workers.
+        builder: builder of the program, with the number of workers.
         products: number of products of two bytes.
         results: number of bytes of output.
         most: largest number of tiles.

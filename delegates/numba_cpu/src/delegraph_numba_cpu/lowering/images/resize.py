@@ -51,7 +51,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
     """Emit bilinear resizing, with tables of the mixed positions for rows and columns.
 
     Raises:
-        OperatorError: the output does not have the size that is asked for.
+        OperatorError: the output does not have the requested size.
     """
     x, y, options = call.input(0), call.output(), call.options
     require_asked("size", integers(call.input(1)), y.shape[1:3])
@@ -96,7 +96,7 @@ def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
     """Emit nearest-neighbour resizing: copies of input pixels.
 
     Raises:
-        OperatorError: the output does not have the size that is asked for.
+        OperatorError: the output does not have the requested size.
     """
     x, y, options = call.input(0), call.output(), call.options
     require_asked("size", integers(call.input(1)), y.shape[1:3])
