@@ -148,7 +148,7 @@ class MicroInterpreter:
         Raises:
             StateError: the tensors are already allocated, an earlier call failed, or another call
                 runs.
-            NodeError: a kernel refuses its node, or leaves a shape open.
+            NodeError: a kernel rejects its node, or an output shape remains unknown.
             ArenaTooSmallError: the arena is too small; the message says how large it must be.
             MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
         """

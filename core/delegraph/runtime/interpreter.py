@@ -65,8 +65,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         model_path: a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it is mapped, not read.
         model_content: the bytes of a model, kept without a copy. Give this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
-        num_threads: threads that kernels may use, from 1 to eight for each processor; a warning
-            limits more. None means one for Delegraph's kernels, and lets delegates choose.
+        num_threads: threads that kernels may use, >= 1; above eight for each processor, they are
+            reduced with a warning. None means one for Delegraph's kernels; delegates choose.
         experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; it and
             ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` apply no delegates that were not named.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
