@@ -93,8 +93,8 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
     """Return the function for *r* with a scale of 0, which fills the output with its zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's smallest value, or its greatest value for a negative zero point,
-    as on x86.
+    is 0, the result is the type's smallest value, as on x86. For a negative zero point, it is the
+    type's greatest value.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0

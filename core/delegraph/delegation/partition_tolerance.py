@@ -1,8 +1,8 @@
 """Tolerance for the results of a partition: the tolerances of its nodes, summed along its paths.
 
-The result of several nodes in a row may have a larger error than one node's tolerance, since each
-node adds its error to those of its inputs. Along the worst path to a tensor, errors are added up in
-two ways:
+Each node adds its error to the errors of its inputs. So the result of several nodes in a row may
+have a larger error than one node's tolerance. Along the worst path to a tensor, errors are added up
+in two ways:
 
 - as shares of the largest value, since nodes enlarge and reduce errors as they do values;
 - as real values, since a difference of large numbers keeps their errors.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
     """Return the number of bytes in use at the busiest task: no plan can be smaller.
 
-    With an alignment, tensors count with their padding, except for the largest padding of those in
-    use at a task, as the tensor at the end of a buffer needs none.
+    With an alignment, tensors count with their padding. At each task, the largest padding is left
+    out, as the tensor at the end of a buffer needs none.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.

@@ -124,8 +124,8 @@ def predict(
     The file has these columns: the number of each row, the source's columns except the model's
     inputs, the outputs, and the errors if ``predictor.on_error`` is ``"column"``. The file is
     written whole at the end; until then, finished rows are in the folder ``OUTPUT.job``. Rows
-    become calls in the same way in every process and after every interruption, so the file does not
-    depend on the number of processes or on interruptions.
+    become calls in the same way in every process and after every interruption. So the file depends
+    neither on the number of processes nor on interruptions.
 
     Each process is a new Python process. It imports the main module if the source's class is
     defined there: such a script must call this under ``if __name__ == "__main__":``.

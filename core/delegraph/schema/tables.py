@@ -1,7 +1,7 @@
 """Tables of a model file in the schema, except the operators' options.
 
-Lists that a file may leave out are None here, because the official runtime tells a missing list
-from an empty one (an empty ``Buffer.data`` is a constant without bytes).
+A list that the file leaves out is None here, because the official runtime distinguishes it from an
+empty list: an empty ``Buffer.data`` is a constant without bytes.
 
 Source:
     tflite/converter/schema/schema.fbs.

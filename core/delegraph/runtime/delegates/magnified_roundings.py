@@ -65,8 +65,8 @@ def magnified(
 ) -> str | None:
     """Return text that names the node which magnified rounding differences, or None.
 
-    None means that a node is wrong on equal inputs, that the delegate's results node by node are
-    within the tolerances, or that the cause cannot be determined.
+    None means that a node is wrong on equal inputs, or that the cause cannot be determined. It may
+    also mean that the delegate's results node by node are within the tolerances.
 
     Args:
         subgraph: the subgraph, whose tensors are as they were when the partition ran.

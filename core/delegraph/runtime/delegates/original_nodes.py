@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 class OriginalNodes(PrivateNodes):
     """The original nodes of one delegate node, prepared only when first needed.
 
-    A node of an earlier delegate that the partition contains is run by that delegate, or, with
-    *only_kernels*, by its own original nodes where all of them have a kernel.
+    The partition may contain a node of an earlier delegate. That delegate runs it; with
+    *only_kernels*, its own original nodes run instead if all of them have a kernel.
 
     Attributes:
         inputs: tensors that the nodes read and do not write, constants and variables included.

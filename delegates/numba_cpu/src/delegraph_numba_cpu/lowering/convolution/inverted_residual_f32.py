@@ -167,9 +167,9 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
 def _pixel(channels: int, is_copied: bool) -> int:
     """Return the distance between pixels of the ring buffer in bytes.
 
-    A register of channels is read from many pixels in turn. With a distance that is a multiple of a
-    large power of two, they would compete for the same few sets of the cache, so it is an odd
-    number of cache lines. Rows that are copied as they are, without gaps, take less time.
+    A register of channels is read from many pixels in turn. If the distance were a multiple of a
+    large power of two, pixels would compete for the same few sets of the cache. It is therefore an
+    odd number of cache lines. Copied rows have no gaps where possible, which takes less time.
     """
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
