@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 2000
-"""Lasting objects from which on they go to the oldest generation unseen."""
+"""Number of lasting objects from which they are moved to the oldest generation unscanned."""
 
 
 @contextmanager

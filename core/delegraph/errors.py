@@ -195,7 +195,7 @@ class CompilationError(DelegraphError, ValueError):
 
 
 DelegatePhase = Literal["initialize", "claim", "init", "prepare", "eval", "copy", "free"]
-"""What a delegate was doing; ``claim`` is everything while it chooses and replaces nodes."""
+"""Phase in which a delegate failed; ``claim`` covers choosing and replacing nodes."""
 
 
 class DelegateError(DelegraphError, RuntimeError):

@@ -33,10 +33,10 @@ except ImportError as error:
     ) from error
 
 ARGUMENTS = ("placement", "limits")
-"""Arguments of ``compile_model`` that ``aot_compile`` and ``CompilationConfig`` may be given."""
+"""Arguments of ``compile_model`` that ``aot_compile`` and ``CompilationConfig`` accept."""
 
 REASONS = 3
-"""Number of rejections in the error for a model of which nothing was compiled."""
+"""Number of rejections in the error message if nothing of a model was compiled."""
 
 
 @dataclass(frozen=True)

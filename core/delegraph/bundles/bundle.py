@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from delegraph.schema.read_limit import ReadLimit
 
 MAX_SECTIONS = 4096
-"""Sections that a bundle may have; known bundles have fewer than 50."""
+"""Largest number of sections of a bundle; known bundles have fewer than 50."""
 
 MODEL, ZIP, LITERTLM = "TFLiteModel", "zip", "LiteRT-LM"
-"""Types of sections that have a meaning here: a model, and bundles in bundles."""
+"""Types of sections that are read: a model, and bundles inside a bundle."""
 
 _TOLD = 20
 _SHOWN_CHARACTERS = 80

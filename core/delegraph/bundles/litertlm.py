@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 16_384
-"""Bytes; sections begin at multiples of it."""
+"""Number of bytes at whose multiples sections begin."""
 
 WEIGHTS = "TFLiteWeights"
 """Type of a section with constants of the model of the same ``model_type``."""
@@ -32,10 +32,10 @@ WEIGHTS = "TFLiteWeights"
 MAJOR_VERSION = 1
 
 HEADER_BEGIN = 32
-"""First byte of the header's flatbuffer."""
+"""Offset in bytes of the header's flatbuffer."""
 
 MAX_HEADER = 1 << 20
-"""Bytes that the header may take."""
+"""Largest number of bytes of the header."""
 
 _HEAD = struct.Struct("<8s3I4xQ")
 
@@ -55,7 +55,7 @@ _TYPES = (
 )
 _ZLIB_TOKENIZER = "HF_Tokenizer_Zlib"
 _LOOKED_INTO = ("NONE", "GenericBinaryData", MODEL)
-"""Section types that do not name the format; the first bytes of the section do."""
+"""Section types that do not tell the format; the first bytes of the section tell it."""
 
 
 def read_litertlm(content: NDArray[np.uint8]) -> Bundle:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_DEPTH = 6
-"""Bundles within each other."""
+"""Largest number of bundles inside each other."""
 
 _TOLD = 20
 _ZIP_END = b"PK\x05\x06"
 _ZIP_END_BYTES = 22 + 0xFFFF  # with the longest possible comment
 
 Chain = tuple[tuple[Bundle, Section], ...]
-"""Bundles from the file on, each with the section that leads on."""
+"""Bundles from the file inwards, each with its section that holds the next bundle or the model."""
 
 
 def split_address(path: str) -> tuple[str, str | None]:

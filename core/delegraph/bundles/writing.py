@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from delegraph.bundles.opening import Chain
 
 MODEL_ALIGNMENT = 64
-"""Bytes; where a replaced model begins in a zip at least."""
+"""Number of bytes at whose multiples a replaced model begins in a zip, at least."""
 
 _MAX_ALIGNMENT = 4096
 _ZIP64_BYTES = 20

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LIST = 1 << 20
-"""Bytes that the list of files may take."""
+"""Largest number of bytes of the list of files."""
 
 DAMAGE = (
     zipfile.BadZipFile,

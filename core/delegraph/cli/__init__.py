@@ -45,7 +45,7 @@ COMMANDS = (
 """Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
 FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
-"""What to do about an unforeseen error."""
+"""Advice that is printed after an unexpected error."""
 
 
 class CommandGroup(click.Group):

@@ -60,13 +60,13 @@ class Failure(JsonRecord):
 
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
-"""What click says of a word in place of a number."""
+"""Pattern of click's message for a word in place of a number."""
 
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
-"""Pattern of the folder that packages are installed in, at the start of the path of a file."""
+"""Pattern of the folder in which packages are installed, at the start of a file's path."""
 
 _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
-"""Pattern of what is said of a file that is no TFLite model, or not all of one."""
+"""Pattern of messages about a file that is no TFLite model, or an incomplete one."""
 
 
 def _advice(error: BaseException) -> str:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 LIMIT = 4 << 30
-"""Bytes that all entries of a folder may take; the oldest unused ones leave first."""
+"""Largest number of bytes of a folder's entries; the least recently used are removed first."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _PATIENCE = 600
@@ -359,7 +359,7 @@ def _content(made: object) -> bytes:
 
 
 warned_of: set[str] = set()
-"""Messages that were logged already."""
+"""Messages that have already been logged."""
 
 
 def _warn(error: OSError) -> None:

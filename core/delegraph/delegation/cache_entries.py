@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.cache_files import AnyPath
 
 CACHE_VARIABLE = "DELEGRAPH_CACHE"
-"""Environment variable that names another folder than the user's."""
+"""Environment variable with the path of the cache folder, in place of the user's folder."""
 
 DAY = 24 * 60 * 60
 
@@ -29,7 +29,7 @@ _SIZE_HOLDS = 10.0
 """Seconds for which the size of a cache is remembered, as other processes write to it, too."""
 
 known_sizes: dict[str, tuple[int, float]] = {}
-"""Mapping from a cache's folder to its bytes, and when they were counted (``time.monotonic``)."""
+"""Mapping from a cache's folder to its size in bytes, and the ``time.monotonic`` of the count."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 

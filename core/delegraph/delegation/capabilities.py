@@ -35,7 +35,7 @@ FEATURES = {
     "sparse": "constants stored without their zeros",
     "subgraph": "operators that call other subgraphs",
 }
-"""Features a claim may name, and what each means; a case of the kit needs those it shows."""
+"""Features that a claim may name, with meanings; the kit's cases have the features they show."""
 
 _DEFAULT_TOLERANCES = {
     TensorType.FLOAT16: Tolerance(1e-2, 1e-3),

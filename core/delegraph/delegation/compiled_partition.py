@@ -25,13 +25,13 @@ from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 
 CUSTOM_OP = "delegraph-compiled"
-"""The custom code of the operator, version 1."""
+"""Custom code of the operator, whose version is 1."""
 
 FORMAT = 1
 """Version of the custom options."""
 
 MAX_OPTIONS = 64 << 10
-"""Bytes that the custom options may have."""
+"""Largest number of bytes of the custom options."""
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[\x20-\x7e]{0,200}")

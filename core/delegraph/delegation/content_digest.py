@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 NAMESPACE = "model-digests"
 
 LEAST = 1 << 20
-"""Bytes of a file whose digest is worth a file of its own."""
+"""Number of bytes of a file from which on its digest is stored."""
 
 SETTLED = 3.0
-"""Seconds without a change after which times tell of the next one."""
+"""Seconds without a change after which a later change alters the file's times for sure."""
 
 
 def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:

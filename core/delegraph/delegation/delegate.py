@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from delegraph.schema.enums import TensorType
 
 PartitionPolicy = Literal["largest", "measured"]
-"""How partitions are chosen: by their number of nodes, or also by the time they save."""
+"""Way of choosing partitions: by their number of nodes, or also by measured times."""
 
 
 class DelegateFlags(IntFlag):
@@ -336,7 +336,7 @@ class Delegate(ABC):
     """
 
     is_isolated = False
-    """Whether the delegate runs in a process of its own, which may end before this one."""
+    """Whether the delegate runs in a separate process, which may end before this one."""
 
     @property
     def flags(self) -> DelegateFlags:

@@ -21,7 +21,7 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.operators.roles import operands
 
 _SHAPED_BY_VALUES = frozenset({"SEGMENT_SUM", "UNIQUE", "WHERE"})
-"""Operators whose output shapes depend on values of inputs that are no parameters."""
+"""Operators whose output shapes depend on the values of non-parameter inputs."""
 
 _SHAPING = frozenset({
     "axis", "begin", "block_shape", "crops", "delta", "depth", "dims", "end", "fft_length", "k",

@@ -20,8 +20,9 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], bool | Rejection]
-"""Function that tells whether a delegate takes a node, or why not; called once a node, in plan
-order.
+"""Function that returns whether a delegate supports a node, or a rejection.
+
+It is called once for each node, in plan order.
 """
 
 

@@ -23,7 +23,7 @@ else:
             from hashlib import sha256 as _sha256
 
 SHORT = 1 << 20
-"""Bytes from which on ``hashlib`` is faster, its import included."""
+"""Number of bytes from which on ``hashlib`` is faster, including its import."""
 
 
 def sha256(content: Buffer = b"") -> _Hash:

@@ -9,7 +9,10 @@ from delegraph.log import Logger
 logger = Logger(__name__)
 
 FOR_EACH_PROCESSOR = 8
-"""More threads than processors gain nothing; a model's author may know another machine, though."""
+"""Number of threads that are allowed for each processor.
+
+More threads than processors gain nothing, but a model's author may have meant another machine.
+"""
 
 
 def limited_num_threads(count: int) -> int:

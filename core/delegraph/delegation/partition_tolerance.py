@@ -35,14 +35,14 @@ STEPS = frozenset({
     "NON_MAX_SUPPRESSION_V5", "NOT_EQUAL", "ONE_HOT", "ROUND", "SIGN", "TOPK_V2", "UNIQUE",
     "WHERE",
 })  # fmt: skip
-"""Operators that make a large difference of a small one."""
+"""Operators that turn a small difference into a large one."""
 
 SLACK = 4
-"""How much more than the sum of errors is allowed after several nodes."""
+"""Factor by which results of several nodes may exceed the sum of errors."""
 
 _STEPS_OF = {"INT4": 8, "UINT4": 8, "INT8": 128, "UINT8": 128, "INT16": 32768}
 _HUGE = 1e18
-"""Numbers from here on stand for infinity, such as those that masks add."""
+"""Number from which on values stand for infinity, such as those that masks add."""
 
 _FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
 

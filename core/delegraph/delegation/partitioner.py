@@ -21,7 +21,7 @@ ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""
 
 Kind: TypeAlias = Literal["kTfPartition", "kTfNonPartition"]
-"""What a subset is: for the delegate, or for the others."""
+"""Kind of a subset: for the delegate, or for other kernels."""
 
 _ABSENT = -1  # index of an optional tensor that is not there
 _TAKEN = -1  # in place of a count of missing conditions: the node has its epoch

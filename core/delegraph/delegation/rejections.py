@@ -19,7 +19,7 @@ from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, Registration
 
 Ask: TypeAlias = "Callable[[Registration, Node], bool | Rejection]"
-"""Whether a delegate takes a node, or why not."""
+"""Function that returns whether a delegate supports a node, or a rejection."""
 
 
 def _text(value: object) -> str | None:
@@ -62,7 +62,7 @@ class Rejection(JsonRecord):
 
 
 NO_REASON = Rejection("no-reason", "no reason given")
-"""Recorded for a delegate that answers with a bare ``False``."""
+"""Rejection that is recorded for a delegate that answers ``False``."""
 
 
 def collect_rejections(

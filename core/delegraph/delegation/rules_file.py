@@ -26,7 +26,7 @@ from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import ArgumentError
 
 Rules: TypeAlias = str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules
-"""What users give: a TOML file by its path, or rules made in code."""
+"""Rules as users give them: the path of a TOML file, or rules made in code."""
 
 _KEYS = ("action", "delegate", "nodes", "operators", "tensors", "subgraph", "signature")
 

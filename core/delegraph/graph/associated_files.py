@@ -28,10 +28,10 @@ it.
 """
 
 MAX_READ = 4 * MAX_BYTES
-"""Bytes that may be read of all files of a zip together."""
+"""Largest number of bytes that are read of all files of a zip together."""
 
 MAX_ZIP = 64 << 20
-"""Bytes at the end of the model that are searched for a zip."""
+"""Number of bytes at the end of the model in which a zip is searched."""
 
 _NAMES_TOLD = 5
 

@@ -10,7 +10,7 @@ from delegraph.graph.model import Model
 from delegraph.schema.table import Table
 
 DEPTH_LIMIT = 50
-"""Calls of subgraphs within each other that a model may make unless the user grants more."""
+"""Largest depth of nested subgraph calls, unless the user allows more."""
 
 _FRAMES = 24
 """Largest number of Python's stack frames for one nested call, with delegates applied."""

@@ -65,13 +65,13 @@ NUMPY_DTYPES: Mapping[TensorType, np.dtype[Any]] = _Dtypes(
         TensorType.UINT4: np.uint8,
     }
 )
-"""Element type as users see it; 2- and 4-bit integers are seen as 8-bit ones."""
+"""Mapping from an element type to its dtype for users; 2- and 4-bit integers appear as 8-bit."""
 
 BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
-"""Bits an element takes, for the types that pack several into a byte."""
+"""Number of bits of an element, for types that store several elements in a byte."""
 
 OBJECT_TYPES = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})
-"""Types whose elements are Python objects and which the arena cannot hold."""
+"""Types whose elements are Python objects, which cannot be in the arena."""
 
 
 def byte_size(type_: TensorType, shape: Sequence[int]) -> int:

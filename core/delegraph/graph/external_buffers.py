@@ -28,10 +28,10 @@ Weights = Callable[[str], "NDArray[np.uint8]"]
 """Function that returns the bytes of a group, by its name."""
 
 PACKINGS = (None, "", "unpacked")
-"""Known values of ``ExternalBuffer.packing``: the bytes are those that the tensor needs."""
+"""Known values of ``ExternalBuffer.packing``: the bytes are stored unpacked."""
 
 MOST_TIMES = 4
-"""How often the bytes of files may be described by several buffers: written models have copies."""
+"""Largest ratio of the bytes of all external buffers to those of the files, which may overlap."""
 
 
 def load_external_buffers(record: tables.Model, weights: Weights | None) -> ExternalBuffers:

@@ -51,7 +51,7 @@ SCHEMA_VERSION = 3
 
 _SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
 _BYTES_PER_OBJECT = 50
-"""Bytes that a file without constants has for each Python object that is made of it."""
+"""Number of bytes of a file without constants for each Python object made from it."""
 
 _OPERAND_BYTES = 200
 """Bytes that each input or output of an operator takes in memory until the model is prepared.

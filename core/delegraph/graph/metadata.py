@@ -22,7 +22,7 @@ from delegraph.schema.reader import read_root
 from delegraph.schema.table import Table
 
 METADATA_ENTRY = "TFLITE_METADATA"
-"""Name of the model's metadata entry that holds the flatbuffer."""
+"""Name of the metadata entry that holds the flatbuffer."""
 
 _CONTENTS: dict[type[Table], str] = {
     tables.FeatureProperties: "features",

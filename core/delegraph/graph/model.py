@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 CONTROL_EDGES = "model_control_dependencies"
-"""Name of the metadata entry with the order of operators that no tensor shows."""
+"""Name of the metadata entry with an order of operators that tensors do not imply."""
 
 VALIDATION = "VALIDATION:"
-"""How names of subgraphs start that check a model, and that no delegate gets."""
+"""Start of the names of subgraphs that check a model; delegates cannot claim their nodes."""
 
 
 _Record = TypeVar("_Record", bound=type)

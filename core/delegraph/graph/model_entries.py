@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 PREFIX = "delegraph/"
-"""How names of entries begin."""
+"""Start of the names of entries."""
 
 ALIGNMENT = 64
-"""Bytes at multiples of which entries begin."""
+"""Number of bytes at whose multiples entries begin."""
 
 MAX_LIST = 1 << 20
-"""Bytes that the zip's list of files may have."""
+"""Largest number of bytes of the zip's list of files."""
 
 MAX_FILE = (1 << 32) - 1
-"""Bytes that a file with entries may have: the zip has no larger offsets."""
+"""Largest number of bytes of a file with entries, as a zip has no larger offsets."""
 
 _ALIGNMENT_FIELD = 0xD935
 """Extra field of zip files that aligns the data after it, as Android's zipalign writes it."""

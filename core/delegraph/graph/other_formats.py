@@ -63,7 +63,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\.npy", "NumPy arrays (.npz)", "arrays are inputs: delegraph run MODEL --input FILE.npz"),
     (rb"", "a zip", _UNPACK),
 )
-"""The same for zips, by the names of the files in it."""
+"""Pattern of the names of files in a zip, format of the zip, and advice; the first match counts."""
 
 
 def other_format(content: NDArray[np.uint8]) -> str:

@@ -31,7 +31,7 @@ _MAX_BYTES = 2**63 - 1
 """Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""
 
 MAX_RANK = 32
-"""Dimensions that arrays of every supported NumPy can have."""
+"""Largest number of dimensions of an array in every supported NumPy."""
 
 
 class Copies:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUFFER_ALIGNMENT = 64
-"""Bytes that the address of a buffer is a multiple of."""
+"""Number of bytes of which a buffer's address is a multiple."""
 
 MOST_TIGHTENED = 1000
-"""Blocks of a plan for which a smaller one is looked for; looking at more takes too long."""
+"""Largest number of blocks of a plan that is tightened; with more it takes too long."""
 
 TOLERATED = 1.01
-"""Size of a good plan: at most this many times the bytes that any plan needs."""
+"""Largest size of a good plan, as a multiple of the bytes that any plan needs."""
 
 _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 NEVER = 2**31 - 1
-"""As the last node of a block: it lives to the end, whatever nodes there are."""
+"""Last node of a block that lives to the end, for any number of nodes."""
 
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 

@@ -45,7 +45,7 @@ class BestPlan(OffsetsAssignment):
 
 
 _Search: TypeAlias = Callable[[Packing, int], BestPlan]
-"""Returns a plan; one of no more bytes than the second argument is as good as any."""
+"""Function from a packing and a sufficient number of bytes to a plan; a smaller plan has no use."""
 
 
 def plan_best(

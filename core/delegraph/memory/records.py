@@ -9,7 +9,7 @@ from delegraph.errors import ArgumentError
 from delegraph.lazy_dataclass import dataclass
 
 Size: TypeAlias = int | tuple[int, ...]
-"""Bytes of a buffer; or two, three or four (batch, height, width, channels) dimensions."""
+"""Size of a buffer: bytes, or two, three or four (batch, height, width, channels) dimensions."""
 
 
 class TensorUsageRecord(NamedTuple):

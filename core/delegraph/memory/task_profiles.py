@@ -21,7 +21,7 @@ class TensorUsageWithIndex(NamedTuple):
 
 
 TaskProfile: TypeAlias = list[TensorUsageWithIndex]
-"""The tensors in use at a task, the largest first; of equal ones the lower index first."""
+"""Tensors in use at a task, the largest first; among equals, the lower index first."""
 
 
 def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskProfile]:

@@ -12,7 +12,7 @@ from delegraph.memory.best_fit import align
 from delegraph.micro.targets import ARENA_ALIGNMENT
 
 ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
-"""Memory that a caller lends."""
+"""Memory of the caller in which the arena is placed."""
 
 
 class ArenaMemory:

@@ -25,7 +25,7 @@ from delegraph.operators.lstm_node import LstmInput
 from delegraph.schema.enums import TensorType
 
 UNKNOWN_KERNEL_BYTES = 64
-"""Assumed bytes that an unlisted operator keeps; listed ones commonly keep 0 to 128."""
+"""Assumed number of bytes that an unlisted operator stores; listed ones mostly store 0 to 128."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 
 LEAST = 256 << 20
-"""Bytes that every model may take."""
+"""Number of bytes that every model may use."""
 
 LEAST_COPIES = 96 << 20
-"""Bytes that second forms of a model's constants, such as packed weights, may always take."""
+"""Number of bytes that copies of a model's constants, such as packed weights, may always use."""
 
 TIMES_FILE = 16
-"""Factor by which a model may take more memory than its file, above :data:`LEAST`."""
+"""Ratio of a model's memory to its file that is allowed above :data:`LEAST`."""
 
 LARGE_MODEL = 20 << 20
 """Size of a file, in bytes, above which kernels save memory rather than time."""

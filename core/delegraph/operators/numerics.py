@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 Numerics = Literal["builtin", "reference", "micro"]
-"""The optimised kernels, those of ``BUILTIN_REF``, or those of TFLM.
+"""Official kernels whose rounding is followed: optimised ones, ``BUILTIN_REF``'s, or TFLM's.
 
-TFLM's are the reference ones but for FULLY_CONNECTED, ABS, RELU6 and UNIDIRECTIONAL_SEQUENCE_LSTM;
-only ``MicroInterpreter`` has them.
+TFLM's differ from the reference kernels only in FULLY_CONNECTED, ABS, RELU6 and
+UNIDIRECTIONAL_SEQUENCE_LSTM; only ``MicroInterpreter`` has them.
 """

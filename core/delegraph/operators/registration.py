@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
 
 Eval = Callable[[], None]
-"""Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
+"""Function without arguments that computes a node's outputs; called at every invoke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TensorEval:
 
 
 Prepare = Callable[["OpContext", "Node"], Eval]
-"""Checks a node, sizes its outputs and returns its :data:`Eval`."""
+"""Function that checks a node, sizes its outputs and returns its :data:`Eval`."""
 
 
 class InPlace(IntFlag):

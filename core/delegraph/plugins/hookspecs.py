@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
-"""pluggy's project name; it also starts the name of every hook."""
+"""Name of the project in pluggy, with which the name of every hook starts."""
 
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""

@@ -19,7 +19,7 @@ OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
 """Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
 
 WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
-"""Those of them that have such a delegate now."""
+"""Distributions that have a default delegate at present."""
 
 
 def package_for(custom_name: str) -> str | None:

@@ -28,7 +28,7 @@ Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
 Given = Mapping[str, Any] | str | object | None
 
 BOUNDS = ("minimum", "maximum")
-"""Keys of a field's metadata, as JSON Schema has them."""
+"""Keys of a field's metadata, named as in JSON Schema."""
 
 _BOOLS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),

@@ -31,7 +31,7 @@ DELEGATE_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
 COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 
 Isolate = Literal["process", "none"]
-"""Place where a delegate runs: a process of its own, or the process that asks for it."""
+"""Place where a delegate runs: a separate process, or the process of the interpreter."""
 
 RESERVED_NAMES = frozenset({"all", "default", "help", "none"})
 """Words for ``--delegate`` that are no names of delegates."""

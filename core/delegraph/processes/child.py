@@ -63,7 +63,7 @@ class Child:
         self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._listener: threading.Thread | None = None
         self.close = weakref.finalize(self, _close, process, life, owned, patience, os.getpid())
-        """End the process with all that it started; at the latest when this process exits."""
+        """Function that ends the process and its children, at exit at the latest."""
         _children.add(self)
 
     @property

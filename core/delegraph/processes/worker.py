@@ -23,7 +23,7 @@ _END = 10.0
 """Seconds that a process has to end after its pipe has broken."""
 
 UNREADABLE = "an answer that cannot be read"
-"""Text for the end of a process that sent something else than a message."""
+"""Text for the end of a process that sent something other than a message."""
 
 
 class Worker:
@@ -320,7 +320,7 @@ def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 _parent: list[BinaryIO] = []
-"""Where the answers of this process go, last."""
+"""Stream for the answers of this process, as the last element."""
 
 
 def tell(message: Any) -> None:
@@ -334,4 +334,4 @@ def _send(kind: str, content: Any) -> None:
 
 
 _sending = threading.Lock()
-"""Held while a message is written, so that messages of two threads do not mix."""
+"""Lock that is held while a message is written, so that two messages do not mix."""

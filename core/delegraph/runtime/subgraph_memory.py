@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from delegraph.operators.registration import Node, Registration
 
 _CHANNEL_BYTES = 64
-"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
+"""Number of bytes for a channel of quantized weights: a multiplier, a shift and a sum."""
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,

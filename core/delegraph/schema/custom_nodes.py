@@ -34,7 +34,7 @@ class CustomNode:
 
 
 Plan = Sequence[int | CustomNode]
-"""What a subgraph executes, in order: operators that it has, by index, and custom ones."""
+"""Execution plan of a subgraph: indices of its operators, and custom nodes, in order."""
 
 
 def with_plans(record: tables.Model, plans: Sequence[Plan]) -> tables.Model:

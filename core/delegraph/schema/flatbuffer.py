@@ -27,7 +27,7 @@ Positions: TypeAlias = "NDArray[np.int64]"
 NOT_A_FLATBUFFER = "The model is not a valid Flatbuffer buffer"
 
 MAX_TABLES = 1_000_000
-"""Tables that a file may hold unless the user grants more.
+"""Largest number of tables of a file, unless the user allows more.
 
 Source: ``flatbuffers::Verifier::Options::max_tables``.
 """

@@ -81,7 +81,7 @@ _SECOND = {
     ),
     "plain_options": "DilateOptions:18 StablehloShiftLeftOptions:22",
 }
-"""The same for the second union."""
+"""Tables of the second union, by module, as for the first union."""
 
 _SHARED_OR_NAMED_OTHERWISE = {
     "AVERAGE_POOL_2D": "Pool2DOptions",

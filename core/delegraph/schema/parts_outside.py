@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALIGNMENT = 16
-"""Bytes; where parts after the flatbuffer start, as inside."""
+"""Number of bytes at whose multiples parts after the flatbuffer start, as inside."""
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from delegraph.errors import MalformedModelError
 
 TIMES_FILE = 64
-"""Without other word, quantization, sparsity and options may take this many times the file."""
+"""Default ratio of the bytes of quantization, sparsity and options to the file's bytes."""
 
 MOST = 128 << 20
-"""Bytes that they may take beside four times the file, without other word."""
+"""Default largest number of these bytes, besides four times the file."""
 
 LEAST = 1 << 20
-"""Bytes that every file may take."""
+"""Number of bytes that every file may use."""
 
 LEAST_OBJECTS = 32 << 20
-"""Bytes that the records of any file's tables may take."""
+"""Number of bytes that the records of any file's tables may use."""
 
 
 class ReadLimit:

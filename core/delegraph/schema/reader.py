@@ -49,10 +49,10 @@ _NEAR = 256
 """Bytes of the file for each text between which other things lie, where all are decoded at once."""
 
 _FEW = 8
-"""Tables in a list, on average, from which on columns take less memory than records."""
+"""Average number of tables in a list from which on columns take less memory than records."""
 
 _BLOCK = 1 << 16
-"""Tables read at once: a damaged count is noticed before all of its tables are looked at."""
+"""Number of tables read at once, so that a damaged count is noticed early."""
 
 
 def read_model(

@@ -36,7 +36,7 @@ from delegraph.schema.table import (
 from delegraph.schema.tables import Model
 
 INLINE_LIMIT = 2_000_000_000
-"""Bytes of constants up to which a file is one flatbuffer; 32-bit offsets end a little later."""
+"""Number of bytes of constants up to which a file is one flatbuffer, with 32-bit offsets."""
 
 _FLAGS = {
     "?": number_types.BoolFlags,
@@ -50,7 +50,7 @@ _FLAGS = {
     "L": number_types.Uint64Flags,
     "f": number_types.Float32Flags,
 }
-"""How the builder stores each ``dtype.char``."""
+"""Mapping from a ``dtype.char`` to the flags by which the builder stores it."""
 
 
 def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:

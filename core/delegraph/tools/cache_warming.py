@@ -59,4 +59,4 @@ def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedMod
 
 
 _TICK = 0.02
-"""Seconds by which times of files may be behind the clock."""
+"""Largest delay of file times behind the clock, in seconds."""

@@ -27,7 +27,7 @@ LEAST_KEPT = 10_000
 """Bytes of a cache that may hold a program: notes on failures and versions take less."""
 
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux says how much processor time a container gets, in version 2 of control groups."""
+"""Path of Linux's file with a container's processor time, in version 2 of control groups."""
 
 
 def check_environment(

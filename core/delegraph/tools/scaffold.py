@@ -49,7 +49,7 @@ OPERATORS = UNARY | BINARY
 """Mapping from each operator that a project can start with to its NumPy function on floats."""
 
 _ACTIVATIONS = ', activations=["RELU", "RELU6"]'
-"""What claims of :data:`BINARY` operators say; unary ones fuse no activation."""
+"""Text in claims of :data:`BINARY` operators; unary operators fuse no activation."""
 
 Files = Mapping[str, tuple[str, ...]]
 """Mapping from a file's path in the project to the templates whose texts it joins."""

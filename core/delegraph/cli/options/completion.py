@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
 
 Offer = Callable[[click.Context, str], Iterable[CompletionItem]]
-"""Returns what may follow, given the words before and the start of the present one."""
+"""Function from the words before the cursor and the start of the present word to completions."""
 
 _SEPARATORS = (":", "=")
 """Characters at which Bash cuts words."""
@@ -158,7 +158,7 @@ _OFFERS: dict[str, Offer] = {
     "--intermediate-tensors": _computed_tensors,
     "delegate": _delegates,
 }
-"""By the option, or the name of the argument."""
+"""Mapping from an option or an argument's name to its completions."""
 
 
 class _JoinedWords(BashComplete):

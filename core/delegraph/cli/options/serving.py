@@ -63,7 +63,7 @@ ADDRESS_OPTIONS = (
         help="Bearer token of requests.  [default: DELEGRAPH_SERVE_TOKEN]",
     ),
 )
-"""Options for where the server listens, and for whom."""
+"""Options for the addresses on which the server listens, and for access."""
 
 LIMIT_OPTIONS = (
     _size("--max-body-size", 64, "Largest request, REST or gRPC."),
@@ -75,7 +75,7 @@ LIMIT_OPTIONS = (
     _seconds("--body-timeout", 60.0, "Longest time for a request's body."),
     _seconds("--idle-timeout", 75.0, "Longest rest between two requests."),
 )
-"""Options for what clients may send."""
+"""Options for limits of requests."""
 
 
 def taken_addresses(given: dict[str, Any]) -> Addresses:

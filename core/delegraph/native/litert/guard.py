@@ -41,7 +41,7 @@ KNOWN = {
 TRIED_PLATFORM = ("linux", "x86_64")
 
 KNOWN_COMPILED_MODELS = {"2.1.6", "2.2.0", "2.3.0"}
-"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested, likewise."""
+"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested on the same platform."""
 
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 

@@ -60,7 +60,7 @@ class Host(ProfiledHost, Protocol):
     """Number of threads that the user allows; None if the runtime tells it."""
 
     memory_limit: MemoryLimit
-    """Bytes that kernels may take."""
+    """Maximal number of bytes of the kernels' memory."""
 
     cancellation: StopRequest | None
     """Stop request for the running call; None if calls cannot be stopped."""

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 NAMESPACE = "default-failures"
 
 SLOW = 1.0
-"""Least number of seconds of a failure that later processes remember."""
+"""Duration in seconds from which on a failure is stored for later processes."""
 
 _COMPILING = ("init", "prepare")
 _PASSING = (MemoryError, OSError, DelegateProcessError)  # may not occur the next time

@@ -28,16 +28,16 @@ from delegraph.schema.enums import TensorType
 NAMESPACE = "checked-nodes"
 
 LEAST_NODES = 8
-"""Nodes of a subgraph that is worth a file."""
+"""Number of nodes from which on a subgraph gets a file."""
 
 MOST_BYTES = 256 << 20
-"""Size of the largest model that is worth its digest."""
+"""Size in bytes of the largest model whose digest is computed."""
 
 MOST_FILES = 16
-"""Files of a subgraph: shapes that change at each invoke must not fill the disk."""
+"""Largest number of files of a subgraph; changing shapes must not fill the disk."""
 
 DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
-"""Folders of the package that findings depend on, or what delegates decide by them."""
+"""Folders of the package on which findings, or decisions of delegates, depend."""
 
 
 class KeptFindings:

@@ -38,7 +38,7 @@ Clock = Callable[[], float]
 """Function that returns a time in seconds; only differences are used."""
 
 BUDGET = 1.0
-"""Seconds that measuring takes, if running every partition twice takes less."""
+"""Seconds that measuring may take, or the time of two runs of every partition if that is longer."""
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST_ROUNDS = 50

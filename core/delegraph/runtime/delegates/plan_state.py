@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Barred = Mapping[int, Rejection]
-"""Mapping from nodes that a delegate may not have to the reasons."""
+"""Mapping from nodes that a delegate may not claim to the reasons."""
 
 
 @dataclass(frozen=True, slots=True)

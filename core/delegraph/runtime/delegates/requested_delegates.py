@@ -33,7 +33,7 @@ A delegate in a file is named by the path: ``path/to/lib.so``, ``mine.py``, ``mi
 """
 
 _PYTHON = ".py"
-"""How the path of a Python file ends."""
+"""Ending of the path of a Python file."""
 
 ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
 """Several delegates: an ordered list, a set, or a mapping from names to options."""

@@ -21,13 +21,13 @@ Range = tuple[int, int]
 """Least and greatest allowed value."""
 
 Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Shape and range that an output must have; None where any is right."""
+"""Required shape and range of an output; None if any is right."""
 
 TensorOf = Callable[[int], Tensor]
 """Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""
 
 RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
-"""Operators that need not give the same values twice, so that nothing can be compared."""
+"""Operators whose values may differ between runs, so that they cannot be compared."""
 
 
 def wrong_array(tensor: Tensor) -> str | None:

@@ -60,7 +60,7 @@ def openblas_of_numpy() -> OpenBlas | None:
 
 
 lock = threading.Lock()
-"""Held while threads of the libraries are counted or changed."""
+"""Lock that is held while threads of the libraries are counted or changed."""
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
 

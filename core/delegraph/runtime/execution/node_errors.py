@@ -36,7 +36,7 @@ _ALREADY_CLEAR = (
     CallCancelledError,
     DefaultDelegateWarning,
 )
-"""Errors that are raised as they are, because they name the node or need no node."""
+"""Errors that are raised unchanged, because they name the node or concern no node."""
 
 
 class RefusedByKernel(Exception):

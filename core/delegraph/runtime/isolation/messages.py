@@ -23,7 +23,7 @@ _HEADER = struct.Struct("<HHI")
 _MOST_FILES = 8
 
 PATIENCE = 0.05
-"""Seconds between two checks whether waiting still makes sense."""
+"""Seconds between two checks whether an answer may still come."""
 
 
 KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)

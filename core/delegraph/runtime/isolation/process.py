@@ -33,7 +33,7 @@ CLOSE_TIMEOUT = 10.0
 """Seconds that the kernels of a partition may take to close when the delegate is removed."""
 
 RESTARTS = 3
-"""How often a process that ended unexpectedly is started again."""
+"""Number of times that a process that ended unexpectedly is started again."""
 
 _FAREWELL = 2.0
 """Seconds that a process has to close its kernels and end before it is killed."""
@@ -73,7 +73,7 @@ class Child:
         self.channel = Channel(mine)
         self.pid = self._child.pid
         self.end = self._child.close
-        """Let the kernels close, and end the process; at the latest when this one exits."""
+        """Function that lets kernels close and ends the process; called at exit at the latest."""
 
     @property
     def has_ended(self) -> bool:

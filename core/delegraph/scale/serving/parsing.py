@@ -28,7 +28,7 @@ _BODIES = 4
 """Number of largest bodies that the server holds at the same time."""
 
 _NICENESS = 10
-"""How much processor time the child leaves to others: small requests come first."""
+"""Increase of the child's nice value, so that small requests come first."""
 
 
 class RequestReader:

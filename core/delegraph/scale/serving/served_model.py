@@ -124,7 +124,7 @@ def _described(tensor: Any) -> dict[str, Any]:
 
 
 OUTCOMES = ("answered", "invalid", "refused", "failed")
-"""What may become of a request."""
+"""Outcomes of a request."""
 
 
 class Models(Protocol):

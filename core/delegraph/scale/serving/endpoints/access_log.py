@@ -16,10 +16,10 @@ from delegraph.errors import ArgumentError
 _LOG = logging.getLogger(__name__)
 
 _WAITING = 10_000
-"""Number of lines that wait for a slow disk or reader; further ones are lost."""
+"""Largest number of lines that wait for a slow disk or reader; further lines are lost."""
 
 _END = 2.0
-"""Seconds that the last lines have to be written."""
+"""Seconds within which the last lines must be written."""
 
 
 class AccessLog:

@@ -36,7 +36,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 LENGTH = b"inference-header-content-length"
 
 EXTENSIONS = ["binary_tensor_data", "model_repository"]
-"""Extensions of the protocol that the server has."""
+"""Extensions of the protocol that the server supports."""
 
 
 class Answer:

@@ -176,7 +176,7 @@ class Touched:
 Rule = Callable[[Touched], None]
 
 RULES: dict[tuple[str, str], Rule] = {}
-"""Family and kernel to the rule of its rows; the rules of a family are added at its first check."""
+"""Mapping from family and kernel to the rule; a family's rules are added at its first check."""
 
 FAMILIES = frozenset((
     "arg_min_max", "attention_f32", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16",

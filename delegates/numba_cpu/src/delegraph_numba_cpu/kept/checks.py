@@ -15,15 +15,15 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 
 MOST = 1 << 40
-"""More than any count or length of a program in memory."""
+"""Number that no count or length of a program exceeds."""
 
 MOST_TILES = 1 << 20
 
 FREE = frozenset(("multiplier", "value"))
-"""Words of 64 bits that only change values."""
+"""Words of 64 bits that only change values, so that any number is allowed."""
 
 POSITIVE = frozenset(("chunk", "column_tiles", "row_tiles", "step"))
-"""Words by which kernels divide, or go on."""
+"""Words that must be positive, as kernels divide by them or advance by them."""
 
 SIGNED = frozenset((
     "before_height", "before_width", "bias", "cell_high", "cell_low", "flip", "hidden_multiplier",
@@ -34,7 +34,7 @@ SIGNED = frozenset((
     "shift_in", "shift_out", "subtrahend", "sum_factor", "top", "weight_zero", "zero", "zero_out",
     "zero_point",
 ))  # fmt: skip
-"""Words that may be below 0: values, and places that kernels compare with the bounds."""
+"""Words that may be negative: values, and positions that kernels compare with bounds."""
 
 
 def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:

@@ -13,7 +13,7 @@ from delegraph import Rejection
 REJECTED, CLAIMED, NOT_ASKED = range(3)
 
 Answers = Mapping[int, Rejection | None]
-"""By node index, None for a claimed node."""
+"""Mapping from a node index to the node's rejection; None for a claimed node."""
 
 _PLAIN = (str, int, float, bool, type(None))
 

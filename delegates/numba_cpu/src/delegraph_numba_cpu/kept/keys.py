@@ -23,7 +23,7 @@ DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtim
 """Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
-"""``AllocationType.PERSISTENT_RO``: values that a node has computed while it was prepared."""
+"""``AllocationType.PERSISTENT_RO``: values that a node computed during prepare."""
 
 
 def model_digest(context: DelegateContext) -> str | None:

@@ -49,10 +49,10 @@ VERSION = 2
 PAGE = 4096
 
 LEAST_SHARED = 4096
-"""Bytes of a constant of a program in a model file that programs share."""
+"""Number of bytes from which on a constant in a model file is shared by programs."""
 
 LINE = 64
-"""Constants begin at multiples of so many bytes."""
+"""Number of bytes at whose multiples constants begin."""
 
 HEADER = np.dtype(
     [
@@ -168,4 +168,4 @@ def parts_of(header: Any) -> list[tuple[str, Any, int]]:
 
 
 IS_USABLE = sys.byteorder == "little"
-"""Whether this machine reads the tables as they are."""
+"""Whether this machine can read the tables unchanged."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _WORD = 8
 
 LEAST = 64 << 10
-"""Bytes of constants that count toward the limit, as in ``program/shared_constants.py``."""
+"""Number of bytes from which on a constant counts toward the limit, as in ``SharedConstants``."""
 
 
 @dataclass(frozen=True, slots=True)

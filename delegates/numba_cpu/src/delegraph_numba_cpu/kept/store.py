@@ -24,19 +24,19 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 NAMESPACE = "numba_cpu-programs"
 
 VARIABLE = "DELEGRAPH_NUMBA_KEEP"
-"""Environment variable: 0 lets no program be kept, nor any that is kept be used."""
+"""Environment variable; 0 means that programs are neither stored nor read."""
 
 LEAST_NODES = 4
-"""Nodes of a subgraph that is worth files; the models that tests generate have fewer."""
+"""Number of nodes from which on a subgraph gets files; models that tests generate have fewer."""
 
 MOST_FILES = 16
-"""Files of a partition or a subgraph; shapes that change at each invoke must not fill the disk."""
+"""Largest number of files of a partition or subgraph; changing shapes must not fill the disk."""
 
 MOST_BYTES = 256 << 20
-"""Size of the largest program that is kept: larger ones would crowd out all else in the cache."""
+"""Size in bytes of the largest stored program; larger ones would displace all other entries."""
 
 MOST_PROGRAMS = 4
-"""Programs of a partition that are remembered in the process, the present one included."""
+"""Largest number of a partition's programs in memory, including the present one."""
 
 
 def is_wanted(kept_programs: bool) -> bool:

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.program.program import Program, packed
 
 LEAST_OF_MODEL = 64 << 10
-"""Bytes of a constant of the model from which on the file refers to it, and has no copy."""
+"""Number of bytes from which on a file refers to the model's constant instead of a copy."""
 
 
 def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = None) -> bytes:

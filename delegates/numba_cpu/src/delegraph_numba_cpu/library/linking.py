@@ -29,7 +29,7 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Receives the level, the number of its compiled families, and the number of its families."""
+"""Function that gets a level, and how many of its families are compiled, of how many."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.instructions.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.lowering.registry import Call
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
-"""Types of which the official kernel sets round differently here and there."""
+"""Types whose results differ between the official kernels for some operators."""
 
 _RANGES = {
     "INT4": (-8, 7),

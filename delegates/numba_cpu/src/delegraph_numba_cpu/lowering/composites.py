@@ -31,7 +31,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 COMPOSITE = "STABLEHLO_COMPOSITE"
 
 MOST_NODES = 4096
-"""Largest number of nodes that take the place of one."""
+"""Largest number of nodes that replace one composite."""
 
 
 class InlinedContext:

@@ -64,4 +64,4 @@ class Fusion:
 
 
 Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
-"""Looks at the node at a position, as the first member of a fusion; returns None if none fits."""
+"""Function that returns a fusion with the node at a position as first member, or None."""

@@ -86,7 +86,7 @@ A check need not test whether each operand is present: :meth:`Operator.rejection
 """
 
 Lower = Callable[[Call, ProgramBuilder], None]
-"""Emits the kernel calls of a node. All shapes are known, including those of the outputs."""
+"""Function that emits a node's kernel calls; all shapes are known, also those of outputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 Record = Callable[[tuple[int, ...], int, int], object]
-"""Receives the indices of nodes, ``time.perf_counter_ns()`` at their start, and nanoseconds."""
+"""Function that gets node indices, their start by ``time.perf_counter_ns()``, and nanoseconds."""
 
 
 class TimedProgram:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COPY = ("moves", "copy")
-"""Family and kernel of copies; a start with a kept program may do without the module of moves."""
+"""Family and kernel of copies, written here because kept programs need no module of moves."""
 
 GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 """Environment variable: 1 runs kernel calls one by one, between guards."""

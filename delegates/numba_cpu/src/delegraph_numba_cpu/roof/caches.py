@@ -32,7 +32,7 @@ class Cache(NamedTuple):
 
 
 TYPICAL = (Cache("L1", 32 << 10), Cache("L2", 1 << 20), Cache("L3", 8 << 20, 4))
-"""The caches where the system does not tell."""
+"""Caches that are assumed if the system does not describe them."""
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

@@ -19,10 +19,10 @@ from delegraph.tools import Recording
 from delegraph_numba_cpu.roof.processor import ProcessorRoof
 
 LEAST_SHARE, LEAST_OF_ROOF = 0.05, 0.6
-"""An operator of a larger share of the time and a smaller share of the roof is a finding."""
+"""Share of the time above which, and share of the roof below which, an operator is a finding."""
 
 LEAST_SECONDS = 20e-6
-"""Seconds. A faster operator is no finding: timing it by itself adds up to 2 microseconds."""
+"""Seconds below which an operator is no finding, as timing it adds up to 2 microseconds."""
 
 _EIGHT_BITS = {"INT8", "UINT8", "INT4", "INT2"}
 _PARTLY_READ = {"EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "SLICE", "STRIDED_SLICE"}

@@ -34,7 +34,7 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 Array = NDArray[Any]
 
 Emit = Callable[[Address, Address], None]
-"""Emits the computation of one image, from its input ``[G, H, W, C / G]`` to its output."""
+"""Function that emits the computation of one image, from input ``[G, H, W, C / G]`` to output."""
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:

@@ -14,7 +14,7 @@ from delegraph.arithmetic import centred_integers, dense_values
 LANES = 16
 
 SPARE = 4
-"""Blocks after the last one of a matrix, which kernels may read."""
+"""Number of blocks after the last one of a matrix, which kernels may read."""
 
 Integers = NDArray[np.int8] | NDArray[np.int16]
 

@@ -46,7 +46,7 @@ The larger the image is, the more this costs, beside computing rows twice.
 """
 
 CROWDED = 256
-"""Pixels at multiples of as many bytes compete for few sets of the cache."""
+"""Number of bytes at whose multiples pixels compete for few sets of the cache."""
 
 SMALL_HALO = 0.15
 """Largest share of rows computed twice with more tiles than workers."""

@@ -62,7 +62,7 @@ FUSED = ("ADD", "SUB", "MUL", "DIV")
 """Operators with a fused activation; their results are finite, too."""
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
-"""Adds a node's steps to a chain, given its operands; returns the operand of its results."""
+"""Function that adds a node's steps to a chain, and returns the operand of its results."""
 
 
 def _pair(call: Call, chain: Chain, operands: Sequence[int]) -> int:

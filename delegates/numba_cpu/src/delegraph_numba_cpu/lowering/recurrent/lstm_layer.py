@@ -78,7 +78,7 @@ class LstmLayer:
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
-"""Returns the constant of a name in the program; computes it by a function if it is new."""
+"""Function that returns a stored constant by name; a new one is computed by the argument."""
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
