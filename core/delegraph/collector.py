@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 2000
-"""Lasting objects from which on they go to the oldest generation unseen."""
+"""Number of lasting objects from which they are moved to the oldest generation unscanned."""
 
 
 @contextmanager
 def collector_paused(lasting: int = 0) -> Iterator[None]:
-    """Turn the cycle collector off while tens of thousands of lasting objects are made.
+    """Pause the cycle collector during a block that creates many long-lived objects.
 
-    Otherwise the collector would scan the objects each time their number has grown by a quarter,
-    and find no garbage. After the block it would scan all of them twice more on their way to the
-    oldest generation, so many objects are moved there at once. Objects made before the block are
+    Without the pause, the collector would scan the objects each time their number grows by a
+    quarter, and find no garbage. After the block it would scan all of them twice more before they
+    reach the oldest generation. So they are moved there at once. Objects made before the block are
     scanned first, since garbage among them would then wait for a full collection.
 
     Args:
-        lasting: about how many objects are made.
+        lasting: approximate number of long-lived objects that the block creates.
     """
     enabled = gc.isenabled()
     moves = enabled and lasting >= MANY and not gc.get_freeze_count()

@@ -52,7 +52,7 @@ from typing import Any, Literal
 
 
 class DelegraphError(Exception):
-    """Base of everything raised on purpose; other processes may be sent it."""
+    """Base class of all exceptions that Delegraph raises on purpose; they can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exception's own calls the class with the message alone, which some of these refuse.
@@ -69,7 +69,7 @@ def _remade(kind: type[DelegraphError], args: tuple[Any, ...]) -> DelegraphError
 
 
 class ModelError(DelegraphError):
-    """The model cannot be used: damaged, of an unknown version, or a node that cannot work."""
+    """The model cannot be used: damaged, of an unknown version, or with a node that cannot run."""
 
 
 class MalformedModelError(ModelError, ValueError):
@@ -81,7 +81,7 @@ class SectionError(ModelError, ValueError):
 
 
 class ExternalBufferError(ModelError, ValueError):
-    """Constants that a model keeps in another file are missing, too short or packed unknown."""
+    """A file with external constants is missing, too short or packed in an unknown way."""
 
 
 class UnsupportedModelError(ModelError, ValueError):
@@ -103,11 +103,11 @@ class NodeError(ModelError, RuntimeError):
 
 
 class UnresolvedOpError(NodeError):
-    """Custom operators remain that no kernel and no delegate provides."""
+    """A model has custom operators that neither a kernel nor a delegate computes."""
 
 
 class OperatorError(DelegraphError, RuntimeError):
-    """A kernel refuses its node or its data; raised by kernels, reported as :class:`NodeError`."""
+    """A kernel rejects its node or its data; the runtime reports it as a :class:`NodeError`."""
 
 
 class StateError(DelegraphError, RuntimeError):
@@ -126,8 +126,7 @@ class ArenaTooSmallError(DelegraphError, MemoryError):
     """An arena of fixed size is too small for what a model needs.
 
     Attributes:
-        missing: bytes by which the request that failed was too large; requests that would have
-            followed are not counted.
+        missing: number of bytes that the failed request lacked; later requests are not counted.
     """
 
     def __init__(self, message: str, *, missing: int) -> None:
@@ -140,7 +139,7 @@ class MicroRuntimeError(DelegraphError, RuntimeError):
 
 
 class TensorIndexError(DelegraphError, IndexError):
-    """A call of :mod:`delegraph.micro.runtime` names a tensor that the model does not have."""
+    """A call of :mod:`delegraph.micro.runtime` gives a tensor index that the model lacks."""
 
 
 class ResizeError(DelegraphError, RuntimeError):
@@ -156,7 +155,7 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 
 class ArgumentAttributeError(ArgumentError, AttributeError):
-    """An argument lacks an attribute that the call reads, such as ``shape`` of a list."""
+    """An argument has the wrong type for a call, or an object that cannot be copied is copied."""
 
 
 class ConfigurationError(ArgumentError):
@@ -167,7 +166,7 @@ class PredictionError(DelegraphError, RuntimeError):
     """The model failed on a row of a batch.
 
     Attributes:
-        row: which one, counted in the batch; None where that is unknown.
+        row: index of the row in the batch; None where it is unknown.
     """
 
     def __init__(self, message: str, *, row: int | None = None) -> None:
@@ -176,10 +175,10 @@ class PredictionError(DelegraphError, RuntimeError):
 
 
 class CompiledModelError(DelegraphError, RuntimeError):
-    """A call of :mod:`delegraph.compiled_model` that the official class refuses as well.
+    """A call of :mod:`delegraph.compiled_model` that LiteRT's ``CompiledModel`` rejects as well.
 
     Attributes:
-        code: status code of LiteRT, which the message has too; None where it has none.
+        code: status code of LiteRT, also part of the message; None if LiteRT gives no code.
     """
 
     def __init__(self, message: str, *, code: int | None = None) -> None:
@@ -196,17 +195,17 @@ class CompilationError(DelegraphError, ValueError):
 
 
 DelegatePhase = Literal["initialize", "claim", "init", "prepare", "eval", "copy", "free"]
-"""What a delegate was doing; ``claim`` is everything while it chooses and replaces nodes."""
+"""Phase in which a delegate failed; ``claim`` covers choosing and replacing nodes."""
 
 
 class DelegateError(DelegraphError, RuntimeError):
-    """A delegate failed. While it was being applied: the graph is as it was before that delegate.
+    """A delegate failed; if it failed while it was applied, the graph is unchanged.
 
     Attributes:
         delegate: name of the delegate; empty when it is not known.
         phase: phase in which the delegate failed; None if its own code did not fail.
-        node_index: the node concerned: the one asked about, the first of a partition whose kernel
-            could not be made, or the delegate's own node; or None.
+        node_index: index of the node at fault: the node whose support was checked, the first node
+            of a partition whose kernel could not be created, or the delegate node; or None.
     """
 
     def __init__(
@@ -224,20 +223,19 @@ class DelegateError(DelegraphError, RuntimeError):
 
 
 class DelegateProcessError(DelegateError):
-    """The process of an isolated delegate has ended, was killed, or took too long and was ended.
+    """The process of an isolated delegate has ended, was killed, or exceeded its time limit.
 
     The interpreter's own process is unharmed. The next use of the delegate starts its process
-    again, at
-    most three times.
+    again, at most three times.
     """
 
 
 class PartitionRejected(DelegateError):
     """Raised by a kernel's ``init`` to reject its partition, whose nodes then run elsewhere.
 
-    The placement shows why, as it shows why a node was refused. A kernel's ``prepare`` raises it
-    for shapes that the kernel does not compute: Delegraph's kernels compute the partition then, and
-    an incident in the placement shows why.
+    The placement shows the reason, as it does for a rejected node. A kernel's ``prepare`` raises it
+    for shapes that the kernel does not support. Then Delegraph's kernels compute the partition, and
+    an incident in the placement shows the reason.
 
     Attributes:
         constraint: short stable id of the reason, as a ``Rejection`` has it.
@@ -251,7 +249,7 @@ class PartitionRejected(DelegateError):
 class DelegateNodeError(NodeError, DelegateError):
     """A delegate's node failed to prepare, to invoke, or to copy its buffer.
 
-    Delegates stay applied; ``Interpreter.remove_all_delegates`` takes them off, and
+    Delegates stay applied; ``Interpreter.remove_all_delegates`` removes them, and
     ``on_failure="fallback"`` computes the nodes by Delegraph's kernels instead.
     """
 
@@ -267,22 +265,21 @@ class DelegateNodeError(NodeError, DelegateError):
 class DefaultDelegateWarning(UserWarning):
     """A delegate that is applied by default has failed; Delegraph's kernels compute its nodes.
 
-    Given once by an interpreter, which does without that delegate from then on. The message names
-    the delegate, the phase, the nodes and the cause, and says how to report it. Code that turns
-    warnings into errors gets it as an exception.
+    An interpreter gives it once and stops using that delegate. The message names the delegate, the
+    phase, the nodes and the cause, and says how to report it.
     """
 
 
 class DelegateLoadError(DelegateError, ValueError):
-    """A compiled delegate is not there, cannot be loaded, or refuses to be made."""
+    """A compiled delegate is missing, cannot be loaded, or its library fails to create it."""
 
 
 class DelegateLibraryError(DelegateLoadError, OSError):
-    """The library of a compiled delegate is not there, or the system cannot load it."""
+    """The library file of a compiled delegate is missing, or the system cannot load it."""
 
 
 class NotADelegateError(DelegateLoadError, AttributeError):
-    """A library that was loaded, and lacks the functions of an external delegate."""
+    """A loaded library lacks the functions that an external delegate must have."""
 
 
 class PlacementError(DelegateError):
@@ -290,7 +287,7 @@ class PlacementError(DelegateError):
 
 
 class UnsupportedRuntimeError(DelegraphError, RuntimeError):
-    """An official runtime is missing, or cannot take delegates in Python; the message says why."""
+    """An official runtime is missing or does not support Python delegates; the message says why."""
 
 
 class PluginError(DelegraphError):
@@ -314,7 +311,7 @@ class PluginOptionError(PluginError, ValueError):
 
 
 def in_words(error: BaseException) -> str:
-    """Text of *error*; with its type in front unless it is one of these classes.
+    """Text of *error*, preceded by its type unless it is a :class:`DelegraphError`.
 
     >>> in_words(KeyError("x"))
     "KeyError: 'x'"
@@ -323,8 +320,8 @@ def in_words(error: BaseException) -> str:
 
 
 def blame(error: BaseException, delegate: str, phase: str) -> None:
-    """Record the delegate that raised an exception which a host raises as it is."""
-    with suppress(AttributeError):  # a class may have no place for it
+    """Record in *error* which delegate raised it, for a host that raises *error* unchanged."""
+    with suppress(AttributeError):  # a class may forbid new attributes
         error.delegraph_origin = f"delegate {delegate!r} failed in {phase}"  # type: ignore[attr-defined]
 
 

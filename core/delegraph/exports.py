@@ -1,4 +1,4 @@
-"""Exports of a package, whose stub is read when the first of them is asked for."""
+"""Lazy exports of a package: its ``.pyi`` stub is read when the first name is looked up."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from delegraph.collector import MANY, collector_paused
 def exports_of(
     package: str, file: str, *same_named: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package that exports the names of its stub.
+    """Return ``__getattr__`` and ``__dir__`` for a package that exports the names in its stub.
 
-    Code that imports a module of the package by its full name, as Delegraph itself does, reads no
-    stub.
+    Importing a module of the package by its full name, as Delegraph does, does not read the stub.
 
     Args:
         package: the package's ``__name__``.
         file: its ``__file__``; the stub is beside it.
-        same_named: functions that have the name of the module that defines them. Importing such a
-            module must not put it in the function's place.
+        same_named: exported functions with the same name as their module. Importing that module
+            must not replace the function by the module.
     """
     if same_named:
         lazy_loader.attach(package, submod_attrs={name: [name] for name in same_named})
@@ -48,10 +47,10 @@ def exports_of(
 
 
 def read_stub(file: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the submodules and, by module, the names that a package's stub exports.
+    """Return a stub's submodules, and a mapping from each module to the names it exports.
 
-    Each is a statement ``from .MODULE import NAME as NAME``. ``lazy_loader.attach_stub`` parses the
-    stub as Python, which takes longer.
+    The stub consists of statements ``from .MODULE import NAME as NAME``.
+    ``lazy_loader.attach_stub`` is slower, because it parses the stub as Python.
     """
     submodules: list[str] = []
     names: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """JSON of results: ``to_json`` and ``from_json`` of every dataclass.
 
 Each field is a key. Nested dataclasses become objects, enums their text or their name, paths text,
-tuples, sets (sorted), NumPy's arrays and scalars lists and numbers. What differs is declared:
+tuples, sets (sorted), NumPy's arrays and scalars lists and numbers. A class declares what differs:
 
 >>> from dataclasses import dataclass, field
 >>> @dataclass(frozen=True)
@@ -36,11 +36,11 @@ R = TypeVar("R", bound="JsonRecord")
 
 
 class JsonRecord:
-    """Base of dataclasses with ``to_json`` and ``from_json``.
+    """Base class of dataclasses with ``to_json`` and ``from_json``.
 
-    A field's ``metadata`` may have ``json_key``, its key (None leaves the field out), and
-    ``json_value``, a function of its value whose result is converted; for ``from_json`` it may have
-    ``json_read``, a function of what JSON holds.
+    A field's ``metadata`` may have these items: ``json_key`` is the key in JSON; None leaves the
+    field out. ``json_value`` is a function that ``to_json`` applies to the value first.
+    ``json_read`` is a function that ``from_json`` applies to the JSON value.
 
     Attributes:
         json_properties: more keys, each with the name of a property or of a method without
@@ -101,9 +101,9 @@ def _object(record: Any) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], content: object) -> T:
-    """Return the object of *kind*, a class or an annotation, that *content* describes.
+    """Return the object of *kind*, a class or an annotation, whose JSON is *content*.
 
-    A field that is missing has its default; keys that are no fields are passed over.
+    A missing field has its default; unknown keys are ignored.
 
     Raises:
         ValueError: a field without a default is missing, or a value is not what its annotation

@@ -1,11 +1,13 @@
 """``dataclass``, ``field`` and ``replace`` of the standard library, without compiling at import.
 
-The standard decorator compiles up to seven methods of each class. A process imports dozens of such
-classes before its first answer, which takes longer than to import all their modules. Here
-``__init__`` is compiled when a class has made :data:`FEW` objects, and the other methods are plain
-functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as well.
+The standard decorator compiles up to seven methods of each class. A process imports dozens of
+dataclasses before its first result, and compiling them takes longer than importing their modules.
+Here ``__init__`` is compiled only after :data:`FEW` objects of a class exist, and the other methods
+are plain functions. ``dataclasses.fields``, ``asdict`` and ``is_dataclass`` know these classes as
+well.
 
-A class may extend classes of this decorator only; a standard dataclass may extend both kinds.
+A class with this decorator may extend only classes with this decorator; a standard dataclass may
+extend both kinds.
 """
 
 from __future__ import annotations
@@ -54,13 +56,13 @@ _STANDARD = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
 
 
 def _annotations(cls: type) -> dict[str, Any]:
-    """Return the annotations in the body of a class; importing ``inspect`` takes long."""
+    """Annotations in the body of a class, read without importing ``inspect``, which is slow."""
     found: dict[str, Any] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - see above
     return found
 
 
 class _Field:
-    """The keywords of a field."""
+    """Keyword arguments of a call of :func:`field`."""
 
     __slots__ = ("options",)
 
@@ -69,7 +71,7 @@ class _Field:
 
 
 class _Declaration:
-    """A class, and how it was declared."""
+    """A class and the keyword arguments of its ``@dataclass`` decorator."""
 
     __slots__ = (
         "cls", "eq", "filled", "frozen", "getter", "known", "kw_only", "own", "slots", "stub",
@@ -95,7 +97,7 @@ class _Declaration:
         }
 
     def made(self) -> Any:
-        """Return the class with its methods; where it gets slots, that is another class."""
+        """Return the class with its methods; a class with slots is a new class."""
         cls, members = self.cls, self.cls.__dict__
         for base in cls.__mro__[1:]:
             known = base.__dict__
@@ -140,9 +142,9 @@ class _Declaration:
         return found
 
     def fill(self, record: Any, values: tuple[Any, ...], named: dict[str, Any]) -> bool:
-        """Set the fields of one of the first objects to the arguments of its class.
+        """Set the fields of one of the first :data:`FEW` objects from the arguments of its class.
 
-        Return False for later objects, and for arguments that do not fit.
+        Return False for later objects, and for arguments that do not match the fields.
         """
         if self.filled >= FEW:
             return False
@@ -167,7 +169,7 @@ class _Declaration:
         return True
 
     def compile(self) -> None:
-        """Put the compiled ``__init__`` into the class, where it has none of its own."""
+        """Add the compiled ``__init__`` to the class, unless the class defines its own."""
         if self.cls.__dict__["__init__"] is not self.stub:
             return
         names: dict[str, Any] = {"_set": _set, "_NONE": _NONE}
@@ -197,7 +199,7 @@ class _Declaration:
         self.cls.__init__ = function
 
     def standard(self) -> Any:
-        """Return a class with these fields that the standard decorator made."""
+        """Return an equivalent class made by the standard ``dataclass`` decorator."""
         import dataclasses
 
         body = {
@@ -218,7 +220,7 @@ class _Declaration:
 
 
 class _Attribute:
-    """An attribute of a class that is made when it is asked for."""
+    """A class attribute whose value is computed when it is first read."""
 
     __slots__ = ("declaration", "name")
 
@@ -234,7 +236,7 @@ class _Attribute:
 
 
 def _methods(declaration: _Declaration) -> dict[str, Any]:
-    """Return the methods of a class, by name; all classes have the same but for ``__init__``."""
+    """Return the methods of a class, by name; only ``__init__`` differs between classes."""
 
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         if not declaration.fill(self, values, named):

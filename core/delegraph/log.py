@@ -1,4 +1,4 @@
-"""Loggers of the standard ``logging``, which is imported when there is something to log."""
+"""Loggers that import the standard ``logging`` only when there is something to log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Logger:
-    """The logger of a module, as ``logging.getLogger(name)`` returns it.
+    """The logger of a module, like ``logging.getLogger(name)`` returns it.
 
-    Information is shown only after the program has imported ``logging`` and configured it, so until
-    then it is not logged.
+    Messages of level INFO and DEBUG are dropped until the program imports and configures
+    ``logging``, since they would not be shown.
 
     Args:
         name: the module's ``__name__``.
@@ -29,20 +29,20 @@ class Logger:
             self.standard().debug(text, *values, stacklevel=2)
 
     def info(self, text: str, *values: Any) -> None:
-        """Log *text* with *values* put in, if the program uses ``logging``."""
+        """Log *text*, formatted with *values*, at level INFO if the program uses ``logging``."""
         if "logging" in sys.modules:
             self.standard().info(text, *values, stacklevel=2)
 
     def is_wanted(self) -> bool:
-        """Return whether information is shown, so that work for its text is worth it."""
+        """Whether messages of level INFO are shown; if not, the caller need not compute them."""
         return "logging" in sys.modules and self.standard().isEnabledFor(20)  # logging.INFO
 
     def warning(self, text: str, *values: Any) -> None:
-        """Log a warning, which ``logging`` prints where the program has not configured it."""
+        """Log a warning, which ``logging`` prints even where the program has not configured it."""
         self.standard().warning(text, *values, stacklevel=2)
 
     def log(self, level: int, text: str, *values: Any) -> None:
-        """Log *text* with a level of ``logging``; see :meth:`warning`."""
+        """Log *text* at *level*, a level of ``logging``; see :meth:`warning`."""
         self.standard().log(level, text, *values, stacklevel=2)
 
     def standard(self) -> logging.Logger:

@@ -1,7 +1,7 @@
-"""Target and backend of ``aot_compile``: it compiles the partitions of an installed delegate.
+"""Target and backend of ``aot_compile`` that compile partitions of an installed delegate.
 
-Importing this module registers the backend. LiteRT calls it for each step of its pipeline; the step
-``apply_plugin``, which for other backends runs a vendor's compiler library, compiles with the
+Importing this module registers the backend. LiteRT calls the backend for each step of its pipeline.
+The step ``apply_plugin``, which runs a vendor's compiler for other backends, compiles with the
 delegate.
 
 Source:
@@ -33,23 +33,23 @@ except ImportError as error:
     ) from error
 
 ARGUMENTS = ("placement", "limits")
-"""Arguments of ``compile_model`` that ``aot_compile`` and ``CompilationConfig`` may be given."""
+"""Arguments of ``compile_model`` that ``aot_compile`` and ``CompilationConfig`` accept."""
 
 REASONS = 3
-"""Number of rejections in the error for a model of which nothing was compiled."""
+"""Number of rejections in the error message if nothing of a model was compiled."""
 
 
 @dataclass(frozen=True)
 class DelegraphTarget(aot_types.Target):
-    """An installed delegate that ``aot_compile`` compiles the partitions of.
+    """An installed delegate for which ``aot_compile`` compiles partitions.
 
     >>> DelegraphTarget("openvino", options={"device": "NPU"})
     DelegraphTarget(delegate='openvino', options={'device': 'NPU'})
 
     Attributes:
         delegate: ``name``, ``dist:name`` or ``name:key=value,key=value``.
-        options: options of the delegate, as a mapping or text; None for those in *delegate*, or the
-            defaults.
+        options: options of the delegate, as a mapping or text; None means the options in
+            *delegate*, or the defaults.
 
     Raises:
         ArgumentError: *delegate* is no name.
@@ -87,17 +87,17 @@ class DelegraphBackend(aot_types.Backend):
 
     @classmethod
     def create(cls, config: aot_types.Config) -> DelegraphBackend:
-        """Return the backend of a configuration."""
+        """Return the backend for the configuration *config*."""
         return cls(config)
 
     @property
     def target(self) -> DelegraphTarget:
-        """Delegate with options that the backend compiles for."""
+        """Delegate, with options, for which the backend compiles."""
         return DelegraphTarget(self.config["delegate"], self.config["options"])
 
     @property
     def target_id(self) -> str:
-        """Name of the target as a part of file names: ``delegraph_openvino_device_NPU``."""
+        """Name of the target for file names, such as ``delegraph_openvino_device_NPU``."""
         target = self.target
         options = target.options or ""
         if isinstance(options, Mapping):
@@ -110,12 +110,12 @@ class DelegraphBackend(aot_types.Backend):
 
     @property
     def quantize_recipe(self) -> str | None:
-        """Recipe for the quantizer that ``aot_compile`` may be given."""
+        """Recipe for the quantizer, if ``aot_compile`` was given one."""
         recipe: str | None = self.config.get("quantize_recipe")
         return recipe
 
     def specialize(self) -> Iterable[DelegraphBackend]:
-        """Yield itself; without a target, one backend for each delegate that can compile."""
+        """Yield this backend; without a target, a backend for each delegate that can compile."""
         if "delegate" in self.config:
             yield self
             return
@@ -129,7 +129,7 @@ class DelegraphBackend(aot_types.Backend):
         output_model: aot_types.Model,
         component: aot_types.Component,
     ) -> None:
-        """Run one step of LiteRT's pipeline; compile in its last step.
+        """Run one step of LiteRT's pipeline; the last step compiles.
 
         Raises:
             CompilationError: the step is unknown, or a delegate or its compiler failed, or nothing
@@ -161,7 +161,7 @@ class DelegraphBackend(aot_types.Backend):
                 raise CompilationError("\n".join(_nothing_compiled(target, compiled)))
             compiled.write(output_model.path)
         except ValueError:
-            raise  # a failed backend in the eyes of aot_compile, which ends at other errors
+            raise  # counts as a failed backend in aot_compile, which other errors would end
         except DelegraphError as error:
             raise CompilationError(str(error)) from error
         output_model.partition_stats = aot_types.PartitionStats(list(_statistics(compiled)))
@@ -178,7 +178,7 @@ class DelegraphBackend(aot_types.Backend):
 
 
 def _nothing_compiled(target: DelegraphTarget, compiled: CompiledModel) -> Iterator[str]:
-    """Yield the lines of the error for a model of which nothing was compiled."""
+    """Yield the lines of the error for a model in which nothing was compiled."""
     yield f"nothing of the model was compiled for delegate {target.delegate!r}"
     refusals = compiled.explanation.refusals
     yield from (f"{operator_counts(r.ops)}: {r.reason}" for r in refusals[:REASONS])
@@ -187,7 +187,7 @@ def _nothing_compiled(target: DelegraphTarget, compiled: CompiledModel) -> Itera
 
 
 def _statistics(compiled: CompiledModel) -> Iterator[aot_types.SubgraphPartitionStats]:
-    """Yield the statistics of each subgraph."""
+    """Yield the numbers of compiled and other operators of each subgraph, for LiteRT's report."""
     placement = compiled.explanation.placement
     name = placement.delegates[-1]  # earlier ones only give custom operators their shapes
     own = [partition for partition in placement.partitions if partition.delegate == name]

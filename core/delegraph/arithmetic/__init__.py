@@ -21,7 +21,7 @@ Quantized operators:
 - ``fixed_point_softmax``: SOFTMAX and LOG_SOFTMAX of the reference kernels
 - ``int16_softmax``: SOFTMAX of int16
 - ``quantize_rows``, ``hybrid``: float activations with integer weights
-- ``vector_loop``: where the official vector loops end, and round otherwise
+- ``vector_loop``: ends of the official vector loops, after which rounding differs
 
 Products and windows:
 
@@ -41,8 +41,8 @@ Shapes and positions:
 - ``elements``: moving elements of any type, packed ones included
 - ``indices``: bounds and row-major numbers
 - ``slice_index``: the masks of STRIDED_SLICE
-- ``reduction``: what a reducing node does once its axes are known
-- ``resize_bilinear``, ``resize_nearest``: where the pixels of a resized image come from
+- ``reduction``: input, output and axes of a reducing node
+- ``resize_bilinear``, ``resize_nearest``: input positions for the pixels of a resized image
 
 Algorithms:
 

@@ -1,4 +1,4 @@
-"""Scaling of integer accumulators to units of a quantized output: the factor and its rounding.
+"""Scaling of integer accumulators to units of a quantized output: factors and rounding.
 
 TFLite's kernels scale in three ways: two roundings with a Q31 multiplier (most kernels), one
 rounding with a Q15 multiplier (int64 accumulators), and real numbers.
@@ -34,14 +34,15 @@ _LARGEST_REAL = float(1 << 62)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """Description of how accumulators are scaled to output units, per channel.
+    """Parameters by which accumulators are scaled to output units, per channel.
 
     Attributes:
         factor: the multiplier as a real number, ``[O], float64``, exact.
         half: number that is added before the floor, ``[O], float64``.
         away: number that is subtracted from negative values before the floor, so that their halves
             round away from zero, ``[O], float64``; 0 if halves round up.
-        unit: power of two of which the product is a multiple, ``[O], float64``.
+        unit: power of two of which every product of accumulator and factor is a multiple, ``[O],
+            float64``.
         exact: function that scales accumulators ``[..., O], int64`` in integer arithmetic, the
             exact definition; results outside of the output's range are saturated later.
     """

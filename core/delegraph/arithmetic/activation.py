@@ -41,7 +41,7 @@ _INTEGER_RANGES = {
 def float_activation_range(activation: int) -> tuple[float, float]:
     """Return the range to which a fused activation clamps float results.
 
-    TANH and SIGN_BIT clamp nothing.
+    For TANH and SIGN_BIT the range is unlimited.
 
     Source:
         CalculateActivationRange, tflite/kernels/kernel_util.h.
@@ -82,7 +82,7 @@ def quantized_activation_range(activation: int, output: Tensor) -> tuple[int, in
 
 
 def apply_activation(activation: int, x: NDArray[Any]) -> None:
-    """Apply a fused activation to *x*, an array of floats, in place.
+    """Apply a fused activation to the float array *x*, in place.
 
     Source:
         ApplyActivationToVector, tflite/kernels/internal/tensor_utils.h.
@@ -108,7 +108,7 @@ def clamp(x: NDArray[Any], low: float, high: float) -> None:
 
 
 def _quantize(value: float, output: Tensor) -> int:
-    """Return *output*'s stored integer nearest to *value*, computed in float32 like the C code."""
+    """Return the stored integer of *output* nearest to *value*, computed in float32 like in C."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.float32(value) / np.float32(output.scale)
     if not abs(ratio) < 2**31:

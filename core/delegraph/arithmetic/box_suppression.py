@@ -18,7 +18,7 @@ def overlaps(boxes: Floats, one: int, others: NDArray[Any]) -> Floats:
         one: row number of a box in *boxes*.
         others: row numbers of other boxes in *boxes*.
 
-    A box without area overlaps nothing; with a corner that is no number the share is none, too.
+    A box without area overlaps nothing; if a corner is NaN, the result is NaN.
     """
     y0, x0, y1, x1 = boxes[others].T
     top, left, bottom, right = boxes[one]

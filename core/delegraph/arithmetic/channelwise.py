@@ -1,7 +1,7 @@
 """Per-channel constants: read from a tensor, and repeated to apply them to long rows.
 
-With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, so NumPy's loop costs
-more than its arithmetic. Repeated constants make rows of about two thousand values.
+With channels last, ``x * scale`` broadcasts over rows of only ``O`` values, so NumPy's loop
+overhead exceeds its arithmetic. Repeated constants give rows of about two thousand values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONG_ENOUGH = 512
 
 
 def repeated(constants: NDArray[Any]) -> NDArray[Any]:
-    """Return ``[O]`` constants repeated to about 2048 values; 512 or more stay unchanged.
+    """Return constants ``[O]`` repeated to about 2048 values; 512 or more stay unchanged.
 
     >>> len(repeated(np.zeros(3)))
     2046
@@ -36,7 +36,7 @@ def repeated(constants: NDArray[Any]) -> NDArray[Any]:
 
 
 def by_pattern(compute: Callable[..., None], pattern: int, *arrays: NDArray[Any]) -> None:
-    """Call *compute* on pieces of flat arrays, each piece ``[rows, pattern]`` or a shorter ``[n]``.
+    """Call *compute* on pieces of flat arrays: ``[rows, pattern]``, or a shorter last ``[n]``.
 
     Args:
         compute: is called with one piece of each array; each piece starts at the first channel.

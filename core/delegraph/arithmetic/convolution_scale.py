@@ -128,8 +128,9 @@ def scaling_of(
         bias: bias; None if absent.
         y: output.
         channels: number of output channels.
-        numerics: the official kernels to follow; all reference kernels round halves away from zero.
-        halves_away: channels in which the builtin kernels do so too; see
+        numerics: official kernels whose rounding is reproduced; all reference kernels round halves
+            away from zero.
+        halves_away: channels in which builtin kernels also round halves away from zero; see
             :func:`fixed_point_scaling`.
         sums_int64: whether accumulators have 64 bits.
 
@@ -161,7 +162,7 @@ def fully_connected_scaling(
         bias: bias; None if absent.
         y: output.
         quantized_bias_type: field of this name in the node's options.
-        numerics: the official kernels to follow.
+        numerics: official kernels whose rounding is reproduced.
 
     Raises:
         OperatorError: as for :func:`per_channel_multipliers` and :func:`per_tensor_multiplier`; or
@@ -195,11 +196,9 @@ def _require_shifts(multipliers: NDArray[np.float64], x: Tensor, weight: Tensor,
 
 
 def is_in_scalar_tail(channels: int) -> NDArray[np.bool_]:
-    """Return the mask of the channels after the last full group of 8: ``[channels], bool``.
+    """Return the mask of channels after the last full group of 8: ``[channels], bool``.
 
-    Builtin kernels round these channels one at a time.
-
-    Their vector code computes eight channels at once and rounds halves up. These other channels
-    have halves rounded away from zero.
+    Builtin kernels compute eight channels at once in vector code, which rounds halves up. They
+    compute the remaining channels one by one, and round halves away from zero.
     """
     return np.arange(channels) >= channels - channels % 8

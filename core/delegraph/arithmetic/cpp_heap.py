@@ -1,4 +1,4 @@
-"""A binary heap that orders equal elements as the heap of C++'s standard library does.
+"""A binary heap that orders equal elements like the heap of C++'s standard library.
 
 The official kernels sort by ``std::partial_sort`` and ``std::priority_queue`` in places where the
 order of equal elements affects the output. This order follows from the movements in C++'s heap, so
@@ -45,7 +45,7 @@ def largest(values: Sequence[float], count: int) -> list[int]:
 def push(heap: list[T], item: T, below: Order[T]) -> None:
     """Add *item* to *heap*; elements move as in ``std::push_heap``.
 
-    *below* tells whether one element is to lie below another.
+    *below* is a function that tells whether one element belongs below another.
     """
     heap.append(item)
     _rise(heap, len(heap) - 1, 0, item, below)
@@ -54,7 +54,7 @@ def push(heap: list[T], item: T, below: Order[T]) -> None:
 def pop(heap: list[T], below: Order[T]) -> T:
     """Remove and return the top of a non-empty *heap*; elements move as in ``std::pop_heap``.
 
-    *below* tells whether one element is to lie below another.
+    *below* is a function that tells whether one element belongs below another.
     """
     top, last = heap[0], heap.pop()
     if heap:
@@ -63,10 +63,10 @@ def pop(heap: list[T], below: Order[T]) -> T:
 
 
 def sink(heap: list[T], hole: int, size: int, item: T, below: Order[T]) -> None:
-    """Put *item* into the heap below *hole*: move down to higher children, then up again.
+    """Put *item* into the heap at *hole*: move down along higher children, then up again.
 
-    *hole* is an index without an element; the heap has *size* elements with it. *below* tells
-    whether one element is to lie below another.
+    *hole* is the index of an empty place, which counts among the *size* elements. *below* is a
+    function that tells whether one element belongs below another.
     """
     top, child = hole, 2 * hole + 2
     while child < size:

@@ -30,13 +30,13 @@ _LONG_LOOP = 768
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """The taps of one window row that read the columns of one phase.
+    """The taps of one window row that read columns of one phase.
 
     Attributes:
         taps: positions of the taps in the window row.
         index: number of the phase.
         place: place that the first tap reads for the first output.
-        step: number of places from one tap to the next.
+        step: number of places between neighbouring taps.
     """
 
     taps: range
@@ -54,7 +54,7 @@ class DepthwiseTaps:
         channels: channels of the image.
         multiplier: number of outputs per channel; output ``c * multiplier + i`` reads channel
             ``c``.
-        dtype: of weights and sums.
+        dtype: dtype of weights and sums.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class DepthwiseTaps:
     def tiles(
         self, image: NDArray[Any], weights: list[NDArray[Any]], pad_value: float = 0
     ) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield slices of output rows with their depthwise sums, ``[rows, OW * O]``.
+        """Yield slices of output rows and their depthwise sums, ``[rows, OW * O]``.
 
         An array is valid until the next tile.
 
@@ -160,7 +160,7 @@ class DepthwiseTaps:
 def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
     """Return the taps of a row of the windows *across* the width, grouped by phase.
 
-    A phase is one of *phases* sets of columns that the taps read.
+    A phase is the set of columns with one remainder modulo *phases*.
     """
     period = phases // math.gcd(across.dilation, phases)  # taps until a phase repeats
     found = []
@@ -172,9 +172,9 @@ def _taps_by_phase(across: Window, phases: int) -> list[_Phase]:
 
 
 def _columns_per_loop(across: Window, outputs: int) -> int:
-    """Return the least number of output columns that makes a long inner loop.
+    """Return the smallest number of output columns that makes a long inner loop.
 
-    It divides the number of windows *across* the width. Each column has *outputs* channels.
+    The result divides the number of windows *across* the width. Each column has *outputs* channels.
     """
     for count in range(1, across.output):
         if across.output % count == 0 and count * outputs >= _LONG_LOOP:

@@ -1,6 +1,6 @@
 """Exact integer matrix products by floating-point BLAS.
 
-Sums of integers are exact in a float type while no partial sum exceeds its mantissa: 2**24 in
+Sums of integers are exact in a float type as long as no partial sum exceeds its mantissa: 2**24 in
 float32, 2**53 in float64. The weights are known, so the largest possible sum is known too, and
 nearly always fits float32.
 """
@@ -30,7 +30,7 @@ class IntegerWeights:
         matrices: one ``[K, O / groups]`` for each group, float32 or float64.
         sums: sum of each output's weights, ``[O], int64``: the effect of adding 1 to every input.
         bounds: largest magnitude of each output's products, for any input, ``[O], float64``.
-        source: stored integers by whose address the weights are shared; None if they are not
+        source: stored integers, whose address is the key for sharing the weights; None if not
             shared.
     """
 
@@ -41,7 +41,7 @@ class IntegerWeights:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Float type of the products: float32 where it adds them up exactly, else float64."""
+        """Float type of the products: float32 if its sums are exact, else float64."""
         return self.matrices[0].dtype
 
 
@@ -56,7 +56,7 @@ def shared_weights(
     Args:
         weight: tensor of the integers.
         form: key for everything else on which the result depends.
-        make: returns new weights; see :func:`integer_weights`.
+        make: function that returns new weights; see :func:`integer_weights`.
     """
     data = weight.data
     if not weight.is_constant or weight.sparsity is not None or data.flags.writeable:

@@ -63,9 +63,9 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def unlimited_multiplier(real: float) -> tuple[int, int]:
-    """Return :func:`quantize_multiplier` of *real*, whose left shift may be above 31 here.
+    """Return :func:`quantize_multiplier` of *real*, with a left shift that may exceed 31.
 
-    C does not define such a shift. What the official kernels make of it is described at
+    C does not define such a shift. Its effect in the official kernels is described at
     :func:`multiply_by_quantized_multiplier` and :func:`multiply_by_quantized_multiplier_gemm`.
 
     >>> unlimited_multiplier(2.0**40)
@@ -181,7 +181,7 @@ def rounding_divide_by_any_pot(x: IntArray, exponent: IntArray | int) -> NDArray
     """Return ``x / 2**exponent`` as :func:`rounding_divide_by_pot`, for any exponent.
 
     *x* has int32 values. Some official kernels use exponents beyond [0, 31]. C does not define the
-    result, but x86's shift instructions do: they use the low bits of the exponent.
+    result. x86's shift instructions use the low bits of the exponent.
 
     >>> rounding_divide_by_any_pot(np.array([1000, -1000]), -1).tolist()
     [1, -1]
@@ -201,8 +201,8 @@ def multiply_by_quantized_multiplier(
     Args:
         x: int32 values, in an array of any integer dtype.
         multiplier: Q31 mantissa from :func:`quantize_multiplier`.
-        shift: left shift of the mantissa; negative values shift right. Of a shift above 31, its
-            low five bits count, as x86's and AArch64's scalar instructions have it.
+        shift: left shift of the mantissa; negative values shift right. For a shift above 31, only
+            its low five bits count, as in scalar instructions of x86 and AArch64.
 
     Source:
         MultiplyByQuantizedMultiplier(int32_t, ...), tflite/kernels/internal/common.cc.
@@ -218,8 +218,8 @@ def multiply_by_quantized_multiplier_gemm(
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in ruy's x86 matrix products.
 
     The arguments are those of :func:`multiply_by_quantized_multiplier`. Results differ if the first
-    rounding leaves a negative half, which is rounded up here. A shift above 31 leaves 0, as vector
-    instructions have it.
+    rounding leaves a negative half, which is rounded up here. A shift above 31 gives 0, as in
+    vector instructions.
 
     Source:
         rounding_right_shift, ruy/kernel_avx512.cc and kernel_avx2_fma.cc.
@@ -235,7 +235,7 @@ def multiply_by_quantized_multiplier_int64(
 ) -> NDArray[np.int32]:
     """Return ``x * multiplier * 2**(shift - 31)``, rounded as in kernels with int64 accumulators.
 
-    The mantissa is cut to 15 bits first. Values must be within 48 bits.
+    The mantissa is first rounded to 15 bits. Values must fit in 48 bits.
 
     Source:
         MultiplyByQuantizedMultiplier(int64_t, ...), tflite/kernels/internal/common.cc.

@@ -26,7 +26,7 @@ _LOG_BITS = 4  # integer bits of logarithms in the output
 
 
 def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
-    """Return the function that computes 8-bit SOFTMAX of ``beta * x`` and stores it in *y*.
+    """Return the function that stores 8-bit SOFTMAX of ``beta * x`` in *y*.
 
     The quantization of *y* is not used.
 
@@ -47,7 +47,7 @@ def softmax(x: Tensor, y: Tensor, beta: float) -> Eval:
 
 
 def log_softmax(x: Tensor, y: Tensor) -> Eval:
-    """Return the function that computes 8-bit LOG_SOFTMAX of *x* and stores it in *y*.
+    """Return the function that stores 8-bit LOG_SOFTMAX of *x* in *y*.
 
     Source:
         LogSoftmax, tflite/kernels/internal/reference/{log_softmax,integer_ops/log_softmax}.h.

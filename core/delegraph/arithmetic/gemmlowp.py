@@ -46,7 +46,7 @@ _LOG_LINEAR = 638450708  # 1/4 * 2**1/4, Q0.31
 
 
 def high_mul(a: Raw, b: Any) -> Raw:
-    """Return ``a * b / 2**n`` for Q0.n operands, in a's dtype; halves round up, -1 * -1 saturates.
+    """Return ``a * b / 2**n`` for Q0.n operands, in a's dtype, rounded with halves up.
 
     Args:
         a: any shape, int16 or int32.

@@ -40,9 +40,10 @@ _FOUR_BIT_OUTPUTS, _FOUR_BIT_DEPTH = 4, 32
 
 
 def rows_have_zero_points(weight: Tensor, *, asked: bool) -> bool:
-    """Return whether the inputs of FULLY_CONNECTED are quantized with zero points.
+    """Whether the inputs of FULLY_CONNECTED are quantized with zero points.
 
-    The official kernel for constant 4-bit weights never uses zero points, whatever the options say.
+    The official kernel for constant 4-bit weights never uses zero points, even if the options ask
+    for them.
 
     Args:
         weight: weights, ``[O, K]``.
@@ -67,13 +68,13 @@ class HybridWeights:
     """Weights, bias and scales of a hybrid product.
 
     Attributes:
-        matrices: the integer weights as float arrays, shaped as the caller's products need them.
+        matrices: the integer weights as float arrays, in the shape that the caller's products need.
         sums: sums of each output's weights, ``[O], int64``.
         scales: scales of the weights, ``[O], float32``.
         bias: bias of each output, ``[O], float32``.
         low: lower bound of results.
         high: upper bound of results.
-        integers: the integer weights that *matrices* belong to, shared with other nodes, or None.
+        integers: the ``IntegerWeights`` with *matrices*, shared with other nodes, or None.
     """
 
     matrices: tuple[NDArray[Any], ...]
@@ -90,7 +91,7 @@ class HybridWeights:
         return repeated(self.scales), repeated(self.sums), repeated(self.bias)
 
     def at(self, scale: np.float32, zero_point: int) -> HybridResult:
-        """Return the conversion to results for activations with *scale* and *zero_point*."""
+        """Return the conversion of accumulators for activations with *scale* and *zero_point*."""
         return HybridResult(self, scale, zero_point)
 
 
@@ -132,8 +133,8 @@ class HybridProduct:
         groups: number of groups into which the outputs are divided.
 
     Attributes:
-        current: returns the :class:`HybridWeights`, with one matrix ``[K, O / groups]`` for each
-            group.
+        current: function that returns the :class:`HybridWeights`, with one matrix ``[K, O /
+            groups]`` for each group.
         dtype: the float type that input matrices and accumulators must have.
     """
 
@@ -171,7 +172,7 @@ class HybridProduct:
 
 
 def _sums_fit_float32(weight: Tensor) -> bool:
-    """Return whether float32 adds products exactly, whatever the values of the weights are."""
+    """Whether float32 adds products exactly for all possible values of the weights."""
     largest = 1 << BITS.get(weight.type, 8) - 1
     bound = math.prod(weight.shape[1:]) * largest * _LARGEST_INPUT
     return exact_float(bound) == np.float32

@@ -46,7 +46,7 @@ def int16_pairs(
         a: first operand, int16.
         b: second operand, int16.
         y: output, int16.
-        numerics: the official kernels to follow, builtin or reference.
+        numerics: official kernels whose rounding is reproduced, builtin or reference.
 
     Raises:
         OperatorError: the operator does not support the zero points or scales.

@@ -19,9 +19,9 @@ class Int16Softmax:
     Attributes:
         multiplier: Q31 mantissa that scales differences to the range of the exponentials' table.
         shift: left shift of the mantissa.
-        exponentials: points of exp between which to interpolate, ``[513], int64``, as an array of
-            the rows' library.
-        reciprocals: such points of 1 / (1 + x).
+        exponentials: values of exp at 513 points, for interpolation, ``[513], int64``, as an array
+            of the rows' library.
+        reciprocals: values of 1 / (1 + x) at 513 points, in the same form.
 
     Source:
         SoftmaxInt16, tflite/kernels/internal/reference/softmax.h.
@@ -60,5 +60,5 @@ def int16_softmax(scale: float, beta: float) -> Int16Softmax:
 
 
 def _bit_length(x: Integers) -> Integers:
-    """Return the bit lengths of *x*, 1 to 2**52, taken from their float64 exponents."""
+    """Return the bit lengths of *x*, 1 to 2**52, computed from the exponents of float64."""
     return (x.astype(np.float64).view(np.int64) >> _DOUBLE_MANTISSA) - _DOUBLE_BIAS

@@ -45,7 +45,7 @@ class ScaledSum:
 
 
 def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: ScaledSum) -> Eval:
-    """Return the function that sets *y* to the sum of *a* and *b*; *total.shift* must be <= 0."""
+    """Return the function that stores the sum of *a* and *b* in *y*; *total.shift* must be <= 0."""
     values = every_value(a.dtype)
     tables = total.scale_a(values).astype(np.int32), total.scale_b(values).astype(np.int32)
     if not a.shape == b.shape == y.shape:
@@ -65,7 +65,7 @@ def int16_sum(context: OpContext, a: Tensor, b: Tensor, y: Tensor, total: Scaled
 
 
 class _Workspace:
-    """Working memory of a sum of arrays of *shapes*, or of blocks of up to a given length."""
+    """Working memory for sums of arrays of *shapes*, or of blocks of limited length."""
 
     def __init__(self, context: OpContext, shapes: tuple[tuple[int, ...], ...]) -> None:
         self.is_block = len(set(shapes)) == 1

@@ -38,7 +38,7 @@ class InteriorPadding:
     Attributes:
         shape: shape of the padded array.
         source: index of the elements that are kept.
-        target: index of their places in the padded array.
+        target: index of the kept elements in the padded array.
 
     >>> InteriorPadding.of((3,), (-1,), (2,), (1,))  # of "a b c", ". b . c . ." is left
     InteriorPadding(shape=(6,), source=(slice(1, 3, None),), target=(slice(1, 5, 2),))
@@ -77,7 +77,7 @@ class InteriorPadding:
         return cls(tuple(padded), tuple(source), tuple(target))
 
     def __call__(self, x: NDArray[Any], filler: Any, y: NDArray[Any]) -> None:
-        """Fill *y* with the elements of *x*, and *filler* elsewhere."""
+        """Fill *y* with the elements of *x* at their places, and with *filler* elsewhere."""
         y.fill(filler)
         if y.size:
             y[self.target] = x[self.source]

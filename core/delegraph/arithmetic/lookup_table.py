@@ -1,9 +1,8 @@
 """Kernels of 8- and 16-bit operands as tables of precomputed results.
 
 An 8-bit operator is a table of 256 results for one input, and of 65,536 results for two. A 16-bit
-operator of one input also has 65,536 results. The table is computed by the operator's definition,
-which may be slow, in prepare, or in the first run if it is large. An invoke then only looks results
-up.
+operator of one input also has 65,536 results. The table is computed by the operator's slow
+definition in prepare, or in the first run if it is large. An invoke then only looks up results.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -71,7 +70,7 @@ def lookup(x: Tensor, y: Tensor, table: NDArray[Any]) -> Eval:
 
 
 def unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the unsigned type of *dtype*'s width, with which ``take`` needs no branches."""
+    """Return the unsigned type of *dtype*'s width, for which ``take`` is fastest."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
@@ -113,7 +112,7 @@ def binary_lookup(
 def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:
     """Return a function that calls ``make(*arguments)`` at its first call and keeps the result.
 
-    A node that a delegate takes is prepared, to check it, but never runs. So filling its table of
+    A node that a delegate claims is prepared for checking, but never runs. So filling its table of
     65,536 pairs in prepare would waste time.
     """
     return cache(partial(make, *arguments))
@@ -173,7 +172,7 @@ def transform_table(x: Tensor, y: Tensor, function: RealFunction) -> NDArray[Any
 
 
 def in_double(function: RealFunction) -> RealFunction:
-    """Return *function* computed in float64 and rounded to float32, which is nearest to C's.
+    """Return *function* computed in float64 and rounded to float32, which is closest to C's.
 
     C's float functions round almost perfectly; NumPy's vectorised float32 functions do not.
     """
@@ -237,7 +236,7 @@ def interpolation_points(
 
 
 def interpolate(q: Integers, points: Integers) -> Integers:
-    """Interpolate an int16 function at *q*, given the function's values at 513 points.
+    """Interpolate an int16 function at *q* between its values *points* at 513 points.
 
     Source:
         LUTLookup(int16_t), tflite/kernels/internal/common.h.

@@ -30,7 +30,7 @@ def integers(tensor: Tensor) -> list[int]:
 
 
 def are_known(tensors: Iterable[Tensor]) -> bool:
-    """Return whether the values of all *tensors* are known in prepare."""
+    """Whether the values of all *tensors* are known in prepare."""
     return all(tensor.is_constant_or_persistent for tensor in tensors)
 
 
@@ -110,7 +110,7 @@ def _check_packed(outputs: Sequence[Tensor], packed: bool) -> None:
 
 
 def _is_open(output: Tensor) -> bool:
-    """Return whether *output* gets its memory only during invoke.
+    """Whether *output* gets its memory only during invoke.
 
     String tensors get their memory as soon as they have a shape.
     """
@@ -118,7 +118,7 @@ def _is_open(output: Tensor) -> bool:
 
 
 def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
-    """Compute *output* during prepare, so that later nodes can read its value in prepare.
+    """Compute *output* in prepare, so that later nodes can read its value in prepare.
 
     *plan* returns the output's shape and the function that fills it.
     """

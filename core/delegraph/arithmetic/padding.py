@@ -76,8 +76,8 @@ class Window:
 def window(padding: int, input_size: int, kernel: int, stride: int, dilation: int = 1) -> Window:
     """Return the :class:`Window` that covers an axis of *input_size*, with the given parameters.
 
-    SAME gives ``ceil(input / stride)`` windows; an odd number of zeros has the extra one after the
-    input. VALID gives only windows inside the input, so none if the input is too small.
+    SAME gives ``ceil(input / stride)`` windows; if the number of zeros is odd, the extra zero is
+    after the input. VALID gives only windows inside the input, so none if the input is too small.
 
     >>> window(Padding.SAME, 4, 3, 2)
     Window(input=4, kernel=3, stride=2, dilation=1, output=2, before=0)

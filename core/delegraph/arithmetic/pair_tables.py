@@ -27,10 +27,10 @@ _LOOPS = ("ADD", "MUL")
 
 @dataclass(frozen=True, slots=True)
 class PairTables:
-    """Results of an operator for all pairs: ``[65536]``, at index 256 * a + b of their bits.
+    """Results of an operator for all pairs of 8-bit integers: ``[65536]``, index 256 * a + b.
 
     Attributes:
-        vector: results in the official kernel's vector loop.
+        vector: results as in the official kernel's vector loop; indices use the integers' bits.
         rest: results for the elements after that loop.
         length: number of elements in the innermost loop.
         vector_end: number of these elements that the vector loop computes.
@@ -51,8 +51,8 @@ def pair_tables(
         op: name of the node's operator.
         a: first operand, of an 8-bit type.
         b: second operand, of an 8-bit type.
-        numerics: the official kernels to follow, builtin or reference.
-        evaluate: computes the operator; see :data:`Evaluate`.
+        numerics: official kernels whose rounding is reproduced, builtin or reference.
+        evaluate: function that computes the operator; see :data:`Evaluate`.
 
     Raises:
         OperatorError: the kernel rejects the node.
@@ -78,8 +78,8 @@ def _pairs(
 ) -> Table:
     """Return the results of operator *op* for all pairs of stored integers of *a* and *b*.
 
-    *evaluate* computes them as in a loop with a single element of *a*, if *repeats_scalar*, or as
-    in one without. *numerics* is given to it.
+    *evaluate* computes them with *numerics*. *repeats_scalar* says whether to round as in a loop in
+    which *a* is a single element.
     """
     values = every_value(a.dtype), every_value(b.dtype)
     first, second = (grid.copy() for grid in np.meshgrid(*values, indexing="ij"))
@@ -94,7 +94,7 @@ def _pairs(
 def without_zero(tensor: Tensor, divisors: Table) -> Table:
     """Return *divisors* with each zero point of *tensor* replaced by another number.
 
-    So nothing is divided by zero.
+    This avoids divisions by zero.
     """
     zero = tensor.zero_point
     return np.where(divisors == zero, divisors.dtype.type(zero ^ 1), divisors)

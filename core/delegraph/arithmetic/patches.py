@@ -1,4 +1,4 @@
-"""Windows of an input as rows of matrices (im2col), a cache-sized tile at a time, to multiply."""
+"""Copies windows of an input as rows of matrices (im2col), one cache-sized tile at a time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LEAST_ROWS = 128
 
 
 class Patches:
-    """The windows of one image, copied in tiles of output rows.
+    """The windows of one image, copied to matrices in tiles of output rows.
 
-    The number of spatial dimensions is free; channels are the last axis. If windows are pointwise
-    and the dtype fits, the image itself is used and nothing is copied.
+    Any number of spatial dimensions is allowed; channels are the last axis. If windows are
+    pointwise and the dtype fits, the image itself is used and nothing is copied.
 
     Args:
         context: context that provides working memory.

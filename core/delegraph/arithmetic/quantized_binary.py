@@ -92,7 +92,7 @@ def sum_function(total: ScaledSum, narrow: Narrow = _unchanged) -> BinaryFunctio
 
     Args:
         total: parameters of the sum.
-        narrow: converts numbers to the integers that the official kernel's loop uses.
+        narrow: function that converts numbers to the integers that the official kernel's loop uses.
     """
 
     def function(qa: Integers, qb: Integers) -> Integers:
@@ -189,7 +189,8 @@ def product_function(
         a: first operand.
         b: second operand.
         y: output.
-        narrow: converts products to the integers that the official kernel's loop uses.
+        narrow: function that converts products to the integers that the official kernel's loop
+            uses.
 
     Raises:
         OperatorError: an int16 tensor has a zero point, or a scale is missing.
@@ -279,7 +280,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
 
 
 def _leading_sign_bits(x: Integers) -> Integers:
-    """Return how far int32 values of *x* can be shifted left without a change of sign, in bits."""
+    """Return by how many bits int32 values can be shifted left without changing the sign."""
     return 31 - _bit_length(np.where(x < 0, ~x, x))
 
 

@@ -39,9 +39,9 @@ Plan: TypeAlias = "tuple[tuple[NDArray[Any], ...], Requantize]"
 class QuantizedProduct:
     """Weights and requantisation that turn ``x @ weight`` of one node into quantized outputs.
 
-    Constant weights are converted to matrices once, in prepare. To save memory, the weights of
-    large models, and large weights in products of many rows, are converted at each invoke. So are
-    weights that change.
+    Constant weights are converted to matrices once, in prepare. Weights that change are converted
+    at each invoke. To save memory, so are weights of large models, and large weights in products of
+    many rows.
 
     Args:
         context: context that provides working memory.
@@ -55,7 +55,8 @@ class QuantizedProduct:
         is_input_centred: whether the caller subtracts the zero point from the input.
 
     Attributes:
-        current: returns one matrix ``[K, O / groups]`` for each group, and the :class:`Requantize`.
+        current: function that returns one matrix ``[K, O / groups]`` for each group, and the
+            :class:`Requantize`.
         dtype: the float type that input matrices and accumulators must have.
     """
 
@@ -122,8 +123,8 @@ def _anew(
     It returns *groups* matrices of *dtype*, and *requantize*. The matrices are in memory shared by
     all nodes.
 
-    The matrices are four times as large as the weights. Compared with a product of many rows,
-    making them takes little time.
+    The matrices are four times as large as the weights. Converting takes little time compared with
+    a product of many rows.
     """
     rows = context.scratch((weight.shape[0], math.prod(weight.shape[1:])), dtype)
 

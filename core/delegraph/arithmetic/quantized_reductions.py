@@ -80,7 +80,7 @@ def _is_spatial(r: Reduction, numerics: Numerics) -> bool:
 
 
 def _lacks_scale(r: Reduction) -> bool:
-    """Return whether a scale of *r*'s input or output is 0.
+    """Whether a scale of *r*'s input or output is 0.
 
     Raises:
         OperatorError: a scale is negative or NaN.
@@ -93,8 +93,8 @@ def _without_scale(r: Reduction, saturates: bool) -> Eval:
     """Return the function for *r* with a scale of 0, which fills the output with its zero point.
 
     Multipliers of 0, infinity and NaN all count as 0. If *saturates* is true and the output's scale
-    is 0, the result is the type's least value, or its greatest one for a negative zero point, as on
-    x86.
+    is 0, the result is the type's smallest value, as on x86. For a negative zero point, it is the
+    type's greatest value.
     """
     y, limits = r.y, np.iinfo(r.y.dtype)
     value = r.y.zero_point if r.count else 0
@@ -132,7 +132,7 @@ def _spatial_mean(r: Reduction) -> Finish:
 
 
 def fixed_point_sum(r: Reduction, divisor: int) -> Finish:
-    """Return the function from sums of *r*'s stored integers to quantized sums over *divisor*.
+    """Return the function from sums of *r*'s stored integers to the quantized sums / *divisor*.
 
     The multiplier contains the division.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A reduction of the tensor *x* over *axes* into the tensor *y*.
+    """A node that reduces the tensor *x* over *axes* into the tensor *y*.
 
     Attributes:
         x: the input.

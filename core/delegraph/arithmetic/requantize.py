@@ -1,4 +1,4 @@
-"""Requantisation: from integer accumulators to quantized outputs, exactly as official kernels.
+"""Requantisation: converts integer accumulators to quantized outputs, like official kernels.
 
 :func:`requantizer` returns the function that most integer kernels need, for sums of any size.
 :class:`Requantize` is for kernels with bounds per channel, or with another scaling.
@@ -11,9 +11,9 @@ roundings are floors of a sum, and nested floors merge::
 
 so one float64 multiplication, one addition and one floor give the same integer while the float64
 product is exact, that is below 2**53 units. Kernels whose second rounding takes halves away from
-zero differ by ``2**-e`` in the constant, for negative values only. Accumulators that are so large
-that they lose bits saturate anyway. If a bound from prepare cannot prove this, integer arithmetic
-is used.
+zero differ by ``2**-e`` in the constant, for negative values only. Accumulators that are too large
+for exact float64 products are usually saturated anyway. If this cannot be proven in prepare,
+integer arithmetic is used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def requantizer(
     limits: tuple[int, int] | None = None,
     int64_sums: bool = False,
 ) -> Store:
-    """Return the function that requantises sums as most integer kernels do.
+    """Return the function that requantises sums like most integer kernels.
 
     Args:
         context: context that provides working memory.
@@ -63,7 +63,7 @@ def requantizer(
         zero_point: zero point of the output.
         dtype: integer type of the output.
         limits: smallest and largest value; by default the limits of *dtype*.
-        int64_sums: whether the official kernel adds up in 64 bits, and rounds once.
+        int64_sums: whether the official kernel sums in 64 bits, and so rounds only once.
 
     Source:
         MultiplyByQuantizedMultiplier, tflite/kernels/internal/common.cc.
@@ -102,7 +102,7 @@ LARGEST_BIAS = 1 << 62
 class Requantize:
     """Adds the bias, scales, rounds, shifts by the zero point, clamps and stores.
 
-    One object belongs to one node; calling it touches arrays only.
+    Each node has its own object; calling it touches only arrays.
 
     Args:
         context: context that provides working memory. During invoke it is None, and results are
@@ -171,8 +171,8 @@ class Requantize:
 
         *bound* is the largest magnitude of an accumulator without bias.
 
-        Pruned channels have weights of zero and a tiny scale, so their bias has 30 bits, too many
-        for float64.
+        Pruned channels have zero weights and a tiny scale, so their bias has 30 bits, which is too
+        many for exact float64 products.
         """
         scaling, bias, (low, high) = self._scaling, self._bias, self._range
         reach = np.broadcast_to(bound, bias.shape).astype(np.int64)
@@ -262,7 +262,7 @@ def _is_exact(
     offset: NDArray[np.float64],
     reach: float,
 ) -> bool:
-    """Return whether ``product + offset`` in float64 rounds to the same integer as exactly.
+    """Whether rounding ``product + offset`` in float64 always gives the exact integer.
 
     Args:
         limit: magnitude from which float64 loses bits, for each channel.

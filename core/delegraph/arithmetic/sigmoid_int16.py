@@ -26,7 +26,7 @@ _FIXED_POINT_EXPONENT = _INTEGER_BITS - 15  # log2 of the scale that gemmlowp's 
 def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return 1 / (1 + exp(-q * scale)) in Q0.15 for every int16 q: ``[65536]``.
 
-    *numerics* says whether to round like the builtin or the reference kernel.
+    *numerics* says whether the rounding of the builtin or the reference kernel is reproduced.
 
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.
@@ -46,7 +46,7 @@ def logistic_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
     """Return tanh(q * scale) in Q0.15 for every int16 q: ``[65536]``.
 
-    *numerics* says whether to round like the builtin or the reference kernel.
+    *numerics* says whether the rounding of the builtin or the reference kernel is reproduced.
 
     Raises:
         OperatorError: the scale is below 4e-14 or above 5.3.
@@ -66,7 +66,7 @@ def tanh_table(scale: float, numerics: Numerics) -> NDArray[Any]:
 
 
 def _rescaled(scale: float) -> Integers:
-    """Return every int16 scaled to the table, which has 3 * 2**12 steps per unit.
+    """Return every int16 scaled to the table's units, 3 * 2**12 per unit.
 
     Raises:
         OperatorError: products exceed int32, in which the official kernels compute them; or the

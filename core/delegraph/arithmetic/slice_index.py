@@ -15,9 +15,9 @@ from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Shape
 
 NEW_AXIS = -2
-"""Mark for a dimension of 1 that only the result has."""
+"""Mark for a dimension of 1 that exists only in the result."""
 FULL = -1
-"""Mark for a dimension that is taken whole."""
+"""Mark for a dimension that is kept whole."""
 
 Index = tuple["slice | int | EllipsisType | None", ...]
 """A NumPy index that ends with ``...``, so that integers alone also give an array."""

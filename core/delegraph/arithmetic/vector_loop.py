@@ -1,4 +1,4 @@
-"""Ends of the official kernels' vector loops, and 8-bit operators that use them.
+"""Ends of the official kernels' vector loops, and 8-bit operators that depend on them.
 
 The official kernels compute 8 or 16 elements at a time in a vector loop, and the remaining elements
 one by one. The two ways may round and overflow differently. Which elements remain depends on how
@@ -25,7 +25,7 @@ from delegraph.operators.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class InnerLoop:
-    """Innermost loop of an operation that broadcasts.
+    """Innermost loop of an operation that broadcasts its operands.
 
     Attributes:
         length: number of elements that one run of the loop computes.
@@ -81,7 +81,7 @@ def _split_lookup(
         tensors: both operands and the output.
         functions: the function before *vector_end*, and the function from there on.
         length: number of elements in a run of the innermost loop.
-        vector_end: position in that run.
+        vector_end: position in that run at which the vector loop ends.
     """
     a, b, y = tensors
     vector, scalar = (once_needed(pair_table, a.dtype, y.dtype, each) for each in functions)

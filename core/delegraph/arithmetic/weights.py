@@ -53,8 +53,8 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
     """Return a function that returns ``compute()``, computed only once if all sources are known.
 
     Args:
-        compute: reads the data of *sources*.
-        sources: tensors; None is an absent tensor.
+        compute: function that reads the data of *sources*.
+        sources: tensors; None means an absent tensor.
     """
     if all(source is None or source.is_constant_or_persistent for source in sources):
         value = compute()
@@ -65,8 +65,8 @@ def once_if_constant(compute: Callable[[], T], *sources: Tensor | None) -> Calla
 def at_first_use(compute: Callable[[], T], *sources: Tensor | None) -> Callable[[], T]:
     """Return *compute*, cached if the sources are constant; they are read at the first call.
 
-    So a node that is prepared, and then run by a delegate, takes no memory for its weights. Sparse
-    sources are read at once, since their values may not fit their indices.
+    So a node that is prepared, but run by a delegate, needs no memory for its weights. Sparse
+    sources are read immediately, since their values may not fit their indices.
     """
     present = [source for source in sources if source is not None]
     if any(source.sparsity is not None for source in present):
@@ -92,7 +92,7 @@ def dequantized_weights(weights: Tensor) -> NDArray[np.float32]:
 
 
 def is_quantized(weights: Tensor) -> bool:
-    """Return whether *weights* have 8-bit values.
+    """Whether *weights* have 8-bit values.
 
     Old files mark signed weights as UINT8.
     """

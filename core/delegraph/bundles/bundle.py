@@ -1,4 +1,4 @@
-"""``Bundle`` and ``Section``: a file that holds models, and a part of it."""
+"""``Bundle``, a file that holds models, and ``Section``, a part of it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from delegraph.schema.read_limit import ReadLimit
 
 MAX_SECTIONS = 4096
-"""Sections that a bundle may have; known bundles have fewer than 50."""
+"""Largest number of sections of a bundle; known bundles have fewer than 50."""
 
 MODEL, ZIP, LITERTLM = "TFLiteModel", "zip", "LiteRT-LM"
-"""Types of sections that have a meaning here: a model, and bundles in bundles."""
+"""Types of sections that are read: a model, and bundles inside a bundle."""
 
 _TOLD = 20
 _SHOWN_CHARACTERS = 80
@@ -31,14 +31,14 @@ _PREFIX = "tf_lite_"
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """How the deflated bytes of a section are inflated and checked.
+    """Size, format and checksum of a section's compressed bytes.
 
     Attributes:
-        size: bytes after inflating.
+        size: number of decompressed bytes.
         window: ``wbits`` of ``zlib``, which describes the header and trailer around the deflated
             bytes.
-        crc: CRC-32 of the inflated bytes; None if unknown.
-        obstacle: why the bytes cannot be inflated; empty if they can.
+        crc: CRC-32 of the decompressed bytes; None if unknown.
+        obstacle: text that says why the bytes cannot be decompressed; empty if they can.
     """
 
     size: int
@@ -56,10 +56,10 @@ class Section:
         name: name of a member of a zip; empty in other bundles.
         type: ``TFLiteModel``, ``zip`` or ``LiteRT-LM`` by the first bytes; for other sections the
             type that the bundle declares.
-        begin: first byte in the bundle.
-        end: byte after the last one.
+        begin: offset of the first byte in the bundle.
+        end: offset of the byte after the last one.
         items: facts about the section, by key.
-        packed: how the section is compressed; None if it is not compressed.
+        packed: form of the compressed bytes; None if the section is not compressed.
     """
 
     index: int
@@ -72,7 +72,7 @@ class Section:
 
     @property
     def model_type(self) -> str:
-        """The item ``model_type``; empty if it has none."""
+        """The section's item ``model_type``; empty if it has none."""
         found = self.items.get("model_type")
         return found if isinstance(found, str) else ""
 
@@ -83,12 +83,12 @@ class Section:
 
     @property
     def is_bundle(self) -> bool:
-        """Whether the section is a bundle again."""
+        """Whether the section is itself a bundle."""
         return self.type in (ZIP, LITERTLM)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the section, inflated."""
+        """Number of decompressed bytes of the section."""
         return self.end - self.begin if self.packed is None else self.packed.size
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class Bundle:
         format: ``zip``, ``LiteRT-LM``, or ``TFLiteModel`` for a model with files after it.
         content: ``[bytes], uint8``.
         sections: all sections, in the bundle's order.
-        version: version of the format; empty if it has none.
+        version: version of the format; empty if the format has no versions.
         metadata: facts about the whole bundle, by key.
     """
 
@@ -115,7 +115,7 @@ class Bundle:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def part(self, section: Section, limit: ReadLimit) -> NDArray[np.uint8]:
-        """Return the bytes of a section: a view of the bundle, or inflated bytes.
+        """Return the bytes of a section: a view of the bundle, or decompressed bytes.
 
         Raises:
             MalformedModelError: the section is damaged, or larger than *limit* allows.
@@ -126,7 +126,7 @@ class Bundle:
         return inflated(stored, section.packed, limit, f"section {section}")
 
     def named(self, word: str) -> Section | None:
-        """Return the section that *word* means; None if it means none.
+        """Return the section that *word* names; None if there is none.
 
         Args:
             word: a member's name, the ``model_type`` of a model, or a number.
@@ -149,13 +149,13 @@ class Bundle:
         return None
 
     def told(self) -> str:
-        """All sections in words, for messages."""
+        """Text that lists all sections, for messages."""
         told = ", ".join(map(str, self.sections[:_TOLD])) or "none"
         return told + ", ..." * (len(self.sections) > _TOLD)
 
 
 def _plain(model_type: str) -> str:
-    """Return a model type as newer files write it, without the prefix they share.
+    """Return a model type without the prefix that newer files omit.
 
     >>> _plain("TF_LITE_EMBEDDER"), _plain("embedder")
     ('embedder', 'embedder')
@@ -164,7 +164,7 @@ def _plain(model_type: str) -> str:
 
 
 def kind_of(head: bytes) -> str:
-    """Return the type of a section or file by its first bytes, *head*; empty if unknown."""
+    """Return the type of a section or file by *head*, its first bytes; empty if unknown."""
     if head[4:8] == FILE_IDENTIFIER:
         return MODEL
     if head.startswith(b"LITERTLM"):
@@ -175,7 +175,7 @@ def kind_of(head: bytes) -> str:
 def inflated(
     stored: NDArray[np.uint8], packed: Packed, limit: ReadLimit, what: str
 ) -> NDArray[np.uint8]:
-    """Return deflated bytes inflated, ``[bytes], uint8``; never more than *packed* says.
+    """Return decompressed bytes, ``[bytes], uint8``; at most as many as *packed* says.
 
     Raises:
         MalformedModelError: the bytes are damaged, or more than *limit* allows.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 16_384
-"""Bytes; sections begin at multiples of it."""
+"""Number of bytes at whose multiples sections begin."""
 
 WEIGHTS = "TFLiteWeights"
 """Type of a section with constants of the model of the same ``model_type``."""
@@ -32,10 +32,10 @@ WEIGHTS = "TFLiteWeights"
 MAJOR_VERSION = 1
 
 HEADER_BEGIN = 32
-"""First byte of the header's flatbuffer."""
+"""Offset in bytes of the header's flatbuffer."""
 
 MAX_HEADER = 1 << 20
-"""Bytes that the header may take."""
+"""Largest number of bytes of the header."""
 
 _HEAD = struct.Struct("<8s3I4xQ")
 
@@ -55,7 +55,7 @@ _TYPES = (
 )
 _ZLIB_TOKENIZER = "HF_Tokenizer_Zlib"
 _LOOKED_INTO = ("NONE", "GenericBinaryData", MODEL)
-"""Section types that do not name the format; the first bytes of the section do."""
+"""Section types that do not tell the format; the first bytes of the section tell it."""
 
 
 def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
@@ -78,7 +78,7 @@ def read_litertlm(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _header(content: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], str]:
-    """Return the header's flatbuffer and the version of the format, of the file *content*."""
+    """Return header flatbuffer and format version of the ``.litertlm`` file *content*."""
     if len(content) < HEADER_BEGIN:
         raise MalformedModelError(f"a LiteRT-LM bundle of {len(content)} bytes has no header")
     _, major, minor, patch, end = _HEAD.unpack_from(content.data)
@@ -124,15 +124,15 @@ def _section(content: NDArray[np.uint8], index: int, record: SectionObject) -> S
 
 
 def _facts(pairs: Iterable[KeyValuePair]) -> dict[str, Any]:
-    """Return a mapping from keys to values of *pairs*; None for values of unknown type."""
+    """Return a mapping from the keys of *pairs* to their values; None for unknown types."""
     return {each.key or "": None if each.value is None else each.value[0] for each in pairs}
 
 
 def offset_positions(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Return where the file *content* stores the begin and the end of each section.
+    """Return the positions in *content* of each section's stored begin and end offsets.
 
     Raises:
-        MalformedModelError: a section has its place by default, and so nowhere in the file.
+        MalformedModelError: the file does not store the place of a section.
     """
     header, _ = _header(content)
     file, root = Flatbuffer(header), np.zeros(1, np.int64)

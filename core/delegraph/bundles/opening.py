@@ -1,7 +1,7 @@
 """Addresses of models: ``FILE#SECTION``, and ``FILE#SECTION#SECTION`` for bundles in bundles.
 
 A section is a member's name, the ``model_type`` of a model, or a number from 0. Without a section,
-a bundle stands for the only model in it. Sections that are stored are views of the file.
+a bundle's address means its only model. Uncompressed sections are views of the file.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_DEPTH = 6
-"""Bundles within each other."""
+"""Largest number of bundles inside each other."""
 
 _TOLD = 20
 _ZIP_END = b"PK\x05\x06"
-_ZIP_END_BYTES = 22 + 0xFFFF  # with the longest comment
+_ZIP_END_BYTES = 22 + 0xFFFF  # with the longest possible comment
 
 Chain = tuple[tuple[Bundle, Section], ...]
-"""Bundles from the file on, each with the section that leads on."""
+"""Bundles from the file inwards, each with its section that holds the next bundle or the model."""
 
 
 def split_address(path: str) -> tuple[str, str | None]:
-    """Return the file of an address, and the text after its first ``#``; None without a ``#``.
+    """Return the file of an address, and the text after its first ``#``; None if there is no ``#``.
 
-    The longest start of *path* that is a file counts, so a name may have a ``#`` of its own.
+    The file is the longest beginning of *path* that exists, so its name may contain a ``#``.
     """
     at = len(path)
     if not os.path.exists(path):
@@ -46,13 +46,13 @@ def split_address(path: str) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundModel:
-    """A model in a file.
+    """A model found in a file, with the bundles around it.
 
     Attributes:
         content: bytes of the model, ``[bytes], uint8``.
         chain: the bundles that hold it; empty if the file itself is the model.
-        inflated: bytes that were inflated to reach it.
-        limit: limit toward which inflated bytes count.
+        inflated: number of bytes that were decompressed to reach the model.
+        limit: maximal number of decompressed bytes.
     """
 
     content: NDArray[np.uint8]
@@ -61,7 +61,7 @@ class FoundModel:
     limit: ReadLimit
 
     def weights(self, name: str) -> NDArray[np.uint8]:
-        """Return the bytes of a group of external buffers, which lie in the same bundle.
+        """Return the bytes of a group of external buffers in the same bundle.
 
         Args:
             name: name of the group; in a zip, the name of a member beside the model.
@@ -91,13 +91,13 @@ class FoundModel:
 def find_model(
     content: NDArray[np.uint8], words: str | None, memory_limit: int | None = None
 ) -> FoundModel:
-    """Return a model in a file.
+    """Return the model that *words* name in a file.
 
     Args:
         content: the file, ``[bytes], uint8``.
-        words: sections as in an address, after the first ``#``; None for the only model. A file of
-            an unknown format is returned as it is then.
-        memory_limit: bytes that may be inflated; None for a limit that suits the file.
+        words: text after the first ``#`` of the address; None means the only model. With None, a
+            file of unknown format is returned unchanged.
+        memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
         MalformedModelError: a bundle is damaged, or more would be inflated.
@@ -111,14 +111,14 @@ def find_model(
         bundle, section = chain[-1]
         raise SectionError(f"section {section} is no model; the bundle has {bundle.told()}")
     if chain and chain[-1][0].format == MODEL and len(chain[-1][0].content) == len(part):
-        chain = chain[:-1]  # the model with files after it, which are no other bundle for it
+        chain = chain[:-1]  # the model's own file is no other bundle
     return FoundModel(part, chain, search.inflated, search.limit)
 
 
 def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
-    """Return a bundle as :func:`find_model` does a model.
+    """Return the bundle that *words* name in a file; arguments are those of :func:`find_model`.
 
-    It is None where there is a model or a file of another format, a zip without models included.
+    The result is None for a model or a file of another format, including a zip without models.
     """
     search = _Search(len(content), None)
     part, chain = search.follow(content, words)
@@ -130,7 +130,7 @@ def find_bundle(content: NDArray[np.uint8], words: str | None) -> Bundle | None:
 
 
 class _Search:
-    """Reads the bundles on the way to a model; counts inflated bytes and sections of all."""
+    """Reads the bundles on the way to a model; limits decompressed bytes and sections."""
 
     def __init__(self, file_bytes: int, memory_limit: int | None) -> None:
         self.limit = ReadLimit(file_bytes, memory_limit)
@@ -139,7 +139,7 @@ class _Search:
 
     @property
     def inflated(self) -> int:
-        """Number of bytes inflated so far."""
+        """Number of bytes decompressed so far."""
         return self._granted - self.limit.bytes
 
     def follow(
@@ -183,7 +183,7 @@ class _Search:
         models = list(self._models(bundle, chain))
         if not models:
             if not chain and bundle.format == ZIP:
-                return content, chain  # many other formats are zips
+                return content, chain  # a zip without models may be of another format
             raise SectionError(f"the bundle has no model; it has {bundle.told()}")
         if len(models) > 1:
             addresses = ["#".join(s.address for _, s in each[len(chain) :]) for each in models]
@@ -206,7 +206,7 @@ class _Search:
 
 
 def _named(bundle: Bundle, words: str) -> tuple[Section, str | None]:
-    """Return the section of *bundle* that the longest start of *words* names, and the rest."""
+    """Return the section that the longest beginning of *words* names, and the remaining words."""
     at = len(words)
     while at >= 0:
         found = bundle.named(words[:at])

@@ -1,4 +1,4 @@
-"""Writes bundles in which one model is replaced and all other sections are as before."""
+"""Writes bundles in which one model is replaced and all other sections are unchanged."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from delegraph.bundles.opening import Chain
 
 MODEL_ALIGNMENT = 64
-"""Bytes; where a replaced model begins in a zip at least."""
+"""Number of bytes at whose multiples a replaced model begins in a zip, at least."""
 
 _MAX_ALIGNMENT = 4096
 _ZIP64_BYTES = 20
-_PADDING_ID = 0xD935  # as zipalign of Android has it
+_PADDING_ID = 0xD935  # the id that Android's zipalign uses
 
 
 def write_bundle(stream: IO[bytes], chain: Chain, model: NDArray[np.uint8]) -> None:
-    """Write the outermost bundle of *chain*, with *model* in the place of the innermost section.
+    """Write the outermost bundle of *chain*, with *model* in place of the innermost section.
 
     Args:
         stream: a file that can be read, written and sought, at its start.
-        chain: bundles within each other, each with the section that leads on.
+        chain: nested bundles, outermost first, each with the section that contains the next.
         model: bytes of a model, ``[bytes], uint8``.
 
     Raises:
@@ -58,7 +58,7 @@ def write_bundle(stream: IO[bytes], chain: Chain, model: NDArray[np.uint8]) -> N
 def _write_litertlm(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a ``.litertlm`` file; sections after the replaced one move by whole blocks."""
+    """Write a ``.litertlm`` file; sections after the replaced one move by multiples of a block."""
     content, positions = bundle.content, offset_positions(bundle.content)
     places = [tuple(_uint64(content, at) for at in pair) for pair in positions]
     order = sorted(range(len(places)), key=places.__getitem__)
@@ -86,7 +86,7 @@ def _uint64(content: NDArray[np.uint8], at: int) -> int:
 def _write_zip(
     stream: IO[bytes], bundle: Bundle, replaced: Section, part: NDArray[np.uint8]
 ) -> None:
-    """Write a zip; stored members stay stored, at a multiple of the same power of two."""
+    """Write a zip; uncompressed members remain so, with the same alignment."""
     limit = ReadLimit(len(bundle.content))
     entries, _ = read_directory(bundle.content)
     with zipfile.ZipFile(stream, "w") as archive:
@@ -115,7 +115,7 @@ def _copied(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
 
 
 def _padding(begin: int, alignment: int) -> bytes:
-    """Return an extra field after which data begins at a multiple of *alignment*.
+    """Return a zip extra field after which data begins at a multiple of *alignment*.
 
     >>> len(_padding(64, 64)), len(_padding(62, 64)), len(_padding(60, 64))
     (0, 66, 4)

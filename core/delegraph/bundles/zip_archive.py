@@ -1,7 +1,7 @@
 """Zip archives as bundles: MediaPipe's ``.task`` files, other zips, and files after a model.
 
-The list of files is read by ``zipfile``. Where a member lies is taken from its local header, whose
-words must be those of the list; members may neither overlap nor leave the archive.
+``zipfile`` reads the list of files. A member's position comes from its local header, which must
+agree with the list; members must neither overlap nor exceed the archive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_LIST = 1 << 20
-"""Bytes that the list of files may take."""
+"""Largest number of bytes of the list of files."""
 
 DAMAGE = (
     zipfile.BadZipFile,
@@ -53,18 +53,18 @@ _ROLES = {"METADATA": "metadata", "TOKENIZER_MODEL": "tokenizer"}
 
 
 class _Reading:
-    """The reading side of a file, over memory; the list of files may not be longer than allowed."""
+    """A readable file object on memory, for ``zipfile``; it limits the list of files."""
 
     def __init__(self, content: NDArray[np.uint8]) -> None:
         self._content = content
         self._at = 0
 
     def seekable(self) -> bool:
-        """Return whether ``seek`` works."""
+        """Whether ``seek`` works."""
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to a byte, from the start (0), the present place (1) or the end (2)."""
+        """Move to a byte offset from the start (0), the present position (1) or the end (2)."""
         at = (0, self._at, len(self._content))[whence] + offset
         if at < 0:
             raise ValueError("a place before the start")
@@ -72,11 +72,11 @@ class _Reading:
         return at
 
     def tell(self) -> int:
-        """Return the present place."""
+        """Return the present position."""
         return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return the next *size* bytes; all that follow if *size* is negative or None."""
+        """Return the next *size* bytes; all remaining bytes if *size* is negative or None."""
         rest = max(0, len(self._content) - self._at)
         size = rest if size is None or size < 0 else min(size, rest)
         if size > MAX_LIST:
@@ -127,7 +127,7 @@ def read_zip(content: NDArray[np.uint8]) -> Bundle:
 
 
 def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tuple[int, int]:
-    """Return the first byte of a member's data in *content*, and the byte after the last one."""
+    """Return the begin and end offsets of a member's data in *content*."""
     at, what = entry.header_offset, f"{entry.filename!r} of the zip"
     if not 0 <= at <= end - LOCAL_HEADER.size:
         raise MalformedModelError(f"{what} begins at byte {at}, outside of the zip")

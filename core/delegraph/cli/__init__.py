@@ -45,7 +45,7 @@ COMMANDS = (
 """Names of the subcommands in the order of ``--help``; each is ``command`` in its module."""
 
 FAULT = "for a report of this fault: delegraph doctor --report FILE.md"
-"""What to do about an unforeseen error."""
+"""Advice that is printed after an unexpected error."""
 
 
 class CommandGroup(click.Group):
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         return _main(words)
-    except BrokenPipeError:  # the reader of standard output has closed it, as head does
+    except BrokenPipeError:  # the reader of standard output has closed it, like head
         with open(os.devnull, "w") as nothing:
             os.dup2(nothing.fileno(), 1)  # otherwise Python complains when it flushes at exit
         return NOBODY_READS

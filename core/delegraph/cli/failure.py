@@ -66,7 +66,7 @@ class Failure(JsonRecord):
 
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
-"""What click says of a word in place of a number."""
+"""Pattern of click's message for a word in place of a number."""
 
 _OUTSIDE = re.compile(r"is not in the range (?:([\d.]+)<=)?x([<>]=?)([\d.]+)$")
 """What click says of a number that an option does not take."""
@@ -81,10 +81,10 @@ _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
 """What click says of a path that is not there."""
 
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
-"""Pattern of the folder that packages are installed in, at the start of the path of a file."""
+"""Pattern of the folder in which packages are installed, at the start of a file's path."""
 
 _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
-"""Pattern of what is said of a file that is no TFLite model, or not all of one."""
+"""Pattern of messages about a file that is no TFLite model, or an incomplete one."""
 
 
 def _advice(error: BaseException) -> str:
@@ -112,7 +112,7 @@ def _start(text: str) -> str:
 def _on_one_line(message: str) -> str:
     """Return a message on one line, its lines joined by blanks or semicolons.
 
-    Files of installed packages are named from the package on.
+    Paths of installed packages' files begin at the package.
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     joined = "".join(line + (" " if line[-1] in ".:;," else "; ") for line in lines)
@@ -120,7 +120,7 @@ def _on_one_line(message: str) -> str:
 
 
 def _with_help(error: click.UsageError) -> str:
-    """Return a usage error's message, with a hint at help and at where an option belongs."""
+    """Return a usage error's message, with hints at ``--help`` and at an option's right place."""
     message = error.format_message()
     if error.ctx is None:
         return message
@@ -158,7 +158,7 @@ def _similar_file(path: Path) -> str:
 
 
 def speak_of_options(error: DelegraphError, command: click.Command) -> None:
-    """Replace argument names in an error's message by option names; see :func:`with_options`."""
+    """Replace argument names in the error's message by option names; see :func:`with_options`."""
     message, *rest = error.args or ("",)
     error.args = (with_options(str(message), command), *rest)
 

@@ -1,10 +1,9 @@
-"""A subgraph that runs on tensor buffers, in their memory where the layout allows.
+"""A subgraph that runs on tensor buffers, without copies where the memory layout allows it.
 
-An input or output that has its place in the arena is pointed to a buffer's memory, and stays there
-until a run has other buffers. The rest is copied: strings, constants and variables; outputs that
-overlap another buffer of the run, unless it is that of an input which the plan may overwrite, such
-as a KV cache; everything of a subgraph whose shapes are known only while it runs, since its arena
-is planned anew meanwhile.
+An input or output in the arena uses a buffer's memory directly, until a run has other buffers.
+Other values are copied: strings, constants and variables; outputs that overlap another buffer of
+the run, except an input that may be overwritten, such as a KV cache. If shapes are known only while
+the subgraph runs, everything is copied, since the arena is planned during the run.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class BufferedSubgraph:
         self.outputs = [subgraph.tensors[index] for index in subgraph.outputs if index >= 0]
         self.last_inputs: list[HostMemory | None] = [None] * len(self.inputs)
         self._is_called = is_called
-        self._has_failed = False  # to fit its buffers: details fail from then on, as LiteRT's do
-        # What the next run with equal buffers need not find out again:
+        self._has_failed = False  # whether buffers did not fit; then details fail, as in LiteRT
+        # Results of checks that the next run with equal buffers need not repeat:
         self._bound_inputs: list[Any] | None = None
         self._bound_outputs: list[HostMemory] | None = None
         self._pointed: list[tuple[Tensor, NDArray[Any], Any]] = []  # array, and the runtime's own
@@ -88,11 +87,11 @@ class BufferedSubgraph:
             raise allocation_failure(str(error)) from error
 
     def allocate_if_possible(self) -> None:
-        """Prepare the nodes; if a node cannot be prepared, shapes remain as declared."""
+        """Prepare the nodes; if that fails, shapes remain as declared."""
         try:
             self._session.allocate(self._subgraph)
         except (NodeError, OperatorError):
-            return  # a run tells
+            return  # the next run reports the error
 
     def input_memory(self, position: int) -> HostMemory:
         """Return new memory for the input at *position*."""
@@ -100,7 +99,7 @@ class BufferedSubgraph:
         return HostMemory(tensor.type, tensor.shape)
 
     def output_memory(self, position: int) -> HostMemory:
-        """Return new memory for the output at *position*; it follows runs that decide its size.
+        """Return new memory for the output at *position*; runs may change its size.
 
         Raises:
             CompiledModelError: the last run failed for its buffers.
@@ -114,7 +113,7 @@ class BufferedSubgraph:
     # -- shapes --------------------------------------------------------------------------------
 
     def resize(self, position: int, dims: Sequence[int], *, strict: bool) -> None:
-        """Give an input another shape.
+        """Set the shape of an input.
 
         Args:
             position: the input's place among the inputs.
@@ -150,7 +149,7 @@ class BufferedSubgraph:
         self._session.resize_input(self._subgraph, tensor.index, shape)
 
     def _fit(self, tensor: Tensor, memory: HostMemory) -> None:
-        """Give the input *tensor* the shape of its buffer *memory*, which must be allowed."""
+        """Set the shape of input *tensor* to the shape of its buffer *memory*, if allowed."""
         if memory.shape == tensor.shape:
             return
         change = f"tensor {tensor.name!r} from {list(tensor.shape)} to {list(memory.shape)}"
@@ -199,7 +198,7 @@ class BufferedSubgraph:
         return True
 
     def _take_back(self) -> None:
-        """Give the tensors their own memory again."""
+        """Let the tensors use the arena's memory again."""
         self._bound_inputs = None
         for tensor, array, own in self._pointed:
             if tensor.data is array:
@@ -207,9 +206,9 @@ class BufferedSubgraph:
         self._pointed.clear()
 
     def _bind(self, inputs: list[HostMemory | None], outputs: list[HostMemory]) -> None:
-        """Point tensors to the buffers *inputs* and *outputs*, and copy inputs that cannot be.
+        """Let tensors use the memory of *inputs* and *outputs*; copy inputs where that fails.
 
-        An input of None keeps the values that it has.
+        An input of None keeps its values.
         """
         self._take_back()
         _require_buffers("input", self.inputs, [m for m in inputs if m is not None], len(inputs))
@@ -248,9 +247,9 @@ class BufferedSubgraph:
     def _in_place(
         self, given: Sequence[tuple[Tensor, HostMemory]], outputs: Sequence[HostMemory]
     ) -> set[HostMemory]:
-        """Return the memories that an input and an output of this run may use both.
+        """Return the memories that an input and an output of this run may both use.
 
-        *given* has the inputs with their memories; *outputs* has a memory for each output.
+        *given* has the input tensors with their memories; *outputs* has a memory for each output.
         """
         inputs = [memory for _, memory in given]
         return {
@@ -264,7 +263,7 @@ class BufferedSubgraph:
 
     def _point(self, tensor: Tensor, memory: HostMemory) -> NDArray[Any]:
         array = memory.view(tensor)
-        self._pointed.append((tensor, array, tensor.data))  # first: an interrupt may come between
+        self._pointed.append((tensor, array, tensor.data))  # before the change, for an interrupt
         tensor.data = array
         return array
 
@@ -273,7 +272,7 @@ class BufferedSubgraph:
         inputs: Sequence[tuple[Tensor, HostMemory]],
         outputs: Sequence[tuple[Tensor, HostMemory]],
     ) -> None:
-        """Check that the buffers of *inputs* and *outputs* have their tensors' bytes, if known."""
+        """Check that the buffers have as many bytes as their tensors need, as far as known."""
         for tensor, memory in inputs:
             self._require_bytes(tensor, memory)
         for tensor, memory in outputs:
@@ -309,7 +308,7 @@ class BufferedSubgraph:
     def _copy_out(self, tensor: Tensor, memory: HostMemory, array: NDArray[Any] | None) -> None:
         self._subgraph.readable(tensor.index)
         if tensor.data is array and array is not None:
-            return  # which is the buffer's memory
+            return  # the array is the buffer's memory already
         if tensor.type in OBJECT_TYPES or memory.follows_runs:
             values = read_tensor(tensor) if tensor.type in OBJECT_TYPES else tensor.data
             memory.hold(np.asarray(values), tensor.type, tensor.shape)
@@ -336,7 +335,7 @@ def _require_buffers(
 
 
 def _resize_obstacle(tensor: Tensor, shape: tuple[int, ...]) -> str:
-    """Return why a strict resize of *tensor* to *shape* is refused; empty when it is allowed."""
+    """Text why a strict resize of *tensor* to *shape* is rejected; empty if it is allowed."""
     if not shape:
         return "New shape must not be empty."
     if min(shape) <= 0:

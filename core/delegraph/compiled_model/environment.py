@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EnvironmentOptions:
-    """Options of an environment. The paths have no effect: this runtime has no libraries there.
+    """Options of an environment; the paths have no effect, since this runtime uses no libraries.
 
     Attributes:
         runtime_path: folder of the runtime; None for the installed runtime.
@@ -31,8 +31,8 @@ class EnvironmentOptions:
 class Environment:
     """Options that compiled models share.
 
-    Models need no environment of their own. A closed environment makes no more models; models that
-    it made before stay usable.
+    Several models may share an environment. A closed environment creates no more models; existing
+    models remain usable.
 
     Args:
         capsule: any object; None for a closed environment.
@@ -58,7 +58,7 @@ class Environment:
         """Return a new environment.
 
         Args:
-            options: all options; text is a ``runtime_path``. Either this or the other arguments.
+            options: all options, or ``runtime_path`` as text; give this or the other arguments.
             runtime_path: as in :class:`EnvironmentOptions`.
             compiler_plugin_path: as in :class:`EnvironmentOptions`.
             dispatch_library_path: as in :class:`EnvironmentOptions`.
@@ -83,12 +83,12 @@ class Environment:
         return cls(object(), replace(options, runtime_path=folder))
 
     def close(self) -> None:
-        """Make the environment unusable for new models; twice does no harm."""
+        """Make the environment unusable for new models; may be called twice."""
         self._capsule = None
 
     @property
     def options(self) -> EnvironmentOptions:
-        """Options that the environment was made with; ``runtime_path`` is always set."""
+        """Options with which the environment was created; ``runtime_path`` is always set."""
         return self._options
 
     @property

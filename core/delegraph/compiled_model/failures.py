@@ -1,4 +1,4 @@
-"""Errors of ``CompiledModel`` with the status codes and first words of the official class."""
+"""Errors of ``CompiledModel`` with the official class's status codes and first words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Status(IntEnum):
 
 
 def failure(status: Status, message: str, cause: str = "") -> CompiledModelError:
-    """Return the error of a call with *status* and *message*, and *cause* on a line of its own."""
+    """Return an error with *status* and *message*, and with *cause* on a separate line."""
     text = f"CompiledModel error: code={int(status)}, message={message}"
     return CompiledModelError(f"{text}\n└ {cause}" if cause else text, code=int(status))
 
@@ -29,7 +29,7 @@ def run_failure(cause: str) -> CompiledModelError:
 
 
 def allocation_failure(cause: str = "") -> CompiledModelError:
-    """Return the error of a call that needs allocated tensors; *cause* is why there are none."""
+    """Return the error of a call that needs allocated tensors, which *cause* prevented."""
     return failure(Status.RUNTIME_FAILURE, "Failed to allocate tensors", cause)
 
 
@@ -47,7 +47,7 @@ def checked_text(what: str, value: object) -> str:
 
 
 def checked_c_int(what: str, value: object) -> int:
-    """Return *value* as an int that a C ``int`` holds; *what* names the value in the error.
+    """Return *value* as an int that fits a C ``int``; *what* names it in the error.
 
     Raises:
         ArgumentTypeError: no integer, or a larger one.

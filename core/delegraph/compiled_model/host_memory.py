@@ -33,12 +33,12 @@ _KNOWN: dict[object, np.dtype[Any]] = {
 
 
 def type_name(type_: TensorType) -> str:
-    """Return the text for an element type in details: ``"float32"``, else ``"unknown"``."""
+    """Return the name of an element type in details, such as ``"float32"``, or ``"unknown"``."""
     return _NAMED.get(type_, "unknown")
 
 
 def supported_dtype(dtype: Any) -> np.dtype[Any]:
-    """Return the dtype that buffers can be written and read as.
+    """Return *dtype* as a NumPy dtype, after checking that buffers support it.
 
     Raises:
         ArgumentError: another dtype, such as int64, or one in the byte order of other machines.
@@ -66,13 +66,13 @@ def _looked_up(dtype: Any) -> np.dtype[Any]:
 
 
 class HostMemory:
-    """Memory of a tensor buffer, which models use in place.
+    """Memory of a tensor buffer, which models can use without a copy.
 
     Args:
         type: element type.
         shape: dimensions.
-        data: ``[bytes], uint8``, at a multiple of 64; None for new memory, filled with zeros.
-        follows_runs: whether each run gives it the size and shape of the output.
+        data: ``[bytes], uint8``, aligned to 64 bytes; None means new memory, filled with zeros.
+        follows_runs: whether each run sets its size and shape to those of the output.
 
     Attributes:
         data: ``[bytes], uint8``; empty for strings.
@@ -113,20 +113,20 @@ class HostMemory:
     def _keep(self, data: NDArray[np.uint8]) -> None:
         self.data = data
         self._views: dict[tuple[TensorType, tuple[int, ...]], NDArray[Any]] = {}
-        # Views of the last write and read, since programs repeat them:
+        # Views of the last write and read, as programs often repeat them:
         self._written: NDArray[Any] | None = None
         self._read: NDArray[Any] | None = None
         self._read_as: tuple[Any, Any] = (None, None)  # arguments of the read
 
     @property
     def is_plain(self) -> bool:
-        """Whether a tensor may use the memory in place."""
+        """Whether a tensor may use the memory without a copy."""
         return self.objects is None and not self.follows_runs
 
     def view(self, tensor: Tensor) -> NDArray[Any]:
         """Return the memory as an array of *tensor*'s type and shape; equal calls give one object.
 
-        The memory must have the tensor's bytes. Packed types are seen as bytes.
+        The memory must have as many bytes as the tensor. Packed types are returned as bytes.
         """
         key = tensor.type, tensor.shape
         found = self._views.get(key)
@@ -138,7 +138,7 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Take a copy of *values*, an output whose *type*, *shape* and size follow from the run."""
+        """Store a copy of *values*, an output whose *type*, *shape* and size the run decided."""
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values
@@ -150,7 +150,7 @@ class HostMemory:
         self._keep(data)
 
     def put_again(self, values: Any) -> bool:
-        """Copy *values* if they have dtype and shape of the last array; otherwise return False."""
+        """Copy *values* if dtype and shape equal those of the last array; else return False."""
         view = self._written
         if (
             view is None
@@ -202,7 +202,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array if *shape* and *dtype* are as in the last read, else None."""
+        """Return a new array if *shape* and *dtype* equal those of the last read, else None."""
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None
@@ -228,7 +228,7 @@ class HostMemory:
         return result
 
     def get_strings(self, shape: Any) -> NDArray[Any]:
-        """Return the first strings, as ``bytes`` in a new array of *shape*.
+        """Return the first strings as ``bytes`` objects in a new array of *shape*.
 
         Raises:
             CompiledModelError: the array has more elements than the buffer.
@@ -250,7 +250,7 @@ def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def shared_memory(array: NDArray[Any]) -> HostMemory:
-    """Return the memory of a C-contiguous array; a copy where its address is no multiple of 64."""
+    """Return the memory of a C-contiguous array, or a copy if it is not aligned to 64 bytes."""
     raw = as_bytes(np.asarray(array))
     if address_of(raw) % BUFFER_ALIGNMENT:
         raw, source = aligned_buffer(len(raw)), raw
@@ -265,7 +265,7 @@ def address_of(array: NDArray[Any]) -> int:
 
 
 def overlapping(memories: Iterable[HostMemory]) -> set[HostMemory]:
-    """Return the memories that share bytes with another one, or occur twice."""
+    """Return the memories that overlap another one, or occur twice."""
     found: set[HostMemory] = set()
     last: tuple[int, HostMemory] | None = None
     starts = sorted(((address_of(m.data), m) for m in memories), key=lambda pair: pair[0])

@@ -1,4 +1,4 @@
-"""A model behind ``CompiledModel``: its interpreter, and its signatures by index and by key."""
+"""A model behind ``CompiledModel``: its interpreter, and its signatures by index or key."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class NamedSubgraph:
     subgraph: BufferedSubgraph
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names as lists."""
+        """Return the names of inputs and outputs as lists."""
         return {"inputs": list(self.inputs), "outputs": list(self.outputs)}
 
 
 class LoadedModel:
-    """An interpreter and its signatures. Calls from several threads wait for each other.
+    """An interpreter and its signatures; calls from several threads wait for each other.
 
     Args:
-        interpreter: the interpreter, which nothing else may use.
+        interpreter: the interpreter, which no other object may use.
 
     Attributes:
         interpreter: the interpreter.
         signatures: the signatures, in the model's order.
-        lock: lock that each call of the session takes, and waits for.
-        calls: lock of the interpreter, which refuses a second call.
+        lock: lock that every call takes, waiting for other threads.
+        calls: lock of the interpreter, which rejects a second call.
     """
 
     def __init__(self, interpreter: Interpreter) -> None:
@@ -70,7 +70,7 @@ class LoadedModel:
             self.signatures.append(NamedSubgraph(spec.key, *names, subgraph))
 
     def call(self, name: str, work: Callable[..., Any], *args: Any) -> Any:
-        """Call *work* once no other thread's call runs; return its result. *name* is the call's.
+        """Wait for calls of other threads, then call *work*, the call *name*; return its result.
 
         Raises:
             StateError: a kernel of the running call makes another call.
@@ -84,7 +84,7 @@ class LoadedModel:
             self.interpreter.close()
 
     def at(self, index: Any, message: str = "") -> NamedSubgraph:
-        """Return the signature with an index.
+        """Return the signature at an index.
 
         Args:
             index: the index.
@@ -108,7 +108,7 @@ class LoadedModel:
         return next((i for i, s in enumerate(self.signatures) if s.key == key), -1)
 
     def named(self, key: Any) -> NamedSubgraph:
-        """Return the signature with a key; the first one for an empty key.
+        """Return the signature with a key; an empty key means the first signature.
 
         Raises:
             ArgumentTypeError: no text.
@@ -164,7 +164,7 @@ def details(names: Sequence[str], tensors: Sequence[Tensor]) -> dict[str, Any]:
 
 
 def _called(session: Session) -> frozenset[int]:
-    """Return the indices of the subgraphs that operators of *session*'s model call."""
+    """Return indices of the subgraphs that operators of *session*'s model call."""
     if len(session.subgraphs) == 1:
         return frozenset()
     return frozenset(

@@ -1,4 +1,4 @@
-"""Makes the interpreter of a ``CompiledModel``, with the official words where that fails."""
+"""Creates the interpreter of a ``CompiledModel``; errors begin with the official words."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def loaded(
     """Return the interpreter of a model, with its delegates applied.
 
     Args:
-        source: ``model_path`` or ``model_content``, as the user gave it.
+        source: the argument ``model_path`` or ``model_content``, as the user gave it.
         options: options of the model.
-        additions: keyword-only arguments of ``Interpreter``.
+        additions: other keyword-only arguments of ``Interpreter``.
 
     Raises:
         ArgumentTypeError: an argument of another type, or an unknown keyword.

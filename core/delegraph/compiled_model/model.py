@@ -34,16 +34,16 @@ class CompiledModel:
     """A model whose inputs and outputs are tensor buffers; delegates may compute parts of it.
 
     Methods, results and error types are those of ``ai_edge_litert.compiled_model.CompiledModel``.
-    Calls from several threads wait for each other; models run at the same time. Make models by
-    :meth:`from_file` and :meth:`from_buffer`.
+    Calls of one model from several threads wait for each other; different models run at the same
+    time. Create models by :meth:`from_file` and :meth:`from_buffer`.
 
-    Beyond the official class it runs models with strings and with outputs whose size the run
-    decides, and raises an error wherever the official class would end the process or write outside
-    a buffer.
+    Unlike the official class, it runs models with strings and with outputs whose size the run
+    decides. It raises an error where the official class would end the process or write outside a
+    buffer.
 
     Args:
-        c_model_ptr: the loaded model.
-        environment: its environment.
+        c_model_ptr: the loaded model, a ``LoadedModel``.
+        environment: environment of the model.
 
     Source:
         CompiledModel, ai_edge_litert/compiled_model.py.
@@ -64,13 +64,13 @@ class CompiledModel:
         options: Options | None = None,
         **additions: Any,
     ) -> Self:
-        """Return the model in a file, which is mapped.
+        """Return the model in the file *model_path*, which is mapped into memory.
 
         Args:
             model_path: path of a ``.tflite`` file.
             hardware_accel: kinds of hardware; the default is the CPU with one thread.
-            environment: an environment to share; None for a new one.
-            options: options of the model. Either this or ``hardware_accel``.
+            environment: environment to share with other models; None creates a new one.
+            options: options of the model; give this or ``hardware_accel``.
             additions: keyword-only arguments of :class:`delegraph.Interpreter`: ``delegates``,
                 ``custom_ops``, ``placement``, ``failures``, ``limits``, ``cache_dir`` and others.
 
@@ -78,7 +78,7 @@ class CompiledModel:
             ArgumentError: (ValueError) both options and an accelerator, or a closed environment.
             ArgumentTypeError: (TypeError) an argument of another type.
             CompiledModelError: (RuntimeError) no such file, no model, or no such accelerator.
-            PluginError: a delegate asked for by name is missing or broken.
+            PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: (RuntimeError) a delegate failed.
             PlacementError: (RuntimeError) nodes are not where ``placement`` or the accelerator
                 wants them.
@@ -94,7 +94,7 @@ class CompiledModel:
         options: Options | None = None,
         **additions: Any,
     ) -> Self:
-        """Return the model in the bytes *model_data*, which are kept; see :meth:`from_file`."""
+        """Return the model in the bytes *model_data*, without a copy; see :meth:`from_file`."""
         return cls._made(environment, options, hardware_accel, additions, model_content=model_data)
 
     @classmethod
@@ -125,7 +125,7 @@ class CompiledModel:
 
     @property
     def environment(self) -> Environment:
-        """The environment that the model was made in."""
+        """The environment in which the model was created."""
         return self._environment
 
     @property
@@ -141,7 +141,8 @@ class CompiledModel:
     def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
         """Return ``{key: {"inputs": names, "outputs": names}}``, names in the graph's order.
 
-        A model without signatures has one, ``<placeholder signature>``, with the tensors' names.
+        A model without signatures gets the signature ``<placeholder signature>``, with tensor
+        names.
         """
         return {signature.key: signature.names() for signature in self._loaded.signatures}
 
@@ -164,7 +165,7 @@ class CompiledModel:
         return self._loaded.index_of(text) if text else 0
 
     def get_input_tensor_details(self, signature_key: str) -> dict[str, Any]:
-        """Return ``{name: {"name", "index", "dtype", "shape"}}`` of the inputs; shapes of now.
+        """Return name, index, dtype and present shape of each input, by name.
 
         Raises:
             CompiledModelError: an unknown key.
@@ -173,7 +174,7 @@ class CompiledModel:
         return details(signature.inputs, signature.subgraph.inputs)
 
     def get_output_tensor_details(self, signature_key: str) -> dict[str, Any]:
-        """Return ``{name: {"name", "index", "dtype", "shape"}}`` of the outputs; this allocates.
+        """Return name, index, dtype and shape of each output, by name; this allocates tensors.
 
         Raises:
             CompiledModelError: an unknown key, or a node that cannot be prepared.
@@ -186,7 +187,7 @@ class CompiledModel:
     def get_input_buffer_requirements(
         self, input_index: int, signature_index: int = 0
     ) -> dict[str, Any]:
-        """Return ``{"buffer_size": bytes, "supported_types": [1]}``; 1 is host memory.
+        """Return an input buffer's size and memory types: ``{"buffer_size", "supported_types"}``.
 
         Raises:
             CompiledModelError: no such input or signature.
@@ -197,7 +198,7 @@ class CompiledModel:
     def get_output_buffer_requirements(
         self, output_index: int, signature_index: int = 0
     ) -> dict[str, Any]:
-        """Return ``{"buffer_size": bytes, "supported_types": [1]}``; 1 is host memory.
+        """Return an output buffer's size and memory types: ``{"buffer_size", "supported_types"}``.
 
         Raises:
             CompiledModelError: no such output or signature.
@@ -280,13 +281,13 @@ class CompiledModel:
         signature_index: int = 0,
         strict: bool = True,
     ) -> None:
-        """Give an input another shape; runs need buffers of that shape from then on.
+        """Set the shape of an input; later runs need buffers of that shape.
 
         Args:
-            input_index: the input's place in the signature.
+            input_index: position of the input in the signature.
             dims: the new dimensions, all greater than 0.
-            signature_index: the signature.
-            strict: allow the present shape, and changes of open dimensions, only.
+            signature_index: index of the signature.
+            strict: allow only the present shape, and changes of unknown dimensions.
 
         Raises:
             CompiledModelError: no such input or signature, or a shape that the input cannot have.
@@ -304,7 +305,7 @@ class CompiledModel:
         dims: Sequence[int],
         strict: bool = True,
     ) -> None:
-        """Give an input the shape *dims*; see :meth:`resize_input_tensor`.
+        """Set the shape of an input to *dims*; see :meth:`resize_input_tensor`.
 
         Raises:
             ArgumentError: an unknown key or name.
@@ -330,9 +331,9 @@ class CompiledModel:
         """Run a signature on named buffers.
 
         Args:
-            signature_key: the signature.
+            signature_key: key of the signature.
             input_map: buffers of inputs; other names are ignored, and an input without a buffer
-                keeps the one of the last run.
+                uses the buffer of the last run.
             output_map: buffers of all outputs; other names are ignored.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Options of one compiled model: accelerators, and the options of each kind of them.
+"""Options of one compiled model: accelerators, and options of each kind of hardware.
 
 Source:
     ai_edge_litert/options.py, cpu_options.py, gpu_options.py and hardware_accelerator.py.
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class HardwareAccelerator(IntFlag):
     """Kinds of hardware that may compute a model; ``CPU | NPU`` names several.
 
-    ``CPU`` is everything that computes here: Delegraph's kernels and all delegates. ``NPU`` alone
-    asks for a model that the given ``delegates`` compute as a whole. There is no GPU.
+    ``CPU`` means Delegraph's kernels and all delegates. ``NPU`` alone demands that the given
+    ``delegates`` compute the whole model. There is no GPU.
     """
 
     CPU = 1
@@ -35,7 +35,7 @@ class HardwareAccelerator(IntFlag):
 class CpuKernelMode(IntEnum):
     """Kernels that compute a model.
 
-    * ``DELEGATE`` (``XNNPACK`` is its older name): the default delegate and Delegraph's kernels.
+    * ``DELEGATE`` (formerly ``XNNPACK``): the default delegate and Delegraph's kernels.
     * ``REFERENCE``: Delegraph's kernels, which round as the official reference kernels.
     * ``BUILTIN``: Delegraph's kernels, without default delegate.
     """
@@ -58,8 +58,8 @@ class CpuOptions:
     """Options of the CPU.
 
     Attributes:
-        num_threads: number of threads; 0 and less leave it open.
-        kernel_mode: kernels that compute the model; None for ``DELEGATE``.
+        num_threads: number of threads; 0 or less lets the runtime choose.
+        kernel_mode: kernels that compute the model; None means ``DELEGATE``.
         enable_ynnpack: no effect here.
         xnnpack_flags: no effect here.
         xnnpack_weight_cache_path: no effect here; ``cache_dir`` is for Delegraph's delegates.
@@ -105,7 +105,7 @@ class GpuOptions:
     hint_waiting_for_completion: bool = False
 
     def check(self) -> None:
-        """Raise an error if an option is of another type.
+        """Raise an error if an option has the wrong type.
 
         Raises:
             ArgumentTypeError: a flag that is neither True nor False.
@@ -118,10 +118,10 @@ class GpuOptions:
 class Options:
     """Options of one compiled model.
 
-    A group that is not given is made when it is first asked for, and kept.
+    An options group that is not given is created at the first access.
 
     Args:
-        hardware_accelerators: what may compute the model.
+        hardware_accelerators: kinds of hardware that may compute the model.
         cpu_options: options of the CPU.
         gpu_options: options of the GPU.
         qualcomm_options: options of Qualcomm's processors.
@@ -200,7 +200,7 @@ class Options:
 
 
 def checked_accelerators(bits: int) -> HardwareAccelerator:
-    """Return the accelerators for *bits*, a sum of values of ``HardwareAccelerator``.
+    """Return the accelerators that the integer *bits* stands for, after checking it.
 
     Raises:
         ArgumentTypeError: more than a C ``int`` holds.

@@ -1,4 +1,4 @@
-"""``TensorBuffer``: memory that holds an input or output of compiled models."""
+"""``TensorBuffer``: memory for an input or output of compiled models."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 
 class TensorBuffer:
-    """Memory with an element type and a shape, which compiled models read and write in place.
+    """Memory with an element type and a shape, which compiled models use without copies.
 
     ``CompiledModel`` makes buffers for its inputs and outputs. Buffers stay valid when the model is
     closed, and may be given to other models.
 
     Buffers are written and read as float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int32,
-    int8, uint8 or bool; values of other types as their bytes, in uint8. Bytes are copied, and no
-    value is converted. Beyond the official class, buffers of string tensors take and give arrays of
-    ``str`` or ``bytes``. Buffers of outputs whose size the run decides take it on with each run.
+    int8, uint8 or bool; values of other types as uint8 bytes. Bytes are copied, and no value is
+    converted. Unlike in the official class, buffers of string tensors accept arrays of ``str`` or
+    ``bytes``, and return ``bytes``. If the run decides the size of an output, its buffer gets that
+    size.
 
     Args:
-        capsule: the ``capsule`` of another buffer, whose memory this one shares.
-        environment: kept for as long as the buffer is.
+        capsule: the ``capsule`` of another buffer, whose memory the new buffer shares.
+        environment: environment that the buffer keeps alive.
 
     Source:
         TensorBuffer, ai_edge_litert/tensor_buffer.py.
@@ -49,7 +50,7 @@ class TensorBuffer:
     def create_from_host_memory(cls, data_array: NDArray[Any]) -> Self:
         """Return a buffer that shares the memory of an array, with the shape ``[elements]``.
 
-        An array whose address is no multiple of 64 is copied.
+        An array that is not aligned to 64 bytes is copied.
 
         Raises:
             ArgumentError: no array, gaps between its elements, or another dtype.
@@ -113,7 +114,7 @@ class TensorBuffer:
         return {"dtype": type_name(memory.type), "shape": list(memory.shape)}
 
     def destroy(self) -> None:
-        """Release the memory; every later use of the buffer but ``destroy`` raises an error."""
+        """Release the memory; later uses of the buffer, except ``destroy``, raise an error."""
         self._capsule = None
         self._environment = None
 

@@ -1,4 +1,4 @@
-"""Options of vendors' hardware: accepted and checked, without effect in this runtime.
+"""Options for vendors' hardware, which are checked and have no effect in this runtime.
 
 Source:
     ai_edge_litert/qualcomm_options.py and intel_openvino_options.py.
@@ -54,7 +54,7 @@ class QualcommDspPerformanceMode(IntEnum):
 
 
 class QualcommProfiling(IntEnum):
-    """How much Qualcomm's libraries measure of each run; without effect here."""
+    """Level of profiling in Qualcomm's libraries; without effect here."""
 
     OFF = 0
     BASIC = 1
@@ -82,7 +82,7 @@ class QualcommGraphPriority(IntEnum):
 
 
 class QualcommBackend(IntEnum):
-    """Processor or format of Qualcomm's that computes the model; without effect here."""
+    """Processor or format by which Qualcomm's libraries compute the model; without effect here."""
 
     UNDEFINED = 0
     GPU = 1
@@ -131,7 +131,7 @@ class QualcommOptions:
     graph_io_tensor_mem_type: QualcommGraphIOTensorMemType | None = None
 
     def check(self) -> None:
-        """Raise an error if an option is of another type.
+        """Raise an error if an option has the wrong type.
 
         Raises:
             ArgumentTypeError: a value of another type.
@@ -187,7 +187,7 @@ class IntelOpenVinoOptions:
     enable_weight_sharing: bool | None = None
 
     def check(self) -> None:
-        """Raise an error if an option is of another type.
+        """Raise an error if an option has the wrong type.
 
         Raises:
             ArgumentTypeError: a value of another type.

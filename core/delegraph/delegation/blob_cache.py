@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 LIMIT = 4 << 30
-"""Bytes that all entries of a folder may take; the oldest unused ones leave first."""
+"""Largest number of bytes of a folder's entries; the least recently used are removed first."""
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _PATIENCE = 600
@@ -47,16 +47,17 @@ _PATIENCE = 600
 class BlobCache:
     """The compiled partitions of one version of one delegate.
 
-    Where the folder cannot be used (it belongs to somebody else, the disk is full), entries live in
-    a temporary folder, which is removed when this process ends; the log says so once.
+    If the folder cannot be used (it belongs to another user, the disk is full), entries are stored
+    in a temporary folder. It is removed when this process ends; the log says so once.
 
     Args:
         namespace: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
-        version: all that entries depend on besides their key, such as the versions of the delegate
-            and its engine, and the device. Entries of other versions are never returned.
+        version: text of everything that entries depend on besides their key, such as the versions
+            of the delegate and its engine, and the device. Entries of other versions are never
+            returned.
         folder: the cache folder; None means ``$DELEGRAPH_CACHE``, else the configured folder, else
             the user's cache folder.
-        limit: bytes that the entries of all delegates in the folder may take together; None means
+        limit: maximal number of bytes of all delegates' entries in the folder together; None means
             the configured size, else :data:`LIMIT`.
 
     Attributes:
@@ -82,7 +83,7 @@ class BlobCache:
 
     @property
     def folder(self) -> Path:
-        """Folder of the entries; it may not exist yet.
+        """Folder of the entries of this namespace and version; it may not exist yet.
 
         Raises:
             FileNotFoundError: this user has no home.
@@ -94,15 +95,16 @@ class BlobCache:
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> Path:
         """Return the file for *key*; if there is none, write the result of *make* to a new file.
 
-        Processes that ask for the same key at once wait for the one that makes the content.
+        If several processes ask for the same key, one makes the content and the others wait.
 
         Args:
-            key: what the content depends on, such as ``PartitionModel.digest`` and options.
-            make: returns the content; called at most once.
+            key: text of everything that the content depends on, such as ``PartitionModel.digest``
+                and options.
+            make: function that returns the content; called at most once.
 
         Returns:
-            A file that is complete and as it was written. It may leave the cache when other
-            entries come, so open it at once, and never write it.
+            A complete and undamaged file. Open it at once, since the cache may remove it for newer
+            entries, and never write to it.
 
         Raises:
             Exception: what *make* raises.
@@ -115,10 +117,10 @@ class BlobCache:
             return self.get(key) or self.put(key, _content(make()))
 
     def read_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """Return the content for *key*; if there is none, keep and return the result of *make*.
+        """Return the content for *key*; if there is none, store and return the result of *make*.
 
-        For content that is read as a whole. Where no file can be written, the content is made and
-        returned all the same, and the log says that it is not kept.
+        For content that is read as a whole. If no file can be written, the content is returned
+        nevertheless, and the log says that it is not stored.
 
         Args:
             key: as for :meth:`get_or_make`.
@@ -135,7 +137,7 @@ class BlobCache:
             found = self.read(key)
             if found is None:
                 found = _content(make())
-                with contextlib.suppress(OSError):  # which was said
+                with contextlib.suppress(OSError):  # already logged
                     self._put_in_folder(key, found)
             return found
 
@@ -170,7 +172,7 @@ class BlobCache:
         """
         from pathlib import Path
 
-        with contextlib.suppress(OSError):  # which was said
+        with contextlib.suppress(OSError):  # already logged
             return Path(self._put_in_folder(key, content))
         name = self._name(key, content)
         try:
@@ -186,17 +188,17 @@ class BlobCache:
         return Path(folder.place(), name)
 
     def map(self, key: str) -> memoryview | None:
-        """Return the content for *key* as read-only memory that processes share; None for none.
+        """Return the content for *key* as read-only memory shared by processes; None if missing.
 
-        For large content that is used where it lies. Nothing is read here, so nothing is known of
-        its digest: the caller checks it, and calls :meth:`keep` with other content if it is
+        For large content that is used without a copy. The content is not read here, so its digest
+        is not checked. The caller must check it, and call :meth:`keep` with new content if it is
         damaged.
         """
         try:
             folder = CacheFolder(self.root or cache_folder())
             names = self._names(folder, key)
             content = folder.map(f"{self._subfolder}/{names[0]}") if names else None
-        except FileNotFoundError:  # it has just left
+        except FileNotFoundError:  # the file has just been removed
             return None
         except OSError as error:
             _warn(error)
@@ -206,14 +208,14 @@ class BlobCache:
         return content
 
     def keep(self, key: str, content: bytes | Sequence[memoryview]) -> bool:
-        """Write *content* to the cache under *key*, in place of any earlier content.
+        """Write *content* to the cache under *key*, replacing earlier content.
 
         Args:
             key: key of the content.
             content: the content, as a whole or in pieces, which need not be joined in memory.
 
         Returns:
-            Whether it is kept; if not, the log has said why, once.
+            Whether the content is stored; if not, the log says why, once.
         """
         try:
             path = self._put_in_folder(key, content)
@@ -221,12 +223,12 @@ class BlobCache:
                 if name != os.path.basename(path):
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(os.path.join(os.path.dirname(path), name))
-        except OSError:  # which was said
+        except OSError:  # already logged
             return False
         return True
 
     def _names(self, folder: CacheFolder, key: str) -> list[str]:
-        """Names of the files for *key*, of which there may be several after damage."""
+        """Names of the files for *key*; there may be several after damage."""
         try:
             names = os.listdir(os.path.join(folder.place(), self._subfolder))
         except FileNotFoundError:
@@ -268,7 +270,7 @@ class BlobCache:
         return f"{self._subfolder}/{self._hash(key)}-{digest}.blob"
 
     def _hash(self, key: str) -> str:
-        """Return the hash of *key* that stands in the names of its files."""
+        """Return the hash of *key* that its file names contain."""
         return _digest(f"{self._subfolder}\0{key}".encode())[:32]
 
     @property
@@ -276,17 +278,17 @@ class BlobCache:
         return f"{self.namespace}/{self.version}"
 
     def _folders(self) -> Iterator[CacheFolder]:
-        """Yield the folders that may hold entries: the cache, and its temporary replacement."""
+        """Yield the folders that may hold entries: the cache folder, then its replacement."""
         try:
             yield CacheFolder(self.root or cache_folder())
-        except OSError as error:  # the place of caches is unknown
+        except OSError as error:  # the cache's folder is unknown
             _warn(error)
         if own_folder.cache_info().currsize:
             yield own_folder()
 
     @contextlib.contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Lock the making of *key*'s content against other processes and threads, if possible."""
+        """Lock *key*, if possible, so that no other process or thread makes its content."""
         from filelock import FileLock, Timeout
 
         with contextlib.ExitStack() as stack:
@@ -303,7 +305,7 @@ class BlobCache:
 
 
 def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, bytes] | None:
-    """Return the file and content for the hash of a key, or None if missing or changed.
+    """Return file name and content for the hash *key*; None if missing or damaged.
 
     Raises:
         OSError: the file cannot be used.
@@ -317,7 +319,7 @@ def _checked_entry(folder: CacheFolder, subfolder: str, key: str) -> tuple[str, 
         path = os.path.join(place, name)
         try:
             content = folder.read(f"{subfolder}/{name}")
-        except FileNotFoundError:  # it has just left
+        except FileNotFoundError:  # the file has just been removed
             continue
         if name == f"{key}-{_digest(content)}.blob":
             _mark_as_used(path)
@@ -333,7 +335,7 @@ def _digest(content: bytes | Sequence[memoryview]) -> str:
 
 
 def _mark_as_used(path: str) -> None:
-    with contextlib.suppress(OSError):  # a read-only cache is a cache
+    with contextlib.suppress(OSError):  # a read-only cache can still be read
         os.utime(path)
 
 
@@ -357,7 +359,7 @@ def _content(made: object) -> bytes:
 
 
 warned_of: set[str] = set()
-"""Messages that were logged already."""
+"""Messages that have already been logged."""
 
 
 def _warn(error: OSError) -> None:

@@ -1,4 +1,4 @@
-"""Entries of the cache folder: which there are, removing them, and the limit of their size."""
+"""Entries of the cache folder: listing, removing, and limiting their total size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.delegation.cache_files import AnyPath
 
 CACHE_VARIABLE = "DELEGRAPH_CACHE"
-"""Environment variable that names another folder than the user's."""
+"""Environment variable with the path of the cache folder, in place of the user's folder."""
 
 DAY = 24 * 60 * 60
 
@@ -29,7 +29,7 @@ _SIZE_HOLDS = 10.0
 """Seconds for which the size of a cache is remembered, as other processes write to it, too."""
 
 known_sizes: dict[str, tuple[int, float]] = {}
-"""Mapping from a cache's folder to its bytes, and when they were counted (``time.monotonic``)."""
+"""Mapping from a cache's folder to its size in bytes, and the ``time.monotonic`` of the count."""
 
 _LEFT_OVER = rf"[0-9a-f]{{32}}-[0-9a-f]{{64}}\.blob\.\w+\{UNFINISHED}"
 
@@ -54,7 +54,7 @@ class CacheEntry:
 
 
 def is_entry(name: str) -> bool:
-    """Return whether a file has the name of an entry: hash of a key, and digest of the content."""
+    """Whether a file has the name of an entry: hash of a key, and digest of the content."""
     key, _, digest = name.removesuffix(".blob").partition("-")
     is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
     return is_named and not (key + digest).strip("0123456789abcdef")
@@ -88,7 +88,7 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
         return []
     found = []
     for namespace, version, file in _files(place):
-        with contextlib.suppress(FileNotFoundError):  # it has just left
+        with contextlib.suppress(FileNotFoundError):  # the file has just been removed
             status = file.stat(follow_symlinks=False)
             if is_entry(file.name) and stat.S_ISREG(status.st_mode):
                 size, used = status.st_size, status.st_mtime
@@ -105,14 +105,14 @@ def _files(place: str) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
 
 
 def _content(folder: str) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder; none if the folder has been removed."""
+    """Return the directory entries of a folder; none if the folder has been removed."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
         return list(found)
     return []
 
 
 def remove_entry(entry: CacheEntry) -> None:
-    """Remove an entry and its folders if they are then empty; a missing file is no error.
+    """Remove an entry, and its folders if they become empty; a missing file is no error.
 
     Raises:
         OSError: it cannot be removed.
@@ -127,14 +127,14 @@ def remove_entry(entry: CacheEntry) -> None:
 
 
 def trim(folder: CacheFolder, limit: int, added: int) -> None:
-    """Remove the least recently used entries until *limit* bytes hold; keep the newest entry.
+    """Remove the least recently used entries until all fit in *limit* bytes; keep the newest.
 
-    The folder is read only if the limit may be exceeded: its size is remembered for some seconds,
-    in which this process may add many entries.
+    The folder is read only if the limit may be exceeded. Its size is remembered for some seconds,
+    since this process may add many entries in a row.
 
     Args:
         folder: the cache.
-        limit: bytes that entries may take.
+        limit: maximal number of bytes of all entries.
         added: bytes of the entry that was just written.
     """
     place, now = folder.place(), time.monotonic()

@@ -1,22 +1,23 @@
-"""Reads and writes cache files safely: only this user may have written them.
+"""Reads and writes cache files safely: only this user or root may have written them.
 
-What delegates keep decides what runs in this process: compiled code, or a verdict that lets native
-code in. A user who can write such a file can run code here. A checksum does not help, since
-the same user can compute it. What protects is who may write, so files and folders are
-used only where that is this user, or root:
+Files of delegates decide which code runs in this process: they hold compiled code, or permission to
+load native code. A user who can write such a file can run code here. A checksum does not help,
+since that user can compute it. So files and folders are used only if nobody but this user and root
+may write them:
 
 - The file and all folders from the cache's own folder down belong to this user or to root, and
   neither group nor others may write them.
-- The folders above it belong to this user or to root as well. Others may write only those in which
-  they cannot rename what is not theirs (the sticky bit, as ``/tmp`` has it); a group only if it is
-  root's, or this user's own: of the user's name, without other members.
+- The folders above the cache's folder belong to this user or to root as well. Other users may write
+  only to folders in which they cannot rename files of others (sticky bit, as in ``/tmp``). A group
+  may write only if it is root's or this user's own group: named like the user, without other
+  members.
 - Symbolic links above the cache's folder are followed if they belong to this user or to root;
-  inside it there are none.
+  inside it, links are rejected.
 
-The look goes from the top down. No other user can change a folder that was found safe, so what
-was looked at is what is opened; of the file, it is the open one that is looked at.
+Folders are checked from the top down. No other user can change a folder that was found safe, so the
+checked folder is the one that is opened. A file is checked after it was opened.
 
-Windows has other means: there the access rights of the user's profile must do.
+On Windows none of this is checked; there the access rights of the user's profile must suffice.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ _MAX_LINKS = 40
 
 @dataclass(frozen=True, slots=True)
 class CacheFolder:
-    """A folder that only this user may write to; it need not exist.
+    """A folder to which only this user may write; it need not exist.
 
-    When something goes wrong, methods raise ``OSError`` with ``filename`` and ``strerror`` fit for
-    a message. A file that exists but is not safe to use gives a ``PermissionError``.
+    On failure, methods raise ``OSError`` whose ``filename`` and ``strerror`` suit a message. A file
+    that exists but is not safe to use raises ``PermissionError``.
 
     Attributes:
         path: the folder; absolute.
@@ -59,7 +60,7 @@ class CacheFolder:
     path: AnyPath
 
     def place(self) -> str:
-        """Return the real path of the folder, after following links.
+        """Real path of the folder, after following symbolic links.
 
         Raises:
             FileNotFoundError: it is not there.
@@ -73,7 +74,8 @@ class CacheFolder:
         """Return the content of a file.
 
         Args:
-            name: its name, with ``/`` between folders: ``avx2-0123/moves.kernels``.
+            name: path of the file in this folder, with ``/`` between folders:
+                ``avx2-0123/moves.kernels``.
 
         Raises:
             FileNotFoundError: the file does not exist.
@@ -85,7 +87,7 @@ class CacheFolder:
     def map(self, name: str) -> memoryview:
         """Return the content of a file as read-only mapped memory, which processes share.
 
-        The file may be replaced or removed meanwhile, as the cache does it; the memory stays.
+        The memory stays valid if the file is replaced or removed, as the cache does it.
 
         Args:
             name: as for :meth:`read`.
@@ -101,7 +103,7 @@ class CacheFolder:
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[BinaryIO]:
-        """Yield the open file *name*, which only this user can have written."""
+        """Yield the open file *name*, after checking that only this user can have written it."""
         place = self.place()
         *folders, last = name.split("/")
         for folder in folders:
@@ -117,9 +119,9 @@ class CacheFolder:
             yield file
 
     def write(self, name: str, content: bytes | Sequence[memoryview]) -> None:
-        """Write a file atomically, so that no reader finds half of it; create missing folders.
+        """Write a file atomically, so that no reader sees a part of it; create missing folders.
 
-        An existing file is replaced, never written into.
+        An existing file is replaced by a new file.
 
         Args:
             name: as for :meth:`read`.
@@ -134,10 +136,10 @@ class CacheFolder:
         logger.debug("wrote %s, %d bytes", path, sum(map(len, pieces_of(content))))
 
     def made(self, name: str) -> str:
-        """Return a folder inside this one; create both folders if they are missing.
+        """Return the path of a folder inside this one; create both folders if missing.
 
         Args:
-            name: its name, as for :meth:`read`; this folder itself when empty.
+            name: path of the inner folder, as for :meth:`read`; empty means this folder itself.
 
         Raises:
             OSError: it cannot be made, or others may write it.
@@ -153,10 +155,10 @@ class CacheFolder:
 
 
 def read_safe(path: AnyPath) -> bytes:
-    """Return the content of a file that this user, or root, has written by hand.
+    """Return the content of a file, checking that only this user or root can write it.
 
-    It may be a link, and writable by a group without other members, as files are where the umask
-    leaves that to users.
+    For files written by hand, such as the configuration. The file may be a link, and may be
+    writable by a group without other members, as some umasks allow.
 
     Args:
         path: the file; absolute.
@@ -177,7 +179,7 @@ def read_safe(path: AnyPath) -> bytes:
 
 
 def user_cache_folder() -> str:
-    """Delegraph's folder among this user's caches; it may not exist.
+    """Path of Delegraph's folder among this user's caches; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
@@ -186,7 +188,7 @@ def user_cache_folder() -> str:
 
 
 def user_config_folder() -> str:
-    """Delegraph's folder among this user's settings; it may not exist.
+    """Path of Delegraph's folder among this user's settings; it may not exist.
 
     Raises:
         FileNotFoundError: this user has no home.
@@ -209,7 +211,7 @@ def _user_folder(kind: Literal["user_cache_dir", "user_config_dir"]) -> str:
 
 
 def _folder_of_linux(kind: str) -> str | None:
-    """Return the user's folder on an ordinary Linux, without the slow import of ``platformdirs``.
+    """Return the user's folder of *kind* on an ordinary Linux, without importing ``platformdirs``.
 
     Source:
         XDG Base Directory Specification, Environment variables.
@@ -237,7 +239,7 @@ def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
         found = os.path.dirname(place) if part == ".." else os.path.join(place, part)
         status = os.lstat(found)
         if kind == "file" and not ahead and stat.S_ISREG(status.st_mode):
-            return found  # the opener looks at the open one
+            return found  # the opener checks the file after opening it
         if not stat.S_ISLNK(status.st_mode):
             _require_safe(found, status)
             place = found
@@ -253,7 +255,7 @@ def _resolved(path: str, kind: Literal["folder", "file"] = "folder") -> str:
 
 
 def _parts(path: str) -> list[str]:
-    """Return the names in a path, the last one first."""
+    """Return the names in a path, last name first."""
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
@@ -266,11 +268,11 @@ def _made(path: str) -> str:
         parent = _made(folder)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(parent, name), 0o755)
-        return _resolved(path)  # another may have made it
+        return _resolved(path)  # another process may have made the folder
 
 
 def pieces_of(content: bytes | Sequence[memoryview]) -> Sequence[bytes | memoryview]:
-    """Return the pieces of *content*: itself, if it is a whole."""
+    """Return the pieces of *content*; content in one piece is a list of one."""
     return [content] if isinstance(content, bytes | bytearray | memoryview) else content
 
 
@@ -286,17 +288,17 @@ def replace_file(path: AnyPath, content: bytes | Sequence[memoryview]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(unfinished)
         if isinstance(error, OSError):
-            error.filename = str(path)  # the other name tells users nothing
+            error.filename = str(path)  # the temporary name would not help users
         raise
 
 
 def open_itself(name: str, flags: int) -> int:
-    """Open the file *name* itself: follow no symbolic link, and wait for no writer of a pipe."""
+    """Open the file *name*; do not follow a symbolic link, nor wait for a pipe's writer."""
     return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def _require_private(place: str, status: os.stat_result) -> None:
-    """Reject a file or folder *place* that another user owns or may write to."""
+    """Raise an error if another user owns or may write to the file or folder *place*."""
     if not hasattr(os, "geteuid"):
         return
     _require_owner(place, status)
@@ -307,7 +309,7 @@ def _require_private(place: str, status: os.stat_result) -> None:
 
 
 def _require_safe(place: str, status: os.stat_result) -> None:
-    """Reject a parent folder in which another user could replace the next folder of the path."""
+    """Raise an error if another user could replace an entry of the parent folder *place*."""
     _require_owner(place, status)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is no folder", place)
@@ -316,7 +318,7 @@ def _require_safe(place: str, status: os.stat_result) -> None:
 
 
 def _require_unshared(place: str, status: os.stat_result) -> None:
-    """Reject a path that other users may write to, except through the user's or root's group."""
+    """Raise an error if others may write to *place*, except through the user's or root's group."""
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     if by_group or status.st_mode & stat.S_IWOTH:
         raise _refusal(place, f"may be written by others; 'chmod go-w {place}' ends that")

@@ -1,8 +1,8 @@
-"""Declaration of a delegate's abilities: operators, forms, features and tolerances.
+"""Declares the abilities of a delegate: operators, types, features and tolerances.
 
 The conformance kit tries everything that a delegate claims here. The shadow policy compares results
-within the tolerances. ``Capabilities.check`` decides from the claims about a node, and gives the
-reason.
+within the tolerances. ``Capabilities.check`` decides from the claims whether a node is supported,
+and gives the reason if not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEATURES = {
     "sparse": "constants stored without their zeros",
     "subgraph": "operators that call other subgraphs",
 }
-"""Features a claim may name, and what each means; a case of the kit needs those it shows."""
+"""Features that a claim may name, with meanings; the kit's cases have the features they show."""
 
 _DEFAULT_TOLERANCES = {
     TensorType.FLOAT16: Tolerance(1e-2, 1e-3),
@@ -59,16 +59,15 @@ class Claim(JsonRecord):
     CONV_2D: FLOAT32; weights INT8, INT4; versions 1-5; broadcast
 
     Attributes:
-        operators: names, ``"ADD"``, custom ones by their custom code.
-        types: names of the TensorTypes that operands may have, biases and indices included, except
-            operands whose role is in *roles*. Empty means all types that the operator has.
+        operators: names such as ``"ADD"``; custom operators by their custom code.
+        types: names of the TensorTypes that operands may have, except operands whose role is in
+            *roles*. Biases and indices count as operands. Empty means all types of the operator.
         features: names of :data:`FEATURES` that nodes may have.
         roles: mapping from a role to the types that its operands may have: ``weights="INT8"``. The
-            roles of each
-            operator are in ``delegraph.operators.roles``.
+            roles of each operator are in ``delegraph.operators.roles``.
         versions: first and last version of the operators; None for any.
-        activations: activation functions that may be fused, beside ``NONE``. The feature
-            ``"activation"`` stands for any.
+        activations: activation functions that may be fused, besides ``NONE``. The feature
+            ``"activation"`` allows all.
         tolerance: largest error of results of these operators; None for the tolerance of their
             types.
 
@@ -113,18 +112,18 @@ class Claim(JsonRecord):
 
         Args:
             form: operator, types, version and fused activation of the node.
-            features: names of unusual properties that the node has, as ``"broadcast"``.
+            features: names of the node's unusual properties, such as ``"broadcast"``.
         """
         return (
             form.operator in self.operators
             and self.misfit(form) is None
-            and features - {"activation"} <= self.features  # which one, the form says
+            and features - {"activation"} <= self.features  # the form has the activation's kind
         )
 
     def misfit(self, form: NodeTraits) -> int | None:
-        """Return the first property of a node that the claim excludes; None if it allows all.
+        """Return the number of the first property of a node that the claim excludes, or None.
 
-        The properties are numbered in this order: the node's operands, the version, the activation.
+        Properties are numbered in this order: each operand's type, the version, the activation.
         """
         fits = [not self.types_of(role) or type in self.types_of(role) for role, type in form.types]
         first, last = self.versions or (form.version, form.version)
@@ -132,18 +131,18 @@ class Claim(JsonRecord):
         return None if all(fits) else fits.index(False)
 
     def types_of(self, role: str) -> tuple[str, ...]:
-        """Return the types that operands of a role may have; none for any."""
+        """Return the types that operands of a role may have; empty if all types are allowed."""
         return dict(self.roles).get(role, self.types)
 
     def fuses(self, activation: str) -> bool:
-        """Return whether an activation function may be fused."""
+        """Whether the claim allows an activation function to be fused."""
         named = (NO_ACTIVATION, *self.activations)
         return activation in named or "activation" in self.features
 
     def widened(self, by: Widening) -> Claim:
-        """Return a copy of the claim with the additions of *by*.
+        """Return a copy of the claim, widened by the additions *by*.
 
-        Types are added to those of every role, the operands that a claim names.
+        Types are added for all operands, including each role that the claim names.
         """
         first, last = self.versions or (0, 0)
         values = {
@@ -162,7 +161,7 @@ class Claim(JsonRecord):
 
     @property
     def form(self) -> str:
-        """The claim's form without operators, as text: ``FLOAT32; weights INT8; versions 1-5``."""
+        """The claim without its operators, as text: ``FLOAT32; weights INT8; versions 1-5``."""
         types = [", ".join(self.types)] if self.types else []
         roles = [f"{role} {', '.join(types)}" for role, types in self.roles]
         versions = [] if self.versions is None else [f"versions {_range(self.versions)}"]
@@ -240,14 +239,14 @@ class Capabilities(JsonRecord):
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Return whether one claim includes the operator in this form with all *features*."""
+        """Whether a single claim includes the operator in this form with all *features*."""
         return any(claim.covers(form, features) for claim in self._present_claims())
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
         """Return True when a claim covers the node's form, else the reason for the rejection.
 
-        The reason names the property in which the node differs from the claims that fit it best.
-        Features are checked by :meth:`check_features` only.
+        The rejection names the property in which the node differs from the best matching claims.
+        Only :meth:`check_features` checks features.
         """
         name = registration.name
         if registration.builtin_code == BuiltinOperator.DELEGATE:
@@ -294,9 +293,9 @@ def _refusal(
     """Return the rejection of a node that differs from the claims in one property.
 
     Args:
-        form: of the node.
-        position: number of the property, as :meth:`Claim.misfit` returns it.
-        claims: the claims that fit the properties before it.
+        form: operator, types, version and activation of the node.
+        position: number of the differing property, as :meth:`Claim.misfit` returns it.
+        claims: the claims that allow all properties before it.
         tensors: the node's operands.
     """
     if position < len(tensors):

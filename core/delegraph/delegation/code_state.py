@@ -1,4 +1,4 @@
-"""The state of a package's code, on which all depends that is kept of its decisions."""
+"""Text that identifies the state of a package's code, for the keys of cached files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from delegraph.delegation.hashing import sha256
 def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool = False) -> str:
     """Return a text that changes when the code of a package may have changed.
 
-    It is computed once in a process.
+    It is computed once per process.
 
     Args:
         package: folder of the package.
-        folders: those of its folders that count where its files may be edited; all if empty.
-        is_edited: whether files count even where an installation beside them has written a list.
+        folders: folders of the package whose files count if files may be edited; empty means all.
+        is_edited: whether to look at the files even of an installed package.
 
     Raises:
         OSError: the package is no folder, as in an archive.
@@ -32,25 +32,25 @@ def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool =
 
 
 def edited_state(kind: type) -> str:
-    """Text that changes when the sources of the package that defines a class may have changed.
+    """Text that changes when the source code of a class's package may have changed.
 
-    It is empty for a package that lies where wheels are installed, and for a class without a file,
-    as in a notebook: their versions alone say what they are.
+    It is empty for a package installed from a wheel, since its version identifies it, and for a
+    class without a file, as in a notebook.
     """
-    names = kind.__module__.partition(".")[0], kind.__module__  # a delegate file's has dots
+    names = kind.__module__.partition(".")[0], kind.__module__  # delegate files have dotted names
     path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)
     if not path:
         return ""
     folder, name = os.path.split(path)
     try:
         return package_state(folder) if name.startswith("__init__.") else _file_state(path)
-    except OSError:  # it lies in an archive
+    except OSError:  # the package is in an archive
         return ""
 
 
 @cache
 def package_state(package: str) -> str:
-    """State of a package's files at the first call in this process; later edits change no class."""
+    """State of a package's files when first called; edits later in the process do not count."""
     is_installed = _holds_wheels(os.path.dirname(package)) or installation(package) is not None
     return "" if is_installed else files_state([package])
 
@@ -67,10 +67,9 @@ def _holds_wheels(folder: str) -> bool:
 
 
 def installation(package: str) -> tuple[str, int, int] | None:
-    """Return name, size and time of the list of files that an installation of a package wrote.
+    """Return name, size and time of the installer's list of a package's files.
 
-    Another version, and another installation of the same version, writes another list. None for a
-    folder of sources.
+    Each installation writes a new list, even of the same version. None for a folder of sources.
     """
     place, name = os.path.split(package)
     for described in sorted(os.listdir(place)):
@@ -84,7 +83,7 @@ def installation(package: str) -> tuple[str, int, int] | None:
 def files_state(roots: Iterable[str]) -> str:
     """Return a hash of path, size and time of all Python files in folders.
 
-    It is quick to compute. Other contents have another state, unless somebody sets times back.
+    It is quick to compute, and differs for other contents unless somebody sets file times back.
     """
     found, folders = [], list(roots)
     while folders:

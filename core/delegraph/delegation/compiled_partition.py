@@ -1,10 +1,10 @@
 """Format of partitions that a delegate compiled ahead of time, inside a model file.
 
-Each compiled partition is one custom operator, ``delegraph-compiled``. Its inputs are those of the
-partition and, as the last one, the blob: a UINT8 constant with what the delegate's compiler
-returned. Its custom options are a :class:`CompiledPartition` as JSON, in UTF-8.
+Each compiled partition is one custom operator, ``delegraph-compiled``. Its inputs are the
+partition's inputs and, last, the blob: a UINT8 constant with the output of the delegate's compiler.
+Its custom options are a :class:`CompiledPartition` as JSON, in UTF-8.
 
-A file is untrusted: everything is checked here before it is used or shown.
+Model files are untrusted, so everything is checked here before it is used or shown.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.tensor import Tensor
 
 CUSTOM_OP = "delegraph-compiled"
-"""The custom code of the operator, version 1."""
+"""Custom code of the operator, whose version is 1."""
 
 FORMAT = 1
 """Version of the custom options."""
 
 MAX_OPTIONS = 64 << 10
-"""Bytes that the custom options may have."""
+"""Largest number of bytes of the custom options."""
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[\x20-\x7e]{0,200}")
@@ -49,7 +49,7 @@ class CompiledPartition:
 
     Attributes:
         delegate: name of the delegate.
-        distribution: the distribution that provides it.
+        distribution: the distribution that provides the delegate.
         distribution_version: version of the distribution that compiled the partition; may be empty.
         version: version of the blob's format; only a compiler of the same version loads it.
         options: the delegate's options, ``key=value,key=value``.
@@ -80,7 +80,7 @@ class CompiledPartition:
 
     @property
     def address(self) -> str:
-        """The delegate with its options, in the command line's syntax."""
+        """The delegate with its options, as text in the command line's syntax."""
         return f"{self.delegate}:{self.options}" if self.options else self.delegate
 
     def custom_options(self) -> bytes:
@@ -97,7 +97,7 @@ class CompiledPartition:
         return content
 
     def facts(self) -> dict[str, str]:
-        """Facts about the partition for commands to print, a mapping from a name to a text."""
+        """Facts about the partition, as a mapping from a title to a text, for commands to print."""
         counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
         return {
             "compiled for": f"delegate {self.address}, by {self.provider}",

@@ -1,6 +1,6 @@
 """The user's configuration file, ``delegraph.toml``: defaults of interpreters and caches.
 
-Arguments, options of the command line and environment variables win over the file. Example:
+Arguments, command line options and environment variables override the file. Example:
     ::
 
         delegates = ["openvino:device=GPU", "numba_cpu"]
@@ -13,7 +13,7 @@ Arguments, options of the command line and environment variables win over the fi
         size = "2G"
 
 The file decides which code runs, so it is read only if no other user but root can write it; see
-:mod:`delegraph.delegation.cache_files`. This module is in a low layer because the cache of compiled
+:mod:`delegraph.delegation.cache_files`. The module is in a low layer because the cache of compiled
 partitions reads the configuration.
 """
 
@@ -57,7 +57,7 @@ class Configuration:
         allow: the only plugins that may be used.
         disable: plugins that may not be used.
         cache_folder: folder in which compiled partitions are kept.
-        cache_size: bytes that compiled partitions may take.
+        cache_size: maximal number of bytes of all compiled partitions.
     """
 
     path: Path | None = None
@@ -69,7 +69,7 @@ class Configuration:
 
 
 def configuration() -> Configuration:
-    """Configuration of the user's file, which is looked for and read once in a process.
+    """Configuration of the user's file, which is searched and read once per process.
 
     Raises:
         ConfigurationError: it cannot be read or has a mistake, or others may write it.
@@ -78,9 +78,9 @@ def configuration() -> Configuration:
 
 
 def default_delegates() -> tuple[tuple[str, ...] | None, str]:
-    """Delegates of interpreters made without delegates, and the source of that choice in words.
+    """Delegates of interpreters created without delegates, and text that names their source.
 
-    The environment wins over the file. None means that neither chooses delegates.
+    The environment overrides the file. None means that neither names delegates.
 
     Raises:
         ConfigurationError: as of :func:`configuration`.
@@ -94,7 +94,7 @@ def default_delegates() -> tuple[tuple[str, ...] | None, str]:
 
 @cache
 def configuration_of(given: str | None) -> Configuration:
-    """Configuration of the file that the environment names; read once in a process."""
+    """Configuration of the file that the environment names in *given*; read once per process."""
     path = configuration_path(given)
     if path is None or (given is None and not os.path.lexists(path)):
         return Configuration()
@@ -104,7 +104,7 @@ def configuration_of(given: str | None) -> Configuration:
 
 
 def configuration_path(given: str | None) -> str | None:
-    """Path of the configuration file, which need not exist; None when no file is to be read.
+    """Path of the configuration file, which need not exist; None if no file is to be read.
 
     Args:
         given: the value of :data:`CONFIG_VARIABLE`; None if it is not set.
@@ -114,7 +114,7 @@ def configuration_path(given: str | None) -> str | None:
         return (given if is_whole else os.path.join(os.getcwd(), given)) or None
     try:
         return os.path.join(user_config_folder(), FILE_NAME)
-    except FileNotFoundError:  # this user has no home
+    except FileNotFoundError:  # this user has no home folder
         return None
 
 
@@ -164,7 +164,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _flat(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping from ``table.key`` to the value, for all tables of the file *content*."""
+    """Return a mapping from ``table.key`` to the value, for all tables in *content* of the file."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, dict) and any(name.startswith(f"{key}.") for name in _SETTINGS):

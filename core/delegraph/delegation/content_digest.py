@@ -1,9 +1,9 @@
-"""SHA-256 of model files, remembered for files that have not changed.
+"""SHA-256 digests of model files, remembered while the files do not change.
 
-Hashing a large model takes longer than all else that a start with a warm cache does. So a digest is
-kept for a file's device, number, size and times. A change sets the time of change, which no program
-can set back. A file that was changed in the last seconds is hashed each time, as its time may not
-tell.
+Hashing a large model takes most of the time of a start with a warm cache. So a digest is stored
+under the file's device, inode number, size and times. Every change updates the change time (ctime),
+which no program can set back. A file changed in the last few seconds is always hashed, since times
+are too coarse to show another change.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 NAMESPACE = "model-digests"
 
 LEAST = 1 << 20
-"""Bytes of a file whose digest is worth a file of its own."""
+"""Number of bytes of a file from which on its digest is stored."""
 
 SETTLED = 3.0
-"""Seconds without a change after which times tell of the next one."""
+"""Seconds without a change after which a later change alters the file's times for sure."""
 
 
 def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of a model without its entries, and of its constants in other files.
+    """Return the SHA-256 of a model and its external constants, without its entries.
 
     Args:
         model: the model.
@@ -48,7 +48,7 @@ def model_digest(model: Model, cache_dir: AnyPath | None = None) -> str:
 
 
 def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> str:
-    """Return the SHA-256 of bytes of a model's file, in hexadecimal digits.
+    """Return the SHA-256 of the bytes *content*, in hexadecimal digits.
 
     Args:
         content: ``[bytes], uint8``; a mapped file, a part of one, or any other memory.
@@ -62,7 +62,7 @@ def content_digest(content: NDArray[Any], cache_dir: AnyPath | None = None) -> s
     if not 0 <= max(changed) < (time.time() - SETTLED) * 1e9 or not status.st_ino:
         return hex_digest(content.data)
     place: tuple[int, ...] = ()
-    if content.nbytes != status.st_size:  # a section of a bundle, or a model without entries
+    if content.nbytes != status.st_size:  # a section, or the model without its entries
         begin = content.ctypes.data - np.frombuffer(file, np.uint8).ctypes.data
         place = begin, content.nbytes
     key = " ".join(map(str, (status.st_dev, status.st_ino, status.st_size, *changed, *place)))

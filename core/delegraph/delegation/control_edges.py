@@ -23,9 +23,8 @@ def parse_control_edges(
 ) -> list[Edges] | None:
     """Return, for each subgraph, pairs of operator indices: the first must run before the second.
 
-    None when the model has no such metadata, or one that does not fit it, which is ignored as in
-    TFLite. An empty list for a subgraph is not the same as None: it says that side effects need no
-    order.
+    None if the model lacks this metadata, or if it does not fit the model and is ignored, as in
+    TFLite. An empty list for a subgraph means that its side effects need no order.
     """
     raw = metadata.get(CONTROL_EDGES)
     if raw is None:
@@ -44,11 +43,11 @@ def parse_control_edges(
 
 
 def moved_control_edges(edges: Sequence[Edges], moved: Sequence[Mapping[int, int]]) -> bytes:
-    """Encode control edges after a renumbering, in which several operators may become one.
+    """Encode control edges after operators were renumbered, possibly several to one number.
 
     Args:
-        edges: of each subgraph, as :func:`parse_control_edges` returns them.
-        moved: for each subgraph the new index of each operator.
+        edges: edges of each subgraph, as :func:`parse_control_edges` returns them.
+        moved: new index of each operator, for each subgraph.
     """
     words = [_unsigned(VERSION), _unsigned(len(edges))]
     for pairs, new in zip(edges, moved, strict=True):
@@ -69,7 +68,7 @@ def _signed(value: int) -> bytes:
 
 
 class _Varints:
-    """Base-128 integers, least significant group first; ``IndexError`` past the end."""
+    """Reader of base-128 integers, least significant group first; ``IndexError`` at the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

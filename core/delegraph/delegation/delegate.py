@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from delegraph.schema.enums import TensorType
 
 PartitionPolicy = Literal["largest", "measured"]
-"""How partitions are chosen: by their number of nodes, or also by the time they save."""
+"""Way of choosing partitions: by their number of nodes, or also by measured times."""
 
 
 class DelegateFlags(IntFlag):
     """Abilities of a delegate. Source: TfLiteDelegateFlags, tflite/core/c/common.h.
 
     Attributes:
-        ALLOW_DYNAMIC_TENSORS: the delegate's kernels take any shapes, also shapes that are known
-            only while invoking. Without this flag the delegate is refused on graphs with dynamic
-            tensors, and a resize removes the delegate and applies it again.
+        ALLOW_DYNAMIC_TENSORS: the delegate's kernels accept all shapes, including shapes that are
+            known only while invoking. Without this flag, the delegate cannot be applied to graphs
+            with dynamic tensors, and a resize removes the delegate and applies it again.
         REQUIRE_PROPAGATED_SHAPES: used with ALLOW_DYNAMIC_TENSORS. When shapes change, the tensors
             inside a partition get their new shapes before the kernel's ``prepare`` is called.
-        PER_OPERATOR_PROFILING: the kernel records profile events of its own nodes, so its node as
-            a whole is left out of the profile.
-        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: the delegate takes every node, or applying it
-            fails; no node needs to be prepared beforehand.
+        PER_OPERATOR_PROFILING: the kernel records a profile event for each node it computes, so the
+            profile omits the delegate node.
+        HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE: the delegate claims every node, or applying it
+            fails; nodes are not prepared beforehand.
     """
 
     NONE = 0
@@ -57,17 +57,17 @@ class DelegateFlags(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class DelegateOptions:
-    """Limits on the partitions that a delegate takes.
+    """Limits on the partitions that a delegate gets.
 
     Partitions of supported nodes are sorted by their number of nodes, largest first, and equally
-    large ones by their order in the plan. A limit of 0 or less is no limit.
+    large ones by their order in the plan. A limit of 0 or less means no limit.
 
     Source:
         SimpleDelegateInterface::Options, tflite/delegates/utils/simple_delegate.h.
 
     Attributes:
-        max_delegated_partitions: take at most this many partitions.
-        min_nodes_per_partition: leave partitions with fewer nodes.
+        max_delegated_partitions: maximal number of partitions; the largest are kept.
+        min_nodes_per_partition: smallest number of nodes of a partition that is delegated.
         partition_policy: ``"measured"`` keeps only partitions that save time, measured while the
             delegate is applied. Users can ask for it, too.
     """
@@ -82,10 +82,11 @@ class DelegateParams:
     """The partition that one delegate node computes. Source: TfLiteDelegateParams, common.h.
 
     Attributes:
-        delegate: the delegate that took it; None in a preview.
+        delegate: the delegate that claimed the partition; None in a preview.
         nodes_to_replace: node indices in execution order.
-        input_tensors: tensor indices read from outside, sorted; constants are among them.
-        output_tensors: tensor indices that others read, sorted.
+        input_tensors: sorted indices of tensors that the partition reads and does not compute,
+            including constants.
+        output_tensors: sorted indices of computed tensors that other nodes or the user read.
     """
 
     delegate: object | None
@@ -95,7 +96,7 @@ class DelegateParams:
     context: Any = field(default=None, repr=False, compare=False)
 
     def partition_model(self) -> PartitionModel:
-        """Return the partition as a stand-alone ``.tflite`` file, with the maps to the graph.
+        """Return the partition as a ``.tflite`` file, with the graph's tensor and node indices.
 
         Raises:
             DelegateError: a node is another delegate's, reads a resource that is made outside, or
@@ -114,15 +115,14 @@ class DelegateParams:
 
 
 class StopRequest(Protocol):
-    """Request that the running call, an invoke or an allocation, stops early.
+    """Request to stop the running call, an invoke or an allocation, early.
 
-    ``Interpreter.cancel`` and ``Limits(time=...)`` make such requests. The host looks for a request
-    between nodes. A slow kernel calls :meth:`raise_if_requested` from time to time; its outputs may
-    be incomplete then.
+    ``Interpreter.cancel`` and ``Limits(time=...)`` make such requests. The host checks for a
+    request between nodes. A slow kernel should call :meth:`raise_if_requested` from time to time;
+    its outputs may then be incomplete.
 
     Attributes:
-        word: array of shape [1], int32, always in the same memory; a value other than 0 is a
-            request.
+        word: array of shape [1], int32, always in the same memory; a nonzero value is a request.
     """
 
     word: NDArray[np.int32]
@@ -139,7 +139,7 @@ class StopRequest(Protocol):
 class DelegateContext(OpContext, Protocol):
     """A delegate's access to a subgraph. Source: TfLiteContext, tflite/core/c/common.h.
 
-    Each host (runtime, LiteRT bridge) implements this protocol.
+    Each host implements this protocol: Delegraph's runtime and the bridge to LiteRT.
     """
 
     @property
@@ -160,29 +160,29 @@ class DelegateContext(OpContext, Protocol):
 
     @property
     def subgraph_index(self) -> int:
-        """Position of this subgraph in the model."""
+        """Index of this subgraph in the model."""
 
     @property
     def model_digest(self) -> str | None:
         """SHA-256 of the model file, as hexadecimal digits; None if the host does not know it.
 
-        Delegates use it in the keys of files that they store; ``model_entries`` in the file do not
-        change it. It is None, too, once a constant has been changed.
+        Delegates use it in the keys of files that they store. Entries of delegates in the file do
+        not change it. It is also None once a constant has been changed.
         """
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 when the delegate may choose."""
+        """Number of threads that the user allows; -1 if the delegate may choose."""
 
     @property
     def cancellation(self) -> StopRequest | None:
-        """Request that the running call stops; None in hosts that have no such requests."""
+        """Stop request for the running call; None if the host has no stop requests."""
 
     @property
     def refused_nodes(self) -> Mapping[int, Rejection]:
         """Mapping from each malformed node, which no delegate may claim, to the reason.
 
-        Either Delegraph's kernels refuse the node, or one of its inputs never gets a value.
+        Either Delegraph's kernels reject the node, or one of its inputs never gets a value.
         """
 
     def get_execution_plan(self) -> tuple[int, ...]:
@@ -208,8 +208,8 @@ class DelegateContext(OpContext, Protocol):
         """Replace *nodes* by delegate nodes that *registration* runs, one for each partition.
 
         Every delegate node has a :class:`DelegateParams` as its ``options``; ``registration.init``
-        is called with it at once. Without nodes nothing changes. The method may be called only
-        while a delegate is being applied.
+        is called with it at once. If *nodes* is empty, nothing changes. The method may be called
+        only while a delegate is being applied.
 
         Raises:
             PartitionError: the graph cannot be partitioned.
@@ -217,7 +217,7 @@ class DelegateContext(OpContext, Protocol):
         """
 
     def partition_failed(self, params: DelegateParams, error: DelegateError) -> Rejection:
-        """Return a rejection of the failed partition *params* if the failure policy allows it.
+        """Return a rejection of the partition *params*, or raise *error*, by the failure policy.
 
         With ``on_failure="fallback"`` or ``"shadow"`` the delegate loses this partition only, and
         the failure is recorded as an incident.
@@ -256,10 +256,10 @@ class DelegateContext(OpContext, Protocol):
     def set_buffer_handle(self, tensor: Tensor, handle: int, delegate: Delegate) -> None:
         """Record that *delegate* keeps the value of *tensor* in the delegate's own buffer.
 
-        An earlier handle of the tensor is released by ``delegate.free_buffer_handle``; the last
-        handle when the delegate is removed. A kernel that has written the buffer, and not
-        ``tensor.data``, sets ``tensor.data_is_stale``; before the next read of the tensor, the host
-        copies the value by ``copy_from_buffer_handle``.
+        The host releases the tensor's earlier handle by ``delegate.free_buffer_handle``, and the
+        last handle when the delegate is removed. A kernel that has written the buffer but not
+        ``tensor.data`` must set ``tensor.data_is_stale``. Then the host copies the value by
+        ``copy_from_buffer_handle`` before the tensor is read.
 
         Raises:
             DelegateError: the tensor belongs to another delegate.
@@ -285,8 +285,8 @@ class DelegateContext(OpContext, Protocol):
     def cache(self, namespace: str, version: str) -> BlobCache:
         """Return the cache for the partitions that a delegate compiles.
 
-        ``context.cache("mine", engine_version).get_or_make(key, make)`` gives the file.
-        ``Interpreter(cache_dir=...)`` and ``$DELEGRAPH_CACHE`` say where they are.
+        ``context.cache("mine", engine_version).get_or_make(key, make)`` returns a file.
+        ``Interpreter(cache_dir=...)`` or ``$DELEGRAPH_CACHE`` sets the folder.
 
         Args:
             namespace: the delegate's name.
@@ -300,9 +300,9 @@ class DelegateContext(OpContext, Protocol):
         """Return the entries of the model file that belong to the delegate *namespace*."""
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return an object that the interpreters of this process share; the first one makes it.
+        """Return an object that all interpreters of this process share; it is created if missing.
 
-        The object is released when the last interpreter that has asked for it closes.
+        The object is released when the last interpreter that requested it closes.
 
         Args:
             key: key of the object; its first item is the delegate's name: ``("mine", device)``.
@@ -336,16 +336,16 @@ class Delegate(ABC):
     """
 
     is_isolated = False
-    """Whether the delegate runs in a process of its own, which may end before this one."""
+    """Whether the delegate runs in a separate process, which may end before this one."""
 
     @property
     def flags(self) -> DelegateFlags:
-        """Abilities of the delegate; by default none: it is static and rejects dynamic graphs."""
+        """Abilities of the delegate; by default none: it cannot be used with dynamic tensors."""
         return DelegateFlags.NONE
 
     @property
     def partition_policy(self) -> PartitionPolicy:
-        """How the runtime chooses among the partitions that ``prepare`` asks for."""
+        """How the runtime selects among the partitions that :meth:`prepare` has chosen."""
         return "largest"
 
     def capabilities(self) -> Capabilities:
@@ -355,9 +355,9 @@ class Delegate(ABC):
         return Capabilities()
 
     def note(self) -> str:
-        """Remark on the results for users, a few words; empty by default.
+        """Remark of a few words on the results, for users; empty by default.
 
-        Placements show it after the nodes of the delegate. Example: ``within 1 unit``.
+        A placement shows it after the delegate's nodes. Example: ``within 1 unit``.
         """
         return ""
 
@@ -375,7 +375,7 @@ class Delegate(ABC):
         """
 
     def rejections(self) -> dict[int, Rejection]:
-        """Reasons for rejected nodes, by node index, in the last prepared subgraph."""
+        """Reasons for rejected nodes, by node index, in the last subgraph prepared."""
         return {}
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:

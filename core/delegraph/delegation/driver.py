@@ -47,7 +47,7 @@ logger = Logger(__name__)
 
 
 class SimpleDelegate(Delegate):
-    """Makes a :class:`Delegate` of an object with the simple interface."""
+    """Adapts an object with the simple interface to the :class:`Delegate` interface."""
 
     def __init__(self, simple: SimpleDelegateInterface) -> None:
         self.simple = simple
@@ -199,7 +199,7 @@ def _partition_text(nodes: Sequence[int]) -> str:
 
 
 class _Partitions:
-    """Accepted partitions of a delegate that is being applied, with their kernels.
+    """The accepted partitions, and their kernels, of a delegate that is being applied.
 
     Attributes:
         kernels: kernels of the accepted partitions.
@@ -215,8 +215,8 @@ class _Partitions:
     def accepted(self, nodes: list[int]) -> list[int]:
         """Return the nodes among *nodes* whose partitions the delegate accepts.
 
-        Without the nodes of a rejected partition, the graph may be partitioned in another way. The
-        delegate is then asked about the new partitions, too.
+        Without a rejected partition's nodes, the remaining nodes may form new partitions. Then the
+        delegate is asked about the new partitions, too.
         """
         while True:
             partitions = self._context.preview_delegate_partitioning(nodes)
@@ -282,7 +282,7 @@ def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: N
 
 
 def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
-    """Return a call of ``kernel.eval``; at the first run it looks at what that returns."""
+    """Return a function that calls ``kernel.eval``; its first run checks the returned value."""
     has_run = False
 
     def run() -> None:
@@ -300,7 +300,7 @@ def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node)
 
 
 class _MemoryWatch:
-    """Tells a kernel when the memory of its tensors has changed since the last run."""
+    """Notifies a kernel when the memory of its inputs and outputs has changed."""
 
     def __init__(self, kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> None:
         self._kernel = kernel
@@ -311,7 +311,7 @@ class _MemoryWatch:
         self._known: list[object] = [None]  # equal to no list of arrays
 
     def look(self) -> None:
-        """Compare the tensors' arrays with those of the last run, and report a change."""
+        """Compare the tensors' arrays with those of the last run; notify the kernel of a change."""
         arrays = [tensor.data for tensor in self._tensors]
         if len(arrays) != len(self._known) or any(map(is_not, arrays, self._known)):
             self._kernel.memory_changed(self._context, self._node)

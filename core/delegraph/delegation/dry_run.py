@@ -1,4 +1,4 @@
-"""Dry runs: interpreters that are prepared for inspection, and never run."""
+"""Dry runs: interpreters that are prepared for inspection and never run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def dry_run() -> Iterator[None]:
 
 
 def is_dry_run() -> bool:
-    """Return whether the present prepare is for inspection only.
+    """Whether the present ``prepare`` is for inspection only, so that no invoke will follow.
 
     A kernel's ``prepare`` calls this function. In a dry run it may leave out slow work such as
     compiling, but must still find out whether it can compute the nodes.

@@ -21,7 +21,7 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.operators.roles import operands
 
 _SHAPED_BY_VALUES = frozenset({"SEGMENT_SUM", "UNIQUE", "WHERE"})
-"""Operators whose output shapes depend on values of inputs that are no parameters."""
+"""Operators whose output shapes depend on the values of non-parameter inputs."""
 
 _SHAPING = frozenset({
     "axis", "begin", "block_shape", "crops", "delta", "depth", "dims", "end", "fft_length", "k",
@@ -35,25 +35,24 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 class EngineProgram(Protocol):
-    """A compiled partition that an engine has loaded; any class with these methods will do."""
+    """A compiled partition that an engine has loaded; any class with these methods fits."""
 
     def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
         """Set the arrays that each later run reads and writes.
 
-        The arrays belong to ``PartitionModel.inputs`` and ``outputs``, in that order, and are the
-        host's own memory. Called before the first run, and again when the host has moved the
-        memory.
+        The arrays are the host's memory of the tensors ``PartitionModel.inputs`` and ``outputs``,
+        in that order. Called before the first run, and again when the host has moved the memory.
         """
 
     def run(self) -> None:
-        """Compute the outputs; called at each invoke."""
+        """Compute the output arrays from the input arrays; called at each invoke."""
 
     def close(self) -> None:
         """Release the engine's resources; called once, after the last run."""
 
 
 class EngineDelegate(SimpleDelegateInterface):
-    """Hands each partition to an engine as a ``.tflite`` file; a subclass says how.
+    """Base class of delegates that give each partition to an engine as a ``.tflite`` file.
 
     ::
 
@@ -72,26 +71,25 @@ class EngineDelegate(SimpleDelegateInterface):
             def load(self, compiled, context):
                 return chip.Program(compiled)
 
-    Compiled partitions are kept in ``context.cache``, under the partition's digest, the options,
-    :attr:`version` and, while the package's sources can be edited, their state.
+    Compiled partitions are stored in ``context.cache``. Their key has the partition's digest, the
+    options, :attr:`version` and, if the package's sources can be edited, the sources' state.
 
     A program is for fixed shapes. After a resize the delegate stays, and its partitions are
-    compiled for the new shapes. Partitions whose shapes are known only while invoking are compiled
-    while invoking, if the claims name the feature ``dynamic-shapes``. Shapes that the delegate does
-    not claim or the engine rejects are computed by Delegraph's kernels.
+    compiled for the new shapes. If the claims name the feature ``dynamic-shapes``, partitions whose
+    shapes are known only while invoking are compiled while invoking. For shapes that the delegate
+    does not claim or the engine rejects, Delegraph's kernels compute the partition.
 
     Args:
-        options: options of the delegate; options with the same ``repr`` must compile to the same
-            program.
+        options: options of the delegate; equal ``repr`` must mean equal compiled programs.
 
     Attributes:
         options: the argument *options*.
         version: version of the compiler; partitions compiled by another version are not loaded.
-        allows_dynamic_shapes: False for an engine that must not compile during an invoke. Then
-            a resize removes the delegate and applies it again, and the delegate is refused on
-            graphs with shapes that are known only while invoking.
+        allows_dynamic_shapes: False for an engine that must not compile during an invoke. Then a
+            resize removes the delegate and applies it again, and the delegate cannot be applied to
+            graphs with dynamic tensors.
         max_programs: largest number of programs that a partition keeps loaded, one for each set of
-            input shapes. The program that has not been used for the longest time is closed first.
+            input shapes. The least recently used program is closed first.
     """
 
     options: Any
@@ -104,7 +102,7 @@ class EngineDelegate(SimpleDelegateInterface):
 
     @abstractmethod
     def compile(self, model: PartitionModel) -> bytes:
-        """Return a partition in the engine's own form, with all that :meth:`load` needs.
+        """Return a partition in the engine's own binary form, for :meth:`load`.
 
         Called when the cache has no compiled form of the partition, and when compiling ahead of
         time. The shapes are those in *model*.
@@ -129,8 +127,9 @@ class EngineDelegate(SimpleDelegateInterface):
     ) -> bool | Rejection:
         """Return whether a claim covers the node and its features, and a program can compute it.
 
-        A program has fixed output shapes, so no output shape may depend on values. Nor may a tensor
-        be a variable: its value would be in the engine, where the host cannot reset it.
+        A program has fixed output shapes, so output shapes must not depend on tensor values. Nor
+        may an operand be a variable: its value would be in the engine, where the host cannot reset
+        it.
         """
         tensors = [context.tensors[i] for i in (*node.inputs, *node.outputs) if i >= 0]
         for tensor in tensors:
@@ -142,7 +141,7 @@ class EngineDelegate(SimpleDelegateInterface):
         return answer and _check_output_shapes(registration.name, node, context)
 
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
-        """Return whether the partition *params* has inputs, which engines require."""
+        """Whether the partition *params* has inputs, which engines require."""
         if inputs_of(context, params):
             return True
         return Rejection("inputs", "its inputs are all constant")
@@ -159,7 +158,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         delegate: the delegate, which compiles and loads.
 
     Attributes:
-        program: the program that the engine has loaded; None before that.
+        program: the engine's loaded program for the present shapes; None before loading.
     """
 
     program: Any = None  # an EngineProgram from the first prepare on
@@ -169,7 +168,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._programs: dict[Shapes, Any] = {}  # the least recently used first
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Load the partition from the cache or compile it; delay this if input shapes are unknown.
+        """Load the partition from the cache or compile it; if shapes are unknown, do so later.
 
         Raises:
             PartitionRejected: the engine cannot compute the partition.
@@ -186,7 +185,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
         self._load(compiled, context)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Select the program for the input shapes; load or compile it if none is loaded.
+        """Select the program for the present input shapes; load or compile it if necessary.
 
         Raises:
             PartitionRejected: the delegate or its engine does not compute these shapes.
@@ -243,7 +242,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
 
 def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ...]:
-    """Return the tensors that the partition reads at each run: ``PartitionModel.inputs``."""
+    """Return the tensors in ``PartitionModel.inputs``: inputs without constants and variables."""
     tensors = context.tensors
     return tuple(
         i for i in params.input_tensors if not tensors[i].is_constant and not tensors[i].is_variable
@@ -251,7 +250,7 @@ def inputs_of(context: DelegateContext, params: DelegateParams) -> tuple[int, ..
 
 
 def _check_output_shapes(operator: str, node: Node, context: DelegateContext) -> bool | Rejection:
-    """Return whether the output shapes of a node follow from input shapes and constants."""
+    """Whether a node's output shapes depend only on input shapes and constants."""
     if operator in _SHAPED_BY_VALUES:
         return Rejection("shape", f"the output shape of {operator} depends on computed values")
     for role, index in operands(operator, node):

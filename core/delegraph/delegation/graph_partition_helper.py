@@ -1,4 +1,4 @@
-"""Finds the partitions for a delegate: asks about every node, then chooses the largest partitions.
+"""Finds the partitions for a delegate: asks about each node, then chooses the largest ones.
 
 Source:
     GraphPartitionHelper, FP16GraphPartitionHelper; tflite/delegates/utils.{h,cc}.
@@ -20,16 +20,17 @@ from delegraph.operators.registration import Node, Registration
 from delegraph.schema.enums import BuiltinOperator, TensorType
 
 IsNodeSupported: TypeAlias = Callable[[Registration, Node, DelegateContext], bool | Rejection]
-"""Function that tells whether a delegate takes a node, or why not; called once a node, in plan
-order.
+"""Function that returns whether a delegate supports a node, or a rejection.
+
+It is called once for each node, in plan order.
 """
 
 
 class GraphPartitionHelper:
     """Finds the partitions of the supported nodes, and selects the largest ones.
 
-    For delegates that do their own partitioning; a ``SimpleDelegateInterface`` gets the same by its
-    ``delegate_options()``::
+    For delegates that do their own partitioning. A ``SimpleDelegateInterface`` gets the same result
+    by its ``delegate_options()``::
 
         def prepare(self, context):
             helper = GraphPartitionHelper(context, self.supports)
@@ -37,7 +38,7 @@ class GraphPartitionHelper:
             nodes = helper.get_nodes_of_first_n_largest_partitions(n=3)
             context.replace_node_subsets_with_delegate_kernels(self.registration, nodes, self)
 
-    Partitions of the same size keep the order of the plan; TFLite leaves it open.
+    Partitions of the same size keep the order of the plan; in TFLite their order is undefined.
 
     Attributes:
         num_total_nodes: number of nodes in the execution plan, or the length of the given list of
@@ -57,7 +58,8 @@ class GraphPartitionHelper:
 
         Args:
             context: context of the subgraph to which a delegate is being applied.
-            supported: the function that is asked about each node, or the node indices to take.
+            supported: predicate that is called with each node, or a list of the supported nodes'
+                indices.
             delegate: the delegate's name, for errors.
         """
         self._context = context
@@ -77,16 +79,16 @@ class GraphPartitionHelper:
 
     @property
     def rejections(self) -> dict[int, Rejection]:
-        """Reasons for rejected nodes, by node index: the predicate's, or the last selection's."""
+        """Reasons for rejected nodes, by node index, from the predicate or the last selection."""
         return self._unsupported | self._not_chosen
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Ask the predicate about each node of a range; partitions are computed when needed.
+        """Ask the predicate about each node; partitions are computed when needed.
 
         Args:
-            start_node_index: leave supported nodes with a smaller *node index*.
-            end_node_index: leave supported nodes with a larger node index; None means no end. After
-                the first such node, the delegate is not asked about later nodes.
+            start_node_index: supported nodes with a smaller node index are not delegated.
+            end_node_index: supported nodes with a larger node index are not delegated; None means
+                no limit. After the first such node, the predicate is not called any more.
 
         Raises:
             DelegateError: the predicate raised an error or returned no valid answer; the error
@@ -104,9 +106,8 @@ class GraphPartitionHelper:
     ) -> list[DelegateParams]:
         """Return the *n* partitions with the most nodes, largest first; None returns all.
 
-        Partitions with fewer than *min_nodes_per_partition* nodes are left out. *n* is a count, so
-        0 gives no partitions. In :meth:`get_nodes_within`, as in ``DelegateOptions``, 0 means no
-        limit.
+        Partitions with fewer than *min_nodes_per_partition* nodes are omitted. If *n* is 0, the
+        result is empty; unlike this, 0 in ``DelegateOptions`` means no limit.
 
         Raises:
             PartitionError: the graph cannot be partitioned.
@@ -136,14 +137,14 @@ class GraphPartitionHelper:
         return [index for params in chosen for index in params.nodes_to_replace]
 
     def get_nodes_within(self, options: DelegateOptions) -> list[int]:
-        """Return the nodes of the largest partitions that *options* allow, in any order."""
+        """Return the nodes of the largest partitions within the limits of *options*."""
         limit, minimum = options.max_delegated_partitions, options.min_nodes_per_partition
         if limit <= 0 and minimum <= 1:
             return self._take_all()
         return self.get_nodes_of_first_n_largest_partitions(limit if limit > 0 else None, minimum)
 
     def _take_all(self) -> list[int]:
-        """Return all supported nodes, without the cost of a preview."""
+        """Return all supported nodes without computing partitions, which takes time."""
         self._not_chosen = {}
         return list(self._supported)
 
@@ -178,13 +179,13 @@ class GraphPartitionHelper:
 
 
 class FP16GraphPartitionHelper(GraphPartitionHelper):
-    """Looks through DEQUANTIZE, for delegates that compute with float16 constants themselves.
+    """Skips DEQUANTIZE nodes, for delegates that compute with float16 constants themselves.
 
-    In a float16 model every weight is a float16 constant that a DEQUANTIZE node turns into
-    float32. The predicate is asked as if the nodes read the constants, and the nodes chosen read
-    them from then on, until the delegate is removed. The DEQUANTIZE nodes themselves are not
-    chosen, unless all other nodes of the subgraph are supported. Then the whole plan is chosen,
-    whatever the limits on partitions are, and the DEQUANTIZE nodes are among the kernel's nodes.
+    In a float16 model every weight is a float16 constant that a DEQUANTIZE node turns into float32.
+    The predicate sees nodes as if they read the float16 constants. The chosen nodes then really
+    read them, until the delegate is removed. The DEQUANTIZE nodes themselves are not chosen, unless
+    all other nodes of the subgraph are supported. Then the whole plan is chosen, without limits on
+    partitions, and the kernel gets the DEQUANTIZE nodes as well.
 
     A predicate for this class must check the types of weights: a kernel for float32 weights may not
     work with float16 weights.
@@ -202,9 +203,9 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         self._dequantize: list[int] = []
 
     def partition(self, start_node_index: int = 0, end_node_index: int | None = None) -> None:
-        """Find the partitions as the base class does; nodes seem to read float16 constants.
+        """Find the partitions as the base class does, with nodes that read float16 constants.
 
-        The predicate sees, in place of the output of a constant's DEQUANTIZE node, the constant.
+        The predicate sees the float16 constant in place of its DEQUANTIZE node's output.
         """
         self._float16_of, self._dequantize = {}, []
         super().partition(start_node_index, end_node_index)
@@ -228,7 +229,7 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         return self.get_nodes_of_first_n_largest_partitions()
 
     def _whole_plan(self) -> list[int] | None:
-        """Return the whole plan, DEQUANTIZE nodes included, if all of it is supported."""
+        """Return the whole plan, including DEQUANTIZE nodes, if all other nodes are supported."""
         if not self._supported or (
             self.num_supported_nodes + len(self._float16_of) != self.num_total_nodes
         ):
@@ -236,7 +237,7 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
         plan = list(self._context.get_execution_plan())
         partitions = self._context.preview_delegate_partitioning(plan)
         if sum(len(params.nodes_to_replace) for params in partitions) != len(plan):
-            return None  # the user keeps nodes from the delegate
+            return None  # the user excludes nodes
         self._not_chosen = {}
         for index in self._dequantize:
             self._unsupported.pop(index, None)

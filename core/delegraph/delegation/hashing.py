@@ -1,7 +1,7 @@
-"""SHA-256 of short content, for processes that hash nothing else.
+"""SHA-256 of short content without importing ``hashlib``.
 
-``hashlib`` loads OpenSSL, which takes longer than to hash what a start with kept programs needs.
-The standard library's own ``random`` does as this module does.
+``hashlib`` loads OpenSSL, which takes longer than the few hashes of a start with kept programs. The
+standard library's ``random`` avoids the import in the same way.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ else:
             from hashlib import sha256 as _sha256
 
 SHORT = 1 << 20
-"""Bytes from which on ``hashlib`` is faster, its import included."""
+"""Number of bytes from which on ``hashlib`` is faster, including its import."""
 
 
 def sha256(content: Buffer = b"") -> _Hash:
-    """Return the SHA-256 hash object of *content*, as ``hashlib`` has it, without its import.
+    """Return the SHA-256 hash object of *content*, with the methods of ``hashlib``'s.
 
     >>> sha256(b"abc").hexdigest()[:16]
     'ba7816bf8f01cfea'
@@ -36,7 +36,7 @@ def sha256(content: Buffer = b"") -> _Hash:
 
 
 def hex_digest(*pieces: memoryview | bytes) -> str:
-    """Return the SHA-256 of bytes in pieces, in hexadecimal digits, however many there are."""
+    """Return the SHA-256 of the concatenated *pieces*, in hexadecimal digits."""
     found = sha256()
     if sum(memoryview(piece).nbytes for piece in pieces) >= SHORT:
         import hashlib

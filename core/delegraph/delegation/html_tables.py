@@ -1,4 +1,4 @@
-"""Records as HTML tables, which notebooks show.
+"""HTML tables of records, which notebooks show.
 
 This module is in a low layer because ``Placement`` uses it. The tables have the notebook's own
 colours.
@@ -16,13 +16,13 @@ MOST_ROWS = 60
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    r"""Return a table under a title; numbers are aligned to the right.
+    r"""Return an HTML table under a title; numbers are aligned to the right.
 
     Args:
         title: title of the table, one line.
         columns: headings.
-        rows: rows of cells; None is an empty cell. Rows after the first :data:`MOST_ROWS` are not
-            shown, but their number is.
+        rows: rows of cells; None is an empty cell. Only the first :data:`MOST_ROWS` rows are shown,
+            with the number of further rows below.
 
     >>> html_table("<b>", ["x"], [[1.5]])
     '<p>&lt;b&gt;</p><table><thead>...<td style="text-align:right">1.5</td></tr></tbody></table>'

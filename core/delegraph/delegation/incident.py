@@ -21,13 +21,13 @@ class Incident(JsonRecord):
     Attributes:
         delegate: name of the delegate.
         subgraph: index of the subgraph.
-        node_index: index of the delegate's node; -1 if the delegate has no node.
+        node_index: index of the delegate node that failed; -1 if no delegate node exists yet.
         nodes: indices of the model's nodes that the delegate's node computes.
-        phase: what the delegate was doing, such as ``"prepare"`` or ``"eval"``.
+        phase: phase of the delegate's work, such as ``"prepare"`` or ``"eval"``.
         error: text of the error.
         count: how often the failure happened.
         is_quarantined: whether the interpreter has stopped using the delegate.
-        place: the model's nodes with operators and tensors, in words; empty if unknown.
+        place: text with the model's first and last node, operators and tensors; empty if unknown.
     """
 
     delegate: str
@@ -51,7 +51,7 @@ class Incident(JsonRecord):
 
 
 def named_nodes(nodes: Sequence[tuple[Node, Registration]], tensors: Sequence[Tensor]) -> str:
-    """First and last node in words, with operators and tensors: ``node 3 (ADD, 'y')``."""
+    """Text for the first and last of *nodes*, with operator and tensor: ``node 3 (ADD, 'y')``."""
     words = []
     for node, registration in (*nodes[:1], *nodes[-1:]):
         names = [repr(tensors[i].name) for i in node.outputs[:1] if i >= 0]

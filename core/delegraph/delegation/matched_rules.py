@@ -19,7 +19,7 @@ _Nodes = dict[int, list[int]]  # subgraph index to node indices, ascending
 class MatchedRules:
     """Placement rules bound to one model, with the nodes that match each rule.
 
-    Subgraphs that no delegate ever gets (``VALIDATION:``) are left out.
+    Subgraphs to which no delegate is ever applied (``VALIDATION:``) are left out.
 
     Raises:
         ArgumentError: a rule that no node matches, or two rules that contradict each other.
@@ -38,11 +38,11 @@ class MatchedRules:
         self._barred: dict[tuple[int, str], Mapping[int, Rejection]] = {}
 
     def barred(self, subgraph_index: int, delegate_name: str) -> Mapping[int, Rejection]:
-        """Return the nodes that a delegate may not take, each with a rejection that names the rule.
+        """Return the nodes that rules forbid to a delegate, with rejections that name the rules.
 
         Args:
             subgraph_index: position of the subgraph in the model.
-            delegate_name: what the delegate's ``name()`` returns.
+            delegate_name: result of the delegate's ``name()``.
         """
         key = (subgraph_index, delegate_name)
         if key not in self._barred:
@@ -124,7 +124,7 @@ def _keys(nodes: _Nodes) -> Iterator[tuple[int, int]]:
 
 
 def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpec]) -> _Nodes:
-    """Return the nodes of *subgraphs* that meet all conditions of a rule, by subgraph."""
+    """Return the nodes of *subgraphs* that meet all conditions of a rule, by subgraph index."""
     called = None if rule.signature is None else subgraphs_of(rule.signature, model)
     found: _Nodes = {}
     for subgraph in subgraphs:
@@ -138,7 +138,7 @@ def _nodes_of(rule: PlacementRule, model: Model, subgraphs: Iterable[SubgraphSpe
 
 
 def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[OperatorSpec], bool]:
-    """Return a predicate: whether an operator meets a rule's nodes, operators and tensors."""
+    """Return a predicate: whether an operator meets a rule's conditions, except its subgraph."""
     conditions: list[Callable[[OperatorSpec], bool]] = []
     if rule.nodes:
         total = len(subgraph.operators)
@@ -160,9 +160,9 @@ def _condition(rule: PlacementRule, subgraph: SubgraphSpec) -> Callable[[Operato
 
 
 def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Return a function that tells whether a name matches one of *patterns*, as of ``fnmatch``.
+    """Return a function that tells whether a name matches one of the ``fnmatch`` *patterns*.
 
-    A name that equals a pattern matches it, too, whatever a ``[`` in it would mean.
+    A name also matches a pattern that is equal to it, even if the pattern has a ``[``.
     """
     exact = frozenset(patterns)
     regex = re.compile("|".join(map(translate, patterns)))
@@ -170,13 +170,13 @@ def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def subgraphs_of(signature: str, model: Model) -> frozenset[int]:
-    """Return the subgraph of a signature and all subgraphs it calls; empty if unknown."""
+    """Return the indices of a signature's subgraph and all it calls; empty if unknown."""
     roots = [s.subgraph_index for s in model.signatures if s.key == signature]
     return reachable_subgraphs(model, roots)
 
 
 def _why_nothing(rule: PlacementRule, model: Model, subgraphs: list[SubgraphSpec]) -> str:
-    """Return the first condition that no node meets, and the values that the model has."""
+    """Text with the first condition of *rule* that no node meets, and the model's values for it."""
     operators = sorted({o.name for s in subgraphs for o in s.operators})
     keys = sorted(signature.key for signature in model.signatures)
     known: list[tuple[bool, str]] = [

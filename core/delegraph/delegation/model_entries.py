@@ -1,7 +1,7 @@
-"""What a delegate keeps in the model file itself, as it keeps other content in its cache.
+"""Content that a delegate stores in the model file itself, in place of the cache.
 
-``delegraph compile`` writes it; :mod:`delegraph.graph.model_entries` says where it is in the file.
-The file is untrusted, so a delegate checks all of an entry before it uses it.
+``delegraph compile`` writes the entries; :mod:`delegraph.graph.model_entries` defines their place
+in the file. The file is untrusted, so a delegate must check an entry completely before using it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class ModelEntries:
     Args:
         model: the model.
         namespace: the delegate's name; letters, digits, ``.``, ``_``, ``-``.
-        written: takes new entries while the model is compiled ahead of time; None otherwise.
+        written: mapping that collects new entries while the model is compiled ahead of time;
+            otherwise None.
 
     Attributes:
-        is_writing: whether the model is being compiled, so that content given to :meth:`keep`
-            comes into the file.
+        is_writing: whether the model is being compiled, so that :meth:`keep` writes to the file.
 
     Raises:
         ArgumentError: the namespace has other characters or is too long.
@@ -50,19 +50,19 @@ class ModelEntries:
         self.is_writing = written is not None
 
     def __bool__(self) -> bool:
-        """Whether there are entries of the delegate, of any version, or some may be written."""
+        """Whether the file has entries of the delegate, or entries may be written."""
         return self.is_writing or bool(self.versions)
 
     @property
     def versions(self) -> frozenset[str]:
-        """Versions of which there are entries of the delegate."""
+        """Versions of the delegate's entries in the file."""
         return frozenset(name.split("/")[1] for name in self._places if name.count("/") == 2)
 
     def map(self, version: str, key: str) -> memoryview | None:
-        """Return the content for *key* as read-only memory, at a multiple of 64; None for none.
+        """Return the content for *key* as read-only memory aligned to 64 bytes; None if missing.
 
-        It is the mapped file where that is possible, so it is read when it is used. It may hold
-        anything: check all of it. While a model is compiled there is no content.
+        If possible it is the mapped file, so it is read only when it is used. It may hold anything,
+        so check it completely. While a model is compiled, the result is None.
 
         Args:
             version: see :meth:`keep`.
@@ -82,7 +82,7 @@ class ModelEntries:
     def read(self, version: str, key: str) -> bytes | None:
         """Return the content for *key*, or None if there is none or it is damaged.
 
-        That finds damage, and no malice: who writes the file writes the digest.
+        The check finds damage but not malice, since an attacker can write a matching digest.
 
         Args:
             version: see :meth:`keep`.
@@ -93,13 +93,13 @@ class ModelEntries:
         return content if content is not None and name.endswith(_digest(content)) else None
 
     def keep(self, version: str, key: str, content: bytes) -> bool:
-        """Put content into the file that is written, and return whether one is.
+        """Add content to the file that is being written; return whether a file is being written.
 
         Args:
-            version: all that the content depends on besides *key*, such as the versions of the
-                delegate and its engine, the same on every machine; up to 100 letters, digits,
-                ``.``, ``_``, ``-``.
-            key: what the content depends on, ``DelegateContext.model_digest`` among it.
+            version: text of everything that the content depends on besides *key*, such as the
+                versions of the delegate and its engine. It must be the same on every machine: up to
+                100 letters, digits, ``.``, ``_``, ``-``.
+            key: text of what the content depends on, including ``DelegateContext.model_digest``.
             content: the content.
         """
         if self._written is None:
@@ -108,7 +108,7 @@ class ModelEntries:
         return True
 
     def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
-        """Name and bytes of the entry for *key*."""
+        """Name and bytes of the entry for *key*; the bytes are None if there is no entry."""
         start = self._start(version, key)
         if self.is_writing or start not in self._places:
             return "", None
@@ -116,7 +116,7 @@ class ModelEntries:
         return name, self._content[place : place + length]
 
     def _start(self, version: str, key: str) -> str:
-        """Beginning of the name of the entry for *key*; the digest of its content follows."""
+        """Beginning of the name of the entry for *key*; the digest of the content follows it."""
         digest = _digest(key.encode())[:32]
         return f"{self._namespace}/{_checked('version', version)}/{digest}"
 

@@ -31,18 +31,17 @@ if TYPE_CHECKING:
 class NodeCall:
     """One node of a partition, passed to :meth:`NodeByNodeKernel.prepare_node`.
 
-    Its tensors may be kept: their ``data`` is where the values are whenever the node runs, whether
-    they come from outside or stay inside of the partition. While preparing, only constants have
-    data.
+    The tensors may be kept. Whenever the node runs, their ``data`` holds the current values, also
+    for tensors inside the partition. While preparing, only constants have data.
 
     Attributes:
-        name: operator name: ``ADD``, or that of a custom operator.
-        index: of the node in the graph.
-        options: typed options, such as ``AddOptions``; None where it has none.
-        node: all of it.
-        context: the host.
-        inputs: a tensor for each input; None for an absent optional one.
-        outputs: a tensor for each output.
+        name: operator name, such as ``ADD`` or a custom operator's name.
+        index: index of the node in the graph.
+        options: typed options, such as ``AddOptions``; None if the node has none.
+        node: the node itself.
+        context: the host's context of the subgraph.
+        inputs: tensor of each input; None for an absent optional input.
+        outputs: tensor of each output.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class NodeCall:
         self._inner = inner
 
     def input(self, i: int) -> Tensor:
-        """Return the tensor of input *i*.
+        """Return the tensor of input number *i*.
 
         Raises:
             OperatorError: the node has fewer, or this one is absent.
@@ -74,7 +73,7 @@ class NodeCall:
         return found
 
     def output(self, i: int = 0) -> Tensor:
-        """Return the tensor of output *i*.
+        """Return the tensor of output number *i*.
 
         Raises:
             OperatorError: the node has fewer.
@@ -84,7 +83,7 @@ class NodeCall:
         return self.outputs[i]
 
     def resize(self, shape: Sequence[int], output: int = 0) -> None:
-        """Set the shape of an output during prepare; without a call, the declared shape holds."""
+        """Set the shape of an output during prepare; otherwise it keeps its declared shape."""
         tensor = self.output(output)
         if tensor.index in self._inner:
             tensor.shape = tuple(map(int, shape))
@@ -107,13 +106,12 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
                 call.resize(x.shape)
                 return lambda: np.negative(x.data, out=y.data)
 
-    Tensors that stay inside the partition get memory here, which those that are not needed at the
-    same time share. Where a profile is taken and the delegate has ``PER_OPERATOR_PROFILING``, each
-    node is in it.
+    Tensors inside the partition get memory here; tensors that are not needed at the same time share
+    it. If the delegate has the flag ``PER_OPERATOR_PROFILING``, a profile lists each node.
     """
 
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Take the nodes of the partition."""
+        """Store the nodes of the partition *params*."""
         nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
         self._inner = _InnerTensors(context, [node for node, _ in nodes], params.output_tensors)
         self._calls = [NodeCall(context, *found, self._inner.tensors) for found in nodes]
@@ -127,13 +125,13 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
 
         Called in execution order, at each (re)allocation.
 
-        Shapes of inputs are known. Everything that depends on shapes and options is decided here,
-        and outputs whose shape is another than the declared one are resized. The function writes
-        into the ``data`` of the outputs; arrays that it returns instead are an error.
+        Input shapes are known. An implementation decides everything that depends on shapes and
+        options here, and resizes outputs whose shape differs from the declared one. The returned
+        function must write into the ``data`` of the outputs; returning arrays instead is an error.
         """
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Prepare every node, then find places for the tensors inside."""
+        """Prepare every node, then reserve memory for the tensors inside the partition."""
         self._inner.reset()
         self._steps = []
         self._has_run = False
@@ -177,7 +175,7 @@ class _InnerTensors:
     """Tensors used only inside one partition, for which the host allocates no memory.
 
     Attributes:
-        tensors: each by its index in the graph; other objects than the host's.
+        tensors: mapping from a tensor's index in the graph to a copy of the host's tensor.
     """
 
     def __init__(
@@ -199,7 +197,7 @@ class _InnerTensors:
         self._bound: object = None
 
     def reset(self) -> None:
-        """Give every tensor the shape that the model declares, and no data."""
+        """Give every tensor its declared shape, and remove its data."""
         for index, tensor in self.tensors.items():
             tensor.shape, tensor.data = self._declared[index].shape, None
 
@@ -217,7 +215,7 @@ class _InnerTensors:
         self._bound = None
 
     def bind(self) -> None:
-        """Let ``data`` be where the memory is now."""
+        """Set ``data`` of each tensor to its place in the present memory."""
         for tensor in self.tensors.values():
             if tensor.type in OBJECT_TYPES:
                 tensor.data = np.empty(tensor.shape, object)

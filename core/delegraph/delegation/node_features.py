@@ -1,7 +1,7 @@
 """Features of a node, such as broadcasting, known from its options and tensors before it runs.
 
-``activation``, ``broadcast`` and ``computed-weights`` are features of builtin operators; what a
-custom one does with its inputs is unknown here.
+The features ``activation``, ``broadcast`` and ``computed-weights`` are reported for builtin
+operators only, since the meaning of a custom operator's inputs is unknown.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ PARAMETERS = frozenset({
 def node_features(operator: str, node: Node, tensors: Sequence[Tensor]) -> frozenset[str]:
     """Return the names of a node's features, found from its options and tensors.
 
-    Not among them: ``subgraph``, and ``extreme-values``, which only a run shows.
+    The features ``subgraph`` and ``extreme-values`` are never among them; only a run shows them.
 
     Args:
-        operator: the name of its operator.
-        node: which.
-        tensors: of its subgraph, by index.
+        operator: operator name of the node.
+        node: the node.
+        tensors: tensors of its subgraph, by index.
     """
     return frozenset(_features(operator, node, tensors))
 

@@ -1,4 +1,4 @@
-"""Properties of a node that claims refer to: operator, types by role, version, fused activation."""
+"""Properties of a node that claims refer to: operator, types, version, fused activation."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NO_ACTIVATION = ActivationFunctionType.NONE.name
 
 @dataclass(frozen=True, slots=True)
 class NodeTraits:
-    """The form in which an operator occurs.
+    """Operator of a node, with types by role, version and fused activation.
 
     >>> print(NodeTraits("CONV_2D", (("input", "FLOAT32"), ("weights", "INT8")), version=5))
     CONV_2D v5 of input FLOAT32, weights INT8
 
     Attributes:
-        operator: its name, a custom one by its custom code.
+        operator: operator name; for a custom operator its custom code.
         types: role and type of each operand, inputs first; absent operands are left out.
-        version: of the operator.
-        activation: name of the activation function that is fused to it.
+        version: version of the operator.
+        activation: name of the activation function that is fused to the node, or ``NONE``.
     """
 
     operator: str
@@ -37,12 +37,12 @@ class NodeTraits:
 
     @classmethod
     def of(cls, operator: str, node: Node, tensors: Sequence[Tensor]) -> NodeTraits:
-        """Return the form of a node.
+        """Return the operator, types, version and fused activation of a node.
 
         Args:
-            operator: the name of its operator.
-            node: which.
-            tensors: of its subgraph, by index.
+            operator: operator name of the node.
+            node: the node.
+            tensors: tensors of its subgraph, by index.
         """
         types = tuple((role, tensors[index].type.name) for role, index in operands(operator, node))
         return cls(operator, types, node.version, fused_activation(node.options))

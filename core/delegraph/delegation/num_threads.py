@@ -1,4 +1,4 @@
-"""How many threads make sense on this machine."""
+"""Limits on the number of threads for this machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from delegraph.log import Logger
 logger = Logger(__name__)
 
 FOR_EACH_PROCESSOR = 8
-"""More threads than processors gain nothing; a model's author may know another machine, though."""
+"""Number of threads that are allowed for each processor.
+
+More threads than processors gain nothing, but a model's author may have meant another machine.
+"""
 
 
 def limited_num_threads(count: int) -> int:
-    """Return *count*, or with a warning the most threads that make sense.
+    """Return *count*, reduced with a warning to eight threads for each usable processor.
 
-    That is eight for each processor that this process may use. A thousand would take memory and
-    stop everything else on the machine.
+    Thousands of threads would exhaust the memory and block everything else on the machine.
     """
     most = FOR_EACH_PROCESSOR * usable_processors()
     if count <= most:
@@ -31,7 +33,7 @@ def limited_num_threads(count: int) -> int:
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may use; >= 1."""
+    """Return the number of processors that this process may use, at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PartitionedGraph(Protocol):
-    """The graph of a partition; a ``DelegateContext`` meets this protocol."""
+    """The graph that a partition is part of; a ``DelegateContext`` meets this protocol."""
 
     @property
     def tensors(self) -> Sequence[Tensor]:
@@ -62,14 +62,14 @@ class Partition(Protocol):
 
     @property
     def input_tensors(self) -> Sequence[int]:
-        """Indices of tensors that the partition reads and other nodes or the model provide."""
+        """Indices of tensors that the partition reads but does not compute."""
 
     @property
     def output_tensors(self) -> Sequence[int]:
         """Indices of tensors that the partition computes and other nodes or the user read."""
 
 
-_HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # mean nothing outside of their process
+_HANDLE_TYPES = (TensorType.RESOURCE, TensorType.VARIANT)  # meaningless in other processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,19 @@ class PartitionModel:
 
     Attributes:
         content: the file. Its first subgraph is the partition; tensors have the shapes they have
-            now, their types, quantization and sparsity, and their names, with a number added where
-            the model names two alike or none; operators have their versions,
-            options and custom options. Variables keep a state of their own in it. The subgraphs
-            that its operators call come after it, with the shapes that the model declares, -1
-            counted as 1, and with the model's own operators, whatever delegates have taken there.
-        inputs: for each input of the file the graph's tensor: the partition's ``input_tensors``
-            that are neither constant nor variable, in their order.
-        outputs: for each output of the file the graph's tensor: the ``output_tensors``.
-        nodes: for each operator of the file the graph's node.
-        tensors: for each tensor of the file the graph's; -1 for tensors that the graph lacks, such
-            as the scales of blockwise quantization.
-        called: for each subgraph of the file but the first the model's: subgraphs that its
-            operators call, directly or not. ``nodes`` and ``tensors`` are about the first subgraph
-            alone.
+            now, their types, quantization and sparsity, and their names, with a number added if a
+            name is empty or not unique. Operators have their versions, options and custom options.
+            Variables have a separate state in the file. Subgraphs that the operators call follow,
+            with declared shapes, in which -1 becomes 1. They have the model's own operators, even
+            if delegates replaced nodes there.
+        inputs: graph's tensor index for each input of the file: the partition's ``input_tensors``
+            that are neither constant nor variable, in the same order.
+        outputs: graph's tensor index for each output of the file: the ``output_tensors``.
+        nodes: graph's node index for each operator of the file's first subgraph.
+        tensors: graph's tensor index for each tensor of the file's first subgraph; -1 for a tensor
+            that the graph lacks, such as the scales of blockwise quantization.
+        called: model's subgraph index for each later subgraph of the file; the operators call these
+            subgraphs, directly or indirectly.
     """
 
     content: bytes = field(repr=False)
@@ -107,8 +106,8 @@ class PartitionModel:
     def digest(self) -> str:
         """SHA-256 of ``content`` in hexadecimal digits; the cache's key for a compiled partition.
 
-        It depends on shapes, constants, options, tensor names and called subgraphs, not on where
-        the partition lies in the graph, nor on process, host or platform.
+        It depends on shapes, constants, options, tensor names and called subgraphs. It does not
+        depend on the partition's position in the graph, nor on process, host or platform.
         """
         import hashlib  # here: it takes milliseconds, and few partitions are compiled
 
@@ -116,7 +115,7 @@ class PartitionModel:
 
 
 def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionModel:
-    """Return the partition as a ``.tflite`` file, with the maps to the graph.
+    """Return the partition as a ``.tflite`` file, with the graph's index of each tensor and node.
 
     Raises:
         DelegateError: a node cannot stand alone, as it was replaced by a delegate, reads a resource
@@ -140,7 +139,7 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
 
 
 def _is_input(tensor: Tensor) -> bool:
-    """Return whether the tensor's value has to be passed in."""
+    """Whether the tensor's value must be passed in: it is neither constant nor variable."""
     if tensor.is_constant or tensor.is_variable:
         return False
     if tensor.type in _HANDLE_TYPES:
@@ -163,11 +162,11 @@ class _FileRecords:
 
     @property
     def called(self) -> tuple[int, ...]:
-        """The model's indices of the subgraphs after the first."""
+        """Model's indices of the file's subgraphs after the first one."""
         return tuple(self._numbers)
 
     def model(self, main: tables.SubGraph) -> tables.Model:
-        """Return the file of the subgraph *main* and of all subgraphs that it calls."""
+        """Return the record of a model with the subgraph *main* and all subgraphs it calls."""
         subgraphs = [main]
         while len(subgraphs) <= len(self._numbers):  # each may call more of them
             subgraphs.append(self._called_subgraph(self.called[len(subgraphs) - 1]))
@@ -189,15 +188,15 @@ class _FileRecords:
         return records.subgraph(graph.inputs, graph.outputs, _model_nodes(graph), name)
 
     def subgraph_number(self, index: int) -> int:
-        """Return the file's index of a subgraph of the model."""
+        """Return the file's index of the model's subgraph *index*; add the subgraph if missing."""
         return self._numbers.setdefault(index, len(self._numbers) + 1)
 
     def code(self, code: tables.OperatorCode) -> int:
-        """Return the index of an operator code."""
+        """Return the file's index of an operator code; add the code if missing."""
         return self._codes.setdefault(code, len(self._codes))
 
     def buffer(self, content: NDArray[np.uint8]) -> int:
-        """Return the index of the buffer with *content*; equal memory gives the same buffer."""
+        """Return the index of the buffer with *content*; equal memory gives the same index."""
         key = content.ctypes.data, content.nbytes
         if key not in self._buffer_of:
             self._buffer_of[key] = len(self._buffers)
@@ -209,7 +208,7 @@ class _SubgraphRecords:
     """Collects the records of one subgraph of the file, with new tensor numbers.
 
     Args:
-        graph: the model's subgraph that its nodes are of.
+        graph: the model's subgraph to which the nodes belong.
         file: records that all subgraphs of the file share.
         has_declared_shapes: whether tensors get the shapes that the model declares; otherwise their
             present shapes.
@@ -228,7 +227,7 @@ class _SubgraphRecords:
     def subgraph(
         self, inputs: Sequence[int], outputs: Sequence[int], nodes: Sequence[int], name: str
     ) -> tables.SubGraph:
-        """Return the record of a subgraph of *nodes*, with these inputs and outputs."""
+        """Return the record of a subgraph with *nodes*, *inputs* and *outputs*."""
         operators = [
             self._operator(*self._graph.get_node_and_registration(index)) for index in nodes
         ]
@@ -269,7 +268,7 @@ class _SubgraphRecords:
         )
 
     def _moved(self, indices: Sequence[int]) -> tuple[int, ...]:
-        """Return the file's indices of tensors of the graph."""
+        """Return the file's indices of tensors with these graph *indices*."""
         for index in indices:
             if index not in self._index:
                 record = self._tensor(self._graph.tensors[index])

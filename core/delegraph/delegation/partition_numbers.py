@@ -1,4 +1,4 @@
-"""Placements with some of the partitions, or with the partitions in another order."""
+"""Placements with only some partitions, or with partitions in another order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.lazy_dataclass import replace
 
 
 def placement_of_subgraphs(placement: Placement, numbers: Collection[int]) -> Placement:
-    """Return the placement of some subgraphs' nodes, with partitions numbered anew."""
+    """Return the placement of the nodes of some subgraphs, with new partition numbers."""
     nodes = [node for node in placement.nodes if node.subgraph in numbers]
     used = {node.partition for node in nodes}
     kept = [p for p in placement.partitions if p.index in used or p.subgraph in numbers]
@@ -31,7 +31,7 @@ def _renumbered(
     partitions: Iterable[PartitionPlacement],
     crossings: Iterable[Crossing],
 ) -> Placement:
-    """Return the placement with these parts; partitions get their positions as numbers."""
+    """Return *placement* with other nodes, partitions and crossings, and new partition numbers."""
     kept = list(partitions)
     new = {partition.index: i for i, partition in enumerate(kept)}
     return replace(

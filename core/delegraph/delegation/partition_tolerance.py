@@ -1,17 +1,17 @@
 """Tolerance for the results of a partition: the tolerances of its nodes, summed along its paths.
 
-One node is held to its own tolerance. What several nodes in a row compute may be further off, since
-each adds its error to those it is given. Along the worst path to a tensor, errors are added up
-twice:
+Each node adds its error to the errors of its inputs. So the result of several nodes in a row may
+have a larger error than one node's tolerance. Along the worst path to a tensor, errors are added up
+in two ways:
 
 - as shares of the largest value, since nodes enlarge and reduce errors as they do values;
 - as real values, since a difference of large numbers keeps their errors.
 
-A quantized tensor counts by the first alone, and a unit is a share of its range: units of different
-tensors have little to do with each other. Of other numbers the larger sum holds. :data:`SLACK`
-times the sum is allowed, because nodes may enlarge errors more than values. Where errors of real
-values are rounded to quantized ones, one unit more is. After a node whose result jumps
-(:data:`STEPS`) nothing can be compared: an index, once another, is no measure of anything.
+For a quantized tensor only the first sum counts, and a quantization step is a share of the tensor's
+range. For other tensors the larger sum counts. :data:`SLACK` times the sum is allowed, because
+nodes may enlarge errors more than values. Where real errors are rounded to a quantized tensor, one
+more step is allowed. After a node whose result jumps (:data:`STEPS`), such as an index, values
+cannot be compared.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ STEPS = frozenset({
     "NON_MAX_SUPPRESSION_V5", "NOT_EQUAL", "ONE_HOT", "ROUND", "SIGN", "TOPK_V2", "UNIQUE",
     "WHERE",
 })  # fmt: skip
-"""Operators that make a large difference of a small one."""
+"""Operators that turn a small difference into a large one."""
 
 SLACK = 4
-"""How much more than the sum of errors is allowed after several nodes."""
+"""Factor by which results of several nodes may exceed the sum of errors."""
 
 _STEPS_OF = {"INT4": 8, "UINT4": 8, "INT8": 128, "UINT8": 128, "INT16": 32768}
 _HUGE = 1e18
-"""Numbers from here on stand for infinity, such as those that masks add."""
+"""Number from which on values stand for infinity, such as those that masks add."""
 
 _FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "COMPLEX64", "COMPLEX128")
 
@@ -52,10 +52,10 @@ class ComputedTensor:
     """A tensor that a node computed, with its type and range.
 
     Attributes:
-        index: of the tensor.
-        type: its type.
-        steps: of a quantized tensor: to each side of the middle of its range; 0 for other numbers.
-        largest: of other numbers: the largest, without its sign.
+        index: tensor index.
+        type: element type.
+        steps: half of a quantized tensor's range, in quantization steps; 0 for other tensors.
+        largest: largest absolute value of a tensor that is not quantized.
     """
 
     index: int
@@ -80,10 +80,10 @@ class ComputedNode:
 
     @classmethod
     def of(cls, operator: str, node: Node, tensors: Sequence[Tensor]) -> ComputedNode:
-        """Return a node that has just run.
+        """Return the record of a node that has just run.
 
         Args:
-            operator: the name of its operator.
+            operator: operator name of the node.
             node: the node.
             tensors: tensors of its subgraph, by index; tensors that it wrote have data.
         """
@@ -101,8 +101,8 @@ def partition_tolerances(
     A tolerance of None means that only the shape can be compared, after a node whose result jumps.
 
     Args:
-        nodes: of a partition, in the order in which they ran.
-        capabilities: of the delegate.
+        nodes: nodes of a partition, in the order in which they ran.
+        capabilities: capabilities of the delegate, with its tolerances.
     """
     found: dict[int, Tolerance | None] = {}
     errors: dict[int, _Error] = {}
@@ -121,11 +121,11 @@ def partition_tolerances(
 
 
 class _Error(NamedTuple):
-    """The errors along the worst path to a tensor, added up.
+    """Sum of the errors along the worst path to a tensor.
 
     Attributes:
-        share: of the largest value.
-        absolute: real value, of the nodes that are not quantized.
+        share: sum of the errors as shares of the tensor's largest value.
+        absolute: sum of the absolute errors of nodes that are not quantized, as real values.
     """
 
     share: float = 0.0
@@ -139,7 +139,7 @@ class _Error(NamedTuple):
         return self.share > 0 or self.absolute > 0
 
     def after(self, own: Tolerance, y: ComputedTensor) -> _Error:
-        """Return the error of *y* after a node with the tolerance *own* has computed *y*."""
+        """Return the error of *y*, written by a node with tolerance *own* from this input."""
         if y.steps:
             return _Error(self.share + own.relative + own.absolute / y.steps, self.absolute)
         absolute = own.absolute + own.relative * y.largest

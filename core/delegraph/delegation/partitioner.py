@@ -21,7 +21,7 @@ ControlEdge: TypeAlias = tuple[int, int]
 """Two plan positions: the first must run before the second."""
 
 Kind: TypeAlias = Literal["kTfPartition", "kTfNonPartition"]
-"""What a subset is: for the delegate, or for the others."""
+"""Kind of a subset: for the delegate, or for other kernels."""
 
 _ABSENT = -1  # index of an optional tensor that is not there
 _TAKEN = -1  # in place of a count of missing conditions: the node has its epoch
@@ -31,9 +31,9 @@ class NodeInfo(NamedTuple):
     """Inputs, outputs and side effects of one node of the plan.
 
     Attributes:
-        inputs: tensor indices; -1 for an absent one.
-        outputs: tensor indices; -1 for an absent one.
-        might_have_side_effect: must keep its order among the nodes that have this mark.
+        inputs: tensor indices; -1 for an absent input.
+        outputs: tensor indices; -1 for an absent output.
+        might_have_side_effect: whether the node must keep its order among all such nodes.
     """
 
     inputs: Sequence[int]
@@ -46,11 +46,11 @@ class GraphInfo:
     """A subgraph as an execution plan. Source: GraphInfo, tflite/graph_info.h.
 
     Attributes:
-        nodes: the node at each plan position.
+        nodes: operands and side effects of the node at each plan position.
         execution_plan: the node index at each plan position.
         num_total_nodes: nodes of the subgraph, including nodes that are not in the plan.
-        inputs: tensor indices of the subgraph's inputs. Like ``variables`` they are part of the
-            picture without a say: a tensor is ready from the start if no node of the plan makes it.
+        inputs: tensor indices of the subgraph's inputs. Neither they nor ``variables`` affect the
+            partitioning: every tensor that no node of the plan writes is ready from the start.
         outputs: tensor indices of the subgraph's outputs.
         variables: tensor indices of the subgraph's variables.
     """
@@ -71,11 +71,12 @@ class NodeSubset:
         NodeSubset, tflite/graph_info.h.
 
     Attributes:
-        type: ``"kTfPartition"`` for the delegate, ``"kTfNonPartition"`` for the others.
-        nodes: node indices in the order they are to run.
-        input_tensors: tensors read and not made here, constants included; sorted, without repeats.
-        output_tensors: tensors made here that other subsets or the graph's outputs need; sorted,
-            without repeats.
+        type: ``"kTfPartition"`` for nodes of the delegate, ``"kTfNonPartition"`` for other nodes.
+        nodes: node indices in execution order.
+        input_tensors: indices of tensors that the nodes read and do not write, including constants;
+            sorted, without repeats.
+        output_tensors: indices of tensors that the nodes write and that other subsets or the
+            graph's outputs need; sorted, without repeats.
     """
 
     type: Kind
@@ -93,19 +94,18 @@ def partition_graph_into_independent_node_subsets(
 ) -> list[NodeSubset]:
     """Split the plan into node subsets; return them in an order in which they can run.
 
-    The plan is swept from front to back and around again; each subset ("epoch") takes the nodes
-    whose inputs are there and whose kind (for the delegate or not) is that of its first node, until
-    nothing more fits.
+    The plan is swept from front to back, again and again. The first ready node starts a subset
+    ("epoch") and decides its kind: for the delegate or not. The subset takes ready nodes of its
+    kind until none remain. A node is ready when all its inputs are computed.
 
     Args:
         graph: the nodes in plan order.
-        nodes_to_partition: *node indices* that the delegate takes. Repeats and nodes that are not
-            in the plan do no harm.
-        greedily: let later nodes of the plan join a subset past nodes that do not fit. Otherwise a
-            subset ends at the first node that does not fit once it has begun to take some in the
-            current sweep.
-        control_edges: pairs of *plan positions*, (before, after). None and *greedily*: nodes that
-            might have side effects are chained in plan order. An empty list means no edges at all.
+        nodes_to_partition: *node indices* that the delegate claims. Repeated nodes and nodes that
+            are not in the plan are ignored.
+        greedily: let a subset skip nodes that do not fit and take later nodes. Otherwise a subset
+            ends at the first node that does not fit, after it has taken one in the current sweep.
+        control_edges: pairs of *plan positions*, (before, after). If None and *greedily*, nodes
+            that might have side effects are chained in plan order. An empty list means no edges.
         disable_node_fusion: put every node into a separate subset.
 
     Raises:
@@ -151,7 +151,7 @@ def _check_nodes(place: str, indices: Collection[int], count: int) -> None:
 
 
 def _kinds(graph: GraphInfo, nodes_to_partition: Iterable[int]) -> list[bool]:
-    """Return for each plan position whether the delegate takes the node."""
+    """Return for each plan position whether the delegate claims the node."""
     wanted = set(nodes_to_partition)
     _check_nodes("nodes_to_partition", wanted, graph.num_total_nodes)
     return [index in wanted for index in graph.execution_plan]
@@ -175,11 +175,11 @@ def _edges(
 
 
 class _Partitioner:
-    """State of one partitioning: the ready nodes, and the tensors at the subsets' borders.
+    """State of one partitioning: the ready nodes, and tensors that cross subset boundaries.
 
     The readers of a tensor are a linked list: ``_newest[tensor]`` is an entry, ``_reader[entry]``
-    the plan position that reads, ``_older[entry]`` the next entry or -1. Lists by tensor would be
-    simpler, and slower by the time it takes to make them.
+    the plan position that reads, ``_older[entry]`` the next entry or -1. One list per tensor would
+    be simpler, but slower to create.
     """
 
     def __init__(self, graph: GraphInfo, kinds: list[bool], edges: list[ControlEdge]) -> None:
@@ -201,7 +201,7 @@ class _Partitioner:
             self._missing[after] += 1
 
     def _unmade_tensors(self) -> dict[int, int]:
-        """Return every tensor that the plan makes, without readers."""
+        """Return a mapping from each tensor that the plan writes to its readers; none yet."""
         newest = {tensor: -1 for node in self._nodes for tensor in node.outputs}
         newest.pop(_ABSENT, None)
         if min(newest, default=0) < 0:
@@ -226,8 +226,7 @@ class _Partitioner:
     def take_greedily(self) -> None:
         """Build the subsets so that each one takes every node that is ready.
 
-        Queued nodes of the subset's kind count on: ``position + plan length`` comes up in the sweep
-        after that of ``position``.
+        In the queue, ``position + plan length`` stands for ``position`` in the next sweep.
         """
         kinds, count = self._kinds, len(self._kinds)
         queues = self._ready_by_kind()
@@ -244,13 +243,13 @@ class _Partitioner:
                         heappush(other_queue, freed)
                     elif freed > position:
                         heappush(queue, sweep + freed)
-                    else:  # this sweep has passed it
+                    else:  # this sweep is already past the node
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
         """Build the subsets in sweeps over the plan; a node of the other kind ends a subset.
 
-        A sweep that ends with a node that fitted is followed by another one.
+        If the last node of a sweep joined the subset, the subset continues with another sweep.
         """
         kinds, count, missing = self._kinds, len(self._kinds), self._missing
         queues = self._ready_by_kind()  # may still hold nodes that were taken
@@ -273,7 +272,7 @@ class _Partitioner:
                 position = lowest(queues[kind])
 
     def take_one_by_one(self) -> None:
-        """Give each node a subset; next is always the lowest plan position that is ready."""
+        """Put each node into a separate subset, always taking the first ready plan position."""
         queue = sorted(chain.from_iterable(self._ready_by_kind()))
         while queue:
             position = heappop(queue)
@@ -282,7 +281,7 @@ class _Partitioner:
                 heappush(queue, freed)
 
     def _ready_by_kind(self) -> tuple[list[int], list[int]]:
-        """Return two heaps of ready plan positions: nodes to leave, and nodes for the delegate."""
+        """Return two heaps of ready plan positions: nodes not delegated, nodes for the delegate."""
         queues: tuple[list[int], list[int]] = ([], [])
         for position, missing in enumerate(self._missing):
             if not missing:
@@ -293,7 +292,7 @@ class _Partitioner:
         self._subsets.append(NodeSubset("kTfPartition" if kind else "kTfNonPartition", [], [], []))
 
     def _take(self, position: int) -> list[int]:
-        """Add a node to the last subset; return the plan positions that are ready now."""
+        """Add a node to the last subset; return the plan positions that become ready."""
         node, missing, newest = self._nodes[position], self._missing, self._newest
         subset, epoch = self._subsets[-1], len(self._subsets) - 1
         missing[position] = _TAKEN
@@ -327,7 +326,7 @@ class _Partitioner:
     # -- the end -------------------------------------------------------------------------------
 
     def require_all_taken(self) -> None:
-        """Raise :class:`PartitionError` naming the first node that never became ready."""
+        """Raise :class:`PartitionError` that names the first node that never became ready."""
         for position, missing in enumerate(self._missing):
             if missing != _TAKEN:
                 raise PartitionError(
@@ -350,7 +349,7 @@ class _Partitioner:
         )
 
     def finished_subsets(self) -> list[NodeSubset]:
-        """Return the subsets, graph outputs added and tensors sorted."""
+        """Return the subsets, with graph outputs added to their outputs and tensors sorted."""
         for tensor in self._outputs:
             if tensor < _ABSENT:
                 raise PartitionError(f"tensor {tensor} is a graph output; only -1 may be negative")

@@ -1,6 +1,6 @@
 """The delegate of each node, the reasons of other delegates, and tensors that cross boundaries.
 
-An ``Interpreter`` builds one after every change of its plan; tools and the command line print it.
+``Interpreter.placement`` returns a placement; tools and the command line print it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class NodePlacement:
     """The delegate or kernel that computes one node of the original graph.
 
     Attributes:
-        subgraph: index of its subgraph.
+        subgraph: index of the node's subgraph.
         index: index of the node.
         op: operator name.
-        delegate: name of the delegate that runs it; None for Delegraph's own kernel, or nothing.
-        partition: position in ``Placement.partitions``; None without a delegate. It is one of
-            another subgraph when a delegate computes this node's subgraph with its caller.
-        rejections: delegate name to the reason why that delegate left the node.
+        delegate: name of the delegate that runs the node; None for Delegraph's kernels or nothing.
+        partition: position in ``Placement.partitions``; None without a delegate. It is in another
+            subgraph if a delegate computes the calling node together with this subgraph.
+        rejections: mapping from a delegate's name to its reason for rejecting the node.
         name: name of its first output tensor; may be empty.
-        is_unresolved: whether nothing runs it: no kernel and no delegate has the custom operator.
-        is_by_default: whether the default delegate runs it: every delegate asked for left it.
-        is_constant: whether the host computes it once, in preparation: it widens a constant. Such
-            nodes are left out of counts and reasons.
+        is_unresolved: whether nothing runs the node: no kernel or delegate has its operator.
+        is_by_default: whether the default delegate runs the node, after all others rejected it.
+        is_constant: whether the host computes the node once, in preparation, because it widens a
+            constant. Such nodes are left out of counts and reasons.
     """
 
     subgraph: int
@@ -58,8 +58,8 @@ class NodePlacement:
     def refusals(self, delegates: Iterable[str]) -> Iterator[tuple[str, Rejection]]:
         """Yield each of *delegates* that rejected the node, with the reason.
 
-        A node that none of them took, the default delegate apart, was left by all of them: those
-        that said nothing gave no reason. There are no reasons for a constant.
+        If no requested delegate runs the node, all of them rejected it; delegates without a
+        recorded rejection get the reason "no reason given". A constant node has no reasons.
         """
         if self.is_constant:
             return
@@ -81,17 +81,17 @@ class PartitionPlacement:
         delegate: name of the delegate.
         index: position in ``Placement.partitions``.
         node_index: index of the delegate node.
-        nodes: original nodes it computes, in execution order.
-        inputs: tensor indices read from outside, constants among them, also those that the host
-            computes once.
-        outputs: tensor indices that others read.
-        input_bytes: of all inputs but constants; None when the size of one is not known.
-        output_bytes: of all outputs; None when the size of one is not known.
-        constant_bytes: of the constants among the inputs, as the file stores them.
-        is_asynchronous: whether its kernel has ``eval_async``, so that it can run while others do.
-        overlaps: positions of the partitions that may run at the same time, where one of the two
-            is asynchronous; known once tensors are allocated.
-        is_by_default: whether it is of the default delegate, applied without being named.
+        nodes: indices of the original nodes, in execution order.
+        inputs: indices of tensors that the partition reads but does not compute, including
+            constants and tensors that the host computes once.
+        outputs: indices of computed tensors that other nodes or the user read.
+        input_bytes: number of bytes of all inputs except constants; None if any size is unknown.
+        output_bytes: number of bytes of all outputs; None if any size is unknown.
+        constant_bytes: number of bytes of the constants among the inputs, as stored in the file.
+        is_asynchronous: whether its kernel has ``eval_async``, so others can run meanwhile.
+        overlaps: positions of the partitions that may run at the same time as this one; known once
+            tensors are allocated.
+        is_by_default: whether it belongs to the default delegate, which is applied unnamed.
     """
 
     subgraph: int
@@ -117,11 +117,11 @@ class Crossing:
         subgraph: index of the subgraph.
         tensor: tensor index.
         name: name of the tensor; may be empty.
-        bytes: of its present shape; None when that is known only while invoking.
-        source: partition that computes it; None for Delegraph's kernels, a graph input or variable.
-        target: partition that reads it; None for Delegraph's kernels or a graph output.
-        is_copied: whether a delegate keeps it in a buffer of its own, so that its data is copied
-            here; known after ``invoke``, False before.
+        bytes: bytes for the present shape; None if the shape is known only while invoking.
+        source: partition that computes the tensor; None for kernels, graph inputs and variables.
+        target: partition that reads the tensor; None for Delegraph's kernels or a graph output.
+        is_copied: whether the data is copied here from or to a delegate's own buffer; known after
+            ``invoke``, False before.
     """
 
     subgraph: int
@@ -135,25 +135,24 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The delegate or kernel of every node. ``str()`` is one line; ``to_json()`` is complete.
+    """The delegate or kernel of every node; ``str()`` gives one line, ``to_json()`` everything.
 
     Attributes:
         nodes: every node of every subgraph, in the model's order.
-        partitions: every delegate node, by subgraph and execution order, those of the default
-            delegate last.
+        partitions: every delegate node, by subgraph and execution order; the default delegate's
+            come last.
         delegates: names of the applied delegates, in order, including delegates without nodes.
-        crossings: every tensor that enters or leaves a partition, constants excepted, by subgraph
-            and execution order of its readers; once for each pair of parties.
-        subgraph_names: as the model has them; may be empty.
-        quarantined: names of delegates whose results were wrong, so that Delegraph's kernels
-            compute their partitions, as ``on_failure="shadow"`` says.
-        notes: mapping from a delegate's name to its note for users about its results, if it has
-            one.
-        host: whose kernels compute the nodes that no delegate has.
-        default_delegate: name of the delegate that is applied by default, after all others, to
-            what these left; None when there is none. The last of ``delegates``.
-        incidents: what delegates did wrong while the interpreter went on. One that is applied by
-            default is taken off then, so that it may not be among ``delegates``.
+        crossings: every tensor, except constants, that enters or leaves a partition, once for each
+            pair of source and target; sorted by subgraph and by the readers' execution order.
+        subgraph_names: names of the model's subgraphs, each of which may be empty.
+        quarantined: names of delegates with wrong results, found by ``on_failure="shadow"``;
+            Delegraph's kernels compute their partitions.
+        notes: mapping from a delegate's name to its note for users about its results, if any.
+        host: name of the runtime whose kernels compute the nodes without a delegate.
+        default_delegate: name of the default delegate, which gets nodes that all others rejected
+            and is the last of ``delegates``; None if there is none.
+        incidents: failures of delegates after which the interpreter went on. A default delegate
+            that failed is removed, so it may be missing from ``delegates``.
     """
 
     nodes: tuple[NodePlacement, ...]
@@ -189,7 +188,7 @@ class Placement:
         return "; ".join([text, *once, *failures])
 
     def _rest(self, default: str, nodes: int, stay: int) -> str:
-        """Return text about the nodes that no requested delegate took, and about what runs them."""
+        """Text about the nodes that no requested delegate runs, and about what runs them."""
         remarks = "; ".join(self._remarks(default)) or BY_DEFAULT
         if not stay:
             return f"{default}, {remarks}"
@@ -197,7 +196,7 @@ class Placement:
 
     @property
     def requested_delegates(self) -> tuple[str, ...]:
-        """Names of the requested delegates without the default one, each once, in order."""
+        """Names of the requested delegates, each once, in order; without the default delegate."""
         names = dict.fromkeys(self.delegates)
         return tuple(name for name in names if name != self.default_delegate)
 
@@ -205,7 +204,7 @@ class Placement:
         return f"<Placement of {self}>"
 
     def _repr_html_(self) -> str:
-        """Return a table of the nodes, which notebooks display."""
+        """HTML table of the nodes, which notebooks display."""
         columns = ("subgraph", "node", "operator", "name", "runs on", "partition", "left by")
         keys = ("subgraph", "node", "operator", "name", "delegate", "partition", "reasons")
         rest = {"delegate": f"{self.default_delegate}, {BY_DEFAULT}", "partition": None}
@@ -228,37 +227,37 @@ class Placement:
         return [*remarks, *([self.notes[delegate]] if delegate in self.notes else [])]
 
     def computed_nodes(self) -> list[NodePlacement]:
-        """Return the nodes that are computed at each ``invoke``: all but the constants."""
+        """Return the nodes that are computed at each ``invoke``: all except constant nodes."""
         return [node for node in self.nodes if not node.is_constant]
 
     def unresolved(self) -> list[NodePlacement]:
-        """Return the nodes that no kernel or delegate supports; with one, a model cannot run."""
+        """Return the nodes that neither a kernel nor a delegate runs; then the model cannot run."""
         return [node for node in self.nodes if node.is_unresolved]
 
     def nodes_to_delegate(self) -> Iterator[NodePlacement]:
-        """Yield the computed nodes that delegates may take: none of ``VALIDATION:`` subgraphs."""
+        """Yield the computed nodes that delegates may claim; not ``VALIDATION:`` subgraphs."""
         barred = {i for i, name in enumerate(self.subgraph_names) if is_never_delegated(name)}
         return (node for node in self.computed_nodes() if node.subgraph not in barred)
 
     @property
     def requested_partitions(self) -> tuple[PartitionPlacement, ...]:
-        """The partitions of requested delegates; partitions of the default delegate follow."""
+        """The partitions of requested delegates, without those of the default delegate."""
         return tuple(p for p in self.partitions if not p.is_by_default)
 
     @property
     def requested_crossings(self) -> tuple[Crossing, ...]:
-        """The crossings to and from partitions of requested delegates."""
+        """The crossings into and out of partitions of requested delegates."""
         asked = {None: False} | {p.index: not p.is_by_default for p in self.partitions}
         return tuple(c for c in self.crossings if asked[c.source] or asked[c.target])
 
     @property
     def shown_crossings(self) -> tuple[Crossing, ...]:
-        """The crossings to show: all of them if no delegate was requested."""
+        """The crossings of requested delegates; all crossings if no delegate was requested."""
         return self.requested_crossings if self.requested_delegates else self.crossings
 
     @property
     def crossing_bytes(self) -> int | None:
-        """Number of bytes of :attr:`requested_crossings`; None when one size is unknown."""
+        """Number of bytes of :attr:`requested_crossings`; None if any size is unknown."""
         return total_bytes(crossing.bytes for crossing in self.requested_crossings)
 
     @property
@@ -270,17 +269,17 @@ class Placement:
         """Return one flat dictionary per node, in model order, for ``pandas.DataFrame(rows)``.
 
         Columns:
-            subgraph, node: indices.
-            operator: its name.
-            name: name of its first output tensor.
-            is_delegated: whether a requested delegate runs it.
-            is_by_default: whether the default delegate runs it.
-            is_unresolved: whether nothing runs it.
-            is_constant: whether the host computes it once.
-            delegate, partition: the delegate that runs it; None for Delegraph's kernels.
-            refused_by: delegates that left it, joined by ``; ``; empty when none did.
-            constraints: their constraint ids, in the same order.
-            reasons: the same in words, each after its delegate.
+            subgraph, node: indices of the subgraph and of the node.
+            operator: name of the operator.
+            name: name of the node's first output tensor.
+            is_delegated: whether a requested delegate runs the node.
+            is_by_default: whether the default delegate runs the node.
+            is_unresolved: whether nothing runs the node.
+            is_constant: whether the host computes the node once.
+            delegate, partition: the delegate that runs the node; None for Delegraph's kernels.
+            refused_by: delegates that rejected the node, joined by ``; ``; may be empty.
+            constraints: ids of the delegates' reasons, in the same order.
+            reasons: texts of the delegates' reasons, each after the delegate's name.
         """
         return [self._row(node) for node in self.nodes]
 
@@ -305,8 +304,8 @@ class Placement:
     def to_json(self) -> dict[str, Any]:
         """Return the placement as JSON-ready dictionaries and lists.
 
-        The totals count what requested delegates take; ``by_default`` counts nodes of the default
-        delegate. ``nodes`` counts those that are computed at each invoke, ``constants`` the others.
+        The totals count nodes of requested delegates; ``by_default`` counts nodes of the default
+        delegate. ``nodes`` counts nodes computed at each invoke, ``constants`` all others.
         """
         computed = self.computed_nodes()
         return {
@@ -350,12 +349,12 @@ def _node_json(node: NodePlacement, delegates: Sequence[str]) -> dict[str, Any]:
 
 
 def is_never_delegated(subgraph_name: str) -> bool:
-    """Return whether a subgraph has a validation name, so that no delegate is applied to it."""
+    """Whether a subgraph's name marks it for validation, so that no delegate is applied to it."""
     return subgraph_name.startswith(VALIDATION)
 
 
 def total_bytes(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum of *sizes*; None when one size is unknown.
+    """Return the sum of *sizes*; None if any size is None.
 
     >>> total_bytes([4, 8]), total_bytes([4, None])
     (12, None)
@@ -369,7 +368,7 @@ def total_bytes(sizes: Iterable[int | None]) -> int | None:
 
 
 def reason_in_words(node: NodePlacement, delegate: str) -> str:
-    """Text of the reason why *delegate* does not compute a node.
+    """Text of the reason why *delegate* does not run a node.
 
     >>> node = NodePlacement(0, 1, "ADD", rejections={"sin": Rejection("op", actual="ADD")})
     >>> reason_in_words(node, "sin")
@@ -381,13 +380,13 @@ def reason_in_words(node: NodePlacement, delegate: str) -> str:
 
 
 def refusals_in_words(node: NodePlacement, delegates: Sequence[str]) -> str:
-    """Return the reasons of all *delegates* that rejected a node, on one line."""
+    """Text of the reasons of all *delegates* that rejected a node, on one line."""
     reasons = [f"{delegate} says {reason}" for delegate, reason in node.refusals(delegates)]
     return ", ".join(reasons) or "no delegate is applied"
 
 
 def node_numbers(indices: Iterable[int]) -> str:
-    """Return node indices in brief, in ascending order.
+    """Text of node indices, in ascending order, in which runs are abbreviated.
 
     >>> node_numbers([5, 0, 1, 2])
     '0-2, 5'

@@ -1,8 +1,9 @@
 """Reasons why a delegate rejects nodes, and their collection over an execution plan.
 
-A delegate refuses a node with a :class:`Rejection`. :func:`collect_rejections` asks it about each
-node of a plan; :mod:`delegraph.delegation.graph_partition_helper` adds those of nodes that the
-limits on partitions leave. ``Interpreter.placement`` shows them by node and delegate.
+A delegate rejects a node with a :class:`Rejection`. :func:`collect_rejections` asks the delegate
+about each node of a plan. :mod:`delegraph.delegation.graph_partition_helper` adds rejections of
+nodes that exceed the limits on partitions. ``Interpreter.placement`` shows all rejections by node
+and delegate.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.registration import Node, Registration
 
 Ask: TypeAlias = "Callable[[Registration, Node], bool | Rejection]"
-"""Whether a delegate takes a node, or why not."""
+"""Function that returns whether a delegate supports a node, or a rejection."""
 
 
 def _text(value: object) -> str | None:
@@ -27,14 +28,14 @@ def _text(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Rejection(JsonRecord):
-    """Reason why a delegate rejects a node. Falsy, so that ``if supported:`` works.
+    """Reason why a delegate rejects a node; it is falsy, so that ``if supported:`` works.
 
     Attributes:
-        constraint: short stable id, ``"dtype"``, ``"op"``, ``"rank"``; letters, digits, ``-_.``.
-        message: one sentence for people; made from the other fields when empty.
-        actual: what the node has.
-        expected: what the delegate needs.
-        tensor: index of the tensor concerned, None when it is the node as a whole.
+        constraint: short stable id, such as ``"dtype"`` or ``"rank"``; letters, digits, ``-_.``.
+        message: one sentence for people; if empty, ``str()`` builds one from the other fields.
+        actual: value that the node has.
+        expected: value that the delegate needs.
+        tensor: index of the tensor at fault; None if the whole node is.
     """
 
     json_properties: ClassVar = {"message": "__str__"}
@@ -61,7 +62,7 @@ class Rejection(JsonRecord):
 
 
 NO_REASON = Rejection("no-reason", "no reason given")
-"""Recorded for a delegate that answers with a bare ``False``."""
+"""Rejection that is recorded for a delegate that answers ``False``."""
 
 
 def collect_rejections(
@@ -75,12 +76,12 @@ def collect_rejections(
     """Return the rejection of each rejected node, by node index; accepted nodes are absent.
 
     Args:
-        nodes: of a plan, in its order.
-        ask: the question to the delegate.
-        delegate: its name, for errors.
-        first: leave nodes with a smaller index that the delegate would take.
-        last: leave those with a larger one; None for no end. The first of them ends the questions:
-            the delegate is not asked about later nodes.
+        nodes: nodes of a plan, in execution order.
+        ask: function that asks the delegate about a node.
+        delegate: name of the delegate, for errors.
+        first: supported nodes with a smaller index are rejected.
+        last: supported nodes with a larger index are rejected; None means no limit. After the first
+            such node, the delegate is not asked any more.
 
     Raises:
         DelegateError: *ask* raised, or its answer is none; it names the node.
@@ -104,7 +105,7 @@ def _out_of_range(node: Node, limit: str) -> Rejection:
 
 
 def _rejection(node: Node, registration: Registration, ask: Ask, delegate: str) -> Rejection | None:
-    """Ask the delegate about a node; return its rejection, or None when it accepts."""
+    """Ask the delegate about a node; return its rejection, or None if it accepts the node."""
     return answered(
         lambda: ask(registration, node),
         lambda: f"asked about node {node.index} ({registration.name})",
@@ -119,10 +120,10 @@ def answered(
     """Call *ask*; return the delegate's rejection, or None when the delegate accepts.
 
     Args:
-        ask: the delegate's own code.
-        where: returns, for errors, the thing that the delegate was asked about.
-        delegate: its name, for errors.
-        node_index: the node concerned.
+        ask: function that calls the delegate.
+        where: function that returns text for errors: what the delegate was asked about.
+        delegate: name of the delegate, for errors.
+        node_index: index of the node, for errors.
 
     Raises:
         DelegateError: *ask* raised, or its answer is none.

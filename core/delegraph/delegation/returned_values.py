@@ -11,12 +11,12 @@ from delegraph.operators.tensor import Tensor
 
 
 def refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> None:
-    """Return if *returned* has no values that are missing in the outputs.
+    """Raise an error if the kernel returned values that are missing in the outputs.
 
-    What ``np.negative(x, out=y)`` returns is the output itself.
+    A kernel may return an output array itself, as ``np.negative(x, out=y)`` does.
 
     Args:
-        returned: what the kernel returned.
+        returned: value that the kernel returned.
         outputs: tensors that the kernel should have written.
         what: subject of the error's sentence.
 

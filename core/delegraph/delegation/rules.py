@@ -1,7 +1,8 @@
-"""A user's rules about the placement of nodes, for any delegate, and ``require="full"``.
+"""A user's rules for the placement of nodes, for any delegate, and ``require="full"``.
 
-A rule keeps nodes off delegates, or pins them to one. :mod:`delegraph.delegation.rules_file` reads
-rules from a TOML file, :mod:`delegraph.delegation.matched_rules` finds their nodes in a model.
+A rule forbids nodes to delegates, or pins nodes to one delegate.
+:mod:`delegraph.delegation.rules_file` reads rules from a TOML file;
+:mod:`delegraph.delegation.matched_rules` finds the nodes in a model that match them.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 
 @dataclass(frozen=True, slots=True)
 class PlacementRule:
-    """Nodes that delegates may not take, or nodes that one delegate must take.
+    """Nodes that delegates must not claim, or nodes that one delegate must claim.
 
-    All conditions given must hold for a node; each of the lists is met by any of its entries.
+    All given conditions must hold for a node; a list holds if any of its entries does.
 
     >>> print(PlacementRule("exclude", operators=["SOFTMAX", "Flex*"]))
     exclude operators SOFTMAX, Flex* from every delegate
@@ -32,14 +33,15 @@ class PlacementRule:
     pin nodes 3, 10-12 in subgraph 0 to numba_cpu
 
     Attributes:
-        action: ``"exclude"`` keeps the nodes off ``delegate``. ``"pin"`` keeps them off all others,
-            and when ``delegate`` is among those applied it must take them.
-        delegate: what its ``name()`` returns; None, for ``"exclude"`` only, means every delegate.
+        action: ``"exclude"`` forbids the nodes to ``delegate``. ``"pin"`` forbids them to all other
+            delegates; if ``delegate`` is applied, it must claim them.
+        delegate: result of the delegate's ``name()``; None means every delegate, only for
+            ``"exclude"``.
         nodes: node indices, counted in each subgraph; ranges include both ends.
         operators: names as ``delegraph inspect`` shows them; ``*`` and ``?`` are wildcards.
-        tensors: patterns for the name of any input or output of the node, constants among them.
-        subgraph: index or name.
-        signature: key of a signature: its subgraph, and the subgraphs that this one calls.
+        tensors: patterns for the name of any input or output of the node, including constants.
+        subgraph: index or name of the nodes' subgraph.
+        signature: key of a signature, which stands for its subgraph and the subgraphs it calls.
 
     Raises:
         ArgumentError: a value of the wrong kind, no condition at all, or a pin without delegate.
@@ -115,7 +117,7 @@ class PlacementRule:
 
 @dataclass(frozen=True, slots=True)
 class PlacementRules:
-    """Placement rules in order, with the path of their file, if any."""
+    """Placement rules in order, with the path of their file if they come from one."""
 
     rules: tuple[PlacementRule, ...] = ()
     file: str = ""
@@ -127,17 +129,17 @@ class PlacementRules:
         return iter(self.rules)
 
     def label(self, position: int) -> str:
-        """Return how messages call the rule at *position*: ``rule 2``, ``rule 2 of npu.toml``."""
+        """Name of the rule at *position* for messages: ``rule 2``, ``rule 2 of npu.toml``."""
         where = f" of {os.path.basename(self.file)}" if self.file else ""
         return f"rule {position + 1}{where}"
 
     def quote(self, position: int) -> str:
-        """Return the label of a rule followed by the rule's text."""
+        """Name of the rule at *position*, followed by the rule's text."""
         return f"{self.label(position)} ({self.rules[position]})"
 
 
 def require_full(placement: Placement) -> None:
-    """Return when requested delegates have every node.
+    """Raise an error unless requested delegates run all nodes.
 
     Raises:
         PlacementError: some nodes have none, or the default one only; they are listed by operator
@@ -164,7 +166,7 @@ def require_full(placement: Placement) -> None:
 
 
 def shortened(phrases: list[str], limit: int = 8) -> str:
-    """Join *phrases* with ``;``; phrases after the first *limit* are only counted."""
+    """Join *phrases* with ``;``; only the first *limit* are written, the others counted."""
     shown = phrases[:limit]
     if len(phrases) > limit:
         shown.append(f"and {len(phrases) - limit} more")
@@ -177,7 +179,7 @@ def _where(nodes: list[int], subgraph: int | None) -> str:
 
 
 def _listed(name: str, value: object) -> tuple[object, ...]:
-    """Return one value or several as a tuple; the tuple is empty only for None."""
+    """Return one value or several as a tuple; None gives an empty tuple."""
     if value is None:
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
@@ -195,7 +197,7 @@ def _text(name: str, value: object) -> str:
 
 
 def _range(value: object) -> range:
-    """Return the indices that ``3``, ``"3"`` or ``"10-12"`` means."""
+    """Return the range of indices that ``3``, ``"3"`` or ``"10-12"`` means."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ArgumentError(f"nodes takes indices or ranges such as '10-12', not {value!r}")
     match = _RANGE.fullmatch(str(value))

@@ -26,7 +26,7 @@ from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import ArgumentError
 
 Rules: TypeAlias = str | os.PathLike[str] | Iterable[PlacementRule] | PlacementRules
-"""What users give: a TOML file by its path, or rules made in code."""
+"""Rules as users give them: the path of a TOML file, or rules made in code."""
 
 _KEYS = ("action", "delegate", "nodes", "operators", "tensors", "subgraph", "signature")
 
@@ -53,7 +53,7 @@ def placement_rules(rules: Rules | None) -> PlacementRules:
 
 
 def read_rules(path: str) -> PlacementRules:
-    """Return the rules of a file.
+    """Return the rules in the TOML file *path*.
 
     Raises:
         ArgumentError: it cannot be read, is not TOML, or holds something else than rules; the
@@ -65,7 +65,7 @@ def read_rules(path: str) -> PlacementRules:
 
 
 def rules_text(rules: Iterable[PlacementRule]) -> str:
-    """Return the text of a file with these rules.
+    """Return the text of a TOML file with these rules.
 
     >>> print(rules_text([PlacementRule("exclude", "npu", nodes=["3-5", 9])]))
     [[rule]]

@@ -1,4 +1,4 @@
-"""Objects that the interpreters of a process share, such as an engine or a compiled network."""
+"""Objects that all interpreters of a process share, such as an engine or a compiled network."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ def shared_object(
 ) -> Shared:
     """Return the object that all interpreters of this process have under *key*.
 
-    The object is released when the last interpreter that has asked for it closes.
+    The object is released when the last interpreter that requested it closes.
 
     Args:
-        kept: mapping that belongs to one interpreter and ends with it; it keeps the object alive.
-        key: who shares it: begin with the delegate's name, ``("mine", device)``.
-        make: makes it; called once, however many threads ask. What it raises is not kept.
+        kept: mapping of one interpreter, which keeps the object alive while the interpreter lives.
+        key: key of the object; its first item is the delegate's name: ``("mine", device)``.
+        make: function that creates the object; called once, even if several threads ask. If it
+            raises an error, the next caller tries again.
     """
     with _lock:
         holder = _holders.get(key)

@@ -1,4 +1,4 @@
-"""The interface most delegates implement: say which nodes, then compute partitions.
+"""The interface that most delegates implement: which nodes they support, and their kernels.
 
 Source:
     tflite/delegates/utils/simple_delegate.h.
@@ -31,72 +31,72 @@ class SimpleDelegateKernelInterface(ABC):
 
     @abstractmethod
     def init(self, context: DelegateContext, params: DelegateParams) -> None:
-        """Take the partition; called once, before any prepare.
+        """Store the partition *params*; called once, before any :meth:`prepare`.
 
         ``params`` may be kept. Shapes may still change; constants are readable.
         """
 
     @abstractmethod
     def prepare(self, context: DelegateContext, node: Node) -> None:
-        """Get ready for the current shapes; called at each (re)allocation.
+        """Prepare for the current shapes; called at each (re)allocation.
 
-        Input shapes are known. Output tensors keep the shapes that the model declares unless this
-        resizes them. Arena tensors have no data yet. A kernel that does not compute these shapes
-        raises :class:`~delegraph.errors.PartitionRejected`; the host's kernels then compute them.
+        Input shapes are known. Outputs keep their declared shapes unless this method resizes them.
+        Arena tensors have no data yet. A kernel that does not support these shapes raises
+        :class:`~delegraph.errors.PartitionRejected`; then the host's kernels compute the partition.
         """
 
     @abstractmethod
     def eval(self, context: DelegateContext, node: Node) -> None:
         """Compute ``node.outputs`` from ``node.inputs``; called at each invoke.
 
-        ``tensor.data`` may be another array than last time.
+        ``tensor.data`` may be another array than in the last call.
         """
 
     def eval_async(self, context: DelegateContext, node: Node) -> AnyEvent:
-        """Start the work of :meth:`eval` and return an event that marks the end of the work.
+        """Start the work of :meth:`eval`; return an event that marks the end of the work.
 
-        Optional. A kernel that has it can run while other nodes do, also nodes of other kernels of
-        its delegate. A host calls it in place of :meth:`eval` where something can run meanwhile, in
-        the thread that calls ``eval``, and not again before it has waited. Until then the inputs,
-        outputs and ``context.scratch`` memory of the node stay where they are, and nobody writes
-        them. Where the invoke fails or is stopped, the host waits all the same, so that nothing
-        goes on after it: a kernel that takes long looks at ``context.cancellation``.
+        Optional. A kernel with this method can run at the same time as other nodes, including nodes
+        of the same delegate. If other nodes can run meanwhile, the host calls it in place of
+        :meth:`eval`, in the same thread. The host waits for the event before it calls the method
+        again. Until then it neither moves nor writes the node's inputs, outputs and
+        ``context.scratch`` memory. The host also waits if the invoke fails or is stopped, so a slow
+        kernel should check ``context.cancellation``.
 
         Returns:
-            An object with ``wait()``, or a ``concurrent.futures.Future``. What waiting raises is as
-            if :meth:`eval` had raised it.
+            An object with ``wait()``, or a ``concurrent.futures.Future``. An error raised by the
+            wait counts as an error of :meth:`eval`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no eval_async")
 
     def native_eval(self, context: DelegateContext, node: Node) -> Callable[[], None] | None:
         """Return a native function that replaces :meth:`eval` until the next :meth:`prepare`.
 
-        Optional, for kernels that take microseconds: what the function needs can be bound in it. A
-        host that runs in Python calls it in place of :meth:`eval`. It computes nothing by NumPy,
-        for the host does not see to it that float errors are ignored. Called after each
+        Optional, for kernels that take microseconds; its arguments can be bound in advance. A host
+        in Python calls the function in place of :meth:`eval`. The function must not compute by
+        NumPy, since the host does not suppress float errors for it. Called after each
         :meth:`prepare`.
 
         Returns:
-            The function; None, the default, where :meth:`eval` is to be called.
+            The function; None, the default, means that :meth:`eval` is called.
         """
         return None
 
     def memory_changed(self, context: DelegateContext, node: Node) -> None:  # noqa: B027 - optional
-        """Take note of where the node's inputs and outputs lie.
+        """React to new memory of the node's inputs and outputs.
 
-        Called before the first :meth:`eval` after each :meth:`prepare`, and before any later one
-        for which the host has given one of them other memory. Until it is called again,
-        ``tensor.data`` of them is the same array: what is bound to it needs no check in ``eval``.
-        Those whose shape is known only while invoking get other memory each time.
+        Called before the first :meth:`eval` after each :meth:`prepare`, and before each later
+        :meth:`eval` for which the memory of an input or output has changed. Until the next call,
+        their ``tensor.data`` is the same array, so ``eval`` need not check it. Tensors whose shape
+        is known only while invoking get other memory each time.
         """
 
     def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
-        """Return whether the output *made* may lie in the memory of the input *given*.
+        """Whether the output *made* may be in the memory of the input *given*.
 
-        Optional. A host asks after :meth:`prepare` where a program keeps a state, such as a KV
-        cache, in one buffer, and no node outside of the partition reads the input. True promises
-        that each element of the input is read before it is overwritten, and that the run may
-        fail at any point and be repeated on what is in the memory then.
+        Optional. The host asks after :meth:`prepare` if the user keeps a state, such as a KV cache,
+        in one buffer, and no other node reads the input. True promises that the kernel reads each
+        input element before overwriting it. It also promises that a run may fail at any point and
+        be repeated on the memory's content.
 
         Args:
             context: the host's view of the subgraph.
@@ -104,27 +104,27 @@ class SimpleDelegateKernelInterface(ABC):
             made: index of an output with the type and shape of the input.
 
         Returns:
-            False, the default: the output needs memory of its own.
+            False, the default, means that the output needs separate memory.
         """
         return False
 
     def may_fail_halfway(self) -> bool:
-        """Return whether an :meth:`eval` that raises may have changed variables or resources.
+        """Whether an :meth:`eval` that raises an error may have changed variables or resources.
 
-        Optional. A host that repeats a failed run on other kernels asks after each :meth:`prepare`.
-        Where the answer is False it need not copy variables before each run, which costs as much as
-        a small recurrent layer.
+        Optional. A host that repeats a failed run with other kernels asks after each
+        :meth:`prepare`. If the answer is False, it need not copy variables before each run, which
+        takes as long as a small recurrent layer.
 
         Returns:
-            True, the default: they may be anything then.
+            True, the default, means that variables may have any value after an error.
         """
         return True
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Release the kernel's resources; called once, as the last method.
 
-        When the delegate is taken off, for a resize too, when the interpreter is closed or no
-        longer used, and when applying the delegate failed after :meth:`init` was called.
+        Called when the delegate is removed, also for a resize; when the interpreter is closed or
+        deleted; and when applying the delegate failed after :meth:`init`.
         """
 
 
@@ -133,10 +133,10 @@ class SimpleDelegateInterface(ABC):
 
     @abstractmethod
     def name(self) -> str:
-        """Return the name that reports and errors show."""
+        """Return the delegate's name, which reports and errors show."""
 
     def initialize(self, context: DelegateContext) -> None:  # noqa: B027 - most need nothing
-        """Look at the subgraph before any node is asked about; called once a subgraph."""
+        """Inspect the subgraph before any node is asked about; called once for each subgraph."""
 
     @abstractmethod
     def is_node_supported_by_delegate(
@@ -144,9 +144,9 @@ class SimpleDelegateInterface(ABC):
     ) -> bool | Rejection:
         """Return whether the delegate supports this node, or a :class:`Rejection` with the reason.
 
-        Called once for every well-formed node of the plan, in order: one that Delegraph's kernels
-        take, or that they have no kernel of, as custom operators. A bare ``False`` is recorded as
-        "no reason given".
+        Called once for every well-formed node of the plan, in order. A node is well-formed if
+        Delegraph's kernel accepts it, or if no kernel exists, as for custom operators. A bare
+        ``False`` is recorded as "no reason given".
         """
 
     @abstractmethod
@@ -156,10 +156,10 @@ class SimpleDelegateInterface(ABC):
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
         """Return whether the delegate accepts a whole partition; the default is True.
 
-        Called for each partition that the supported nodes make, before anything of the graph is
-        replaced. Nodes of a refused one go to the next delegate or to the host's kernels, and the
-        placement has the :class:`Rejection` as the reason. A kernel whose ``init`` finds out later
-        raises :class:`~delegraph.errors.PartitionRejected`, to the same effect.
+        Called for each partition of supported nodes, before any node is replaced. Nodes of a
+        rejected partition go to the next delegate or to the host's kernels, and the placement shows
+        the :class:`Rejection`. A kernel's ``init`` can reject its partition, too, by raising
+        :class:`~delegraph.errors.PartitionRejected`.
         """
         return True
 
@@ -168,7 +168,7 @@ class SimpleDelegateInterface(ABC):
         return DelegateOptions()
 
     def flags(self) -> DelegateFlags:
-        """Return the delegate's abilities; none by default."""
+        """Return the delegate's abilities as flags; none by default."""
         return DelegateFlags.NONE
 
     def capabilities(self) -> Capabilities:
@@ -178,7 +178,7 @@ class SimpleDelegateInterface(ABC):
         return Capabilities()
 
     def note(self) -> str:
-        """Remark on the results for users; see :meth:`Delegate.note`."""
+        """Remark on the results, for users; see :meth:`Delegate.note`."""
         return ""
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
@@ -200,6 +200,6 @@ class SimpleDelegateInterface(ABC):
 
 
 def is_asynchronous(kernel: object) -> bool:
-    """Return whether a kernel overrides ``eval_async``."""
+    """Whether a kernel overrides ``eval_async``."""
     base = SimpleDelegateKernelInterface
     return isinstance(kernel, base) and type(kernel).eval_async is not base.eval_async

@@ -1,4 +1,4 @@
-"""Tolerances: how much results may differ, and how much they do differ."""
+"""Tolerances: the largest allowed difference between two results, and their comparison."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from delegraph.lazy_dataclass import dataclass
 class Tolerance:
     """Greatest difference between a result and the result of Delegraph's kernels.
 
-    Results a and right results b must have |a - b| <= absolute + relative |b|.
+    A result a and the right result b must satisfy |a - b| <= absolute + relative |b|.
 
     Attributes:
-        relative: share of the right value; >= 0.
-        absolute: in units of the tensor's stored values (quantised units for integers); >= 0.
+        relative: allowed difference as a share of the right value; >= 0.
+        absolute: allowed difference in units of the tensor's stored values (quantization steps for
+            integers); >= 0.
     """
 
     relative: float = 0.0
@@ -35,9 +36,10 @@ class Tolerance:
         return "exact" if is_exact else f"{self.relative:g} relative, {self.absolute:g} absolute"
 
     def compare(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return, by element, how far the difference exceeds the tolerance; <= 0 if it does not.
+        """Return, for each element, how far the difference exceeds the tolerance; <= 0 if within.
 
-        NaN equals NaN, and infinity its like. Strings and bools are compared exactly.
+        NaN equals NaN, and infinity equals infinity of the same sign. Strings and bools are
+        compared exactly.
 
         >>> Tolerance(absolute=1.0).compare(np.array([3, 4, 9]), np.array([3, 3, 4])).tolist()
         [0.0, 0.0, 4.0]
@@ -52,14 +54,14 @@ class Tolerance:
         return np.where(is_other, self._excess(found, expected), 0.0)
 
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the excess of differences over the tolerance; infinite if one value is NaN."""
+        """Excess of each element's difference over the tolerance; infinite if only one is NaN."""
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
         a, b = found.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):
             size = np.abs(a - b)
             excess = np.asarray(size - (self.absolute + self.relative * np.abs(b)))
         if not has_nan(found.dtype):
-            # Integers that float64 cannot tell apart are one unit apart at least.
+            # Integers that are equal in float64 but differ are at least one unit apart.
             excess[size == 0] = 1.0 - self.absolute - self.relative * np.abs(b[size == 0])
             return excess
         same = (np.isnan(a) & np.isnan(b)) | (a == b)

@@ -1,4 +1,4 @@
-"""Additions to all claims of delegates, to find the nodes that larger claims would cover."""
+"""Hypothetical additions to all claims, to find the nodes that wider claims would cover."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from delegraph.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """Addition to every claim.
+    """Additions to every claim of every delegate.
 
     >>> print(Widening(activations=("RELU6",)))
     activations RELU6
@@ -57,5 +57,5 @@ def widened(by: Widening) -> Iterator[None]:
 
 
 def present_widening() -> Widening | None:
-    """Return the addition to all claims; None outside of :func:`widened`."""
+    """Return the additions to all claims; None outside of :func:`widened`."""
     return _PRESENT.get()

@@ -1,10 +1,10 @@
 """The immutable, typed view of a model.
 
 Open first: ``model.py`` for ``Model``, ``SubgraphSpec``, ``OperatorSpec`` and ``TensorSpec``;
-``loader.py`` for how they are made of a file; ``model_files.py`` for where the file is, and
+``loader.py`` for how they are created from a file; ``model_files.py`` for where the file is, and
 ``external_buffers.py`` for constants in other files; ``dtypes.py`` for element types in NumPy;
-``macs.py`` for multiply-accumulates; ``metadata.py`` for what the author says of inputs and
-outputs, labels included.
+``macs.py`` for numbers of multiply-accumulates; ``metadata.py`` for the author's description of
+inputs and outputs, including labels.
 """
 
 from delegraph.exports import exports_of

@@ -1,4 +1,4 @@
-"""The zip of files that may follow a model: labels and vocabularies of TFLite Metadata.
+"""The zip archive of files that may follow a model, such as labels and vocabularies.
 
 The zip is untrusted, like the model: only a limited part of it is read, no file is ever written,
 and only stored and deflated files are read.
@@ -28,10 +28,10 @@ it.
 """
 
 MAX_READ = 4 * MAX_BYTES
-"""Bytes that may be read of all files of a zip together."""
+"""Largest number of bytes that are read of all files of a zip together."""
 
 MAX_ZIP = 64 << 20
-"""Bytes at the end of the model that are searched for a zip."""
+"""Number of bytes at the end of the model in which a zip is searched."""
 
 _NAMES_TOLD = 5
 
@@ -50,9 +50,9 @@ class AssociatedFiles:
         content: the model's file, ``[bytes], uint8``.
 
     Attributes:
-        sizes: bytes of each file, by name; empty when no zip follows the model. What delegates keep
-            there is not among them: :mod:`delegraph.graph.model_entries`.
-        model_bytes: length of the model, which the zip follows.
+        sizes: number of bytes of each file, by name; empty if no zip follows the model. Delegates'
+            entries are not included; see :mod:`delegraph.graph.model_entries`.
+        model_bytes: number of bytes of the model before the zip.
 
     Raises:
         MalformedModelError: the zip is damaged or too large.
@@ -107,7 +107,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
     Args:
         model: bytes of a model without associated files; it may have entries.
-        source: bytes of a model that may have some, ``[bytes], uint8``.
+        source: ``[bytes], uint8`` of a model that may have associated files.
 
     Raises:
         MalformedModelError: the zip of *source* is damaged or too large.
@@ -123,7 +123,7 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
 
 
 def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
-    """Return the zip archive at the end of *content*, or None, and the byte that it counts from."""
+    """Return the zip archive at the end of *content*, or None, and the byte at which it starts."""
     tail = content[-(_MAX_COMMENT + _END_BYTES + _ZIP64_LOCATOR_BYTES) :].tobytes()
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < _END_BYTES:

@@ -1,4 +1,4 @@
-"""Which subgraphs the operators of a model call."""
+"""Finds the subgraphs that the operators of a model call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from delegraph.graph.model import Model
 from delegraph.schema.table import Table
 
 DEPTH_LIMIT = 50
-"""Calls of subgraphs within each other that a model may make unless the user grants more."""
+"""Largest depth of nested subgraph calls, unless the user allows more."""
 
 _FRAMES = 24
 """Largest number of Python's stack frames for one nested call, with delegates applied."""
 
 
 def called_subgraphs(options: Table | None) -> Iterator[int]:
-    """Yield the indices of subgraphs that an operator's *options* name: branches, bodies, ...
+    """Yield indices of the subgraphs that *options* name, such as branches and loop bodies.
 
     >>> from delegraph.schema.options import WhileOptions
     >>> list(called_subgraphs(WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)))
@@ -31,7 +31,7 @@ def called_subgraphs(options: Table | None) -> Iterator[int]:
 
 
 def with_calls(options: Table, number: Callable[[int], int]) -> Table:
-    """Return an operator's options with each subgraph index replaced by ``number(index)``.
+    """Return *options* of an operator with each subgraph index replaced by ``number(index)``.
 
     >>> from delegraph.schema.options import WhileOptions
     >>> with_calls(WhileOptions(cond_subgraph_index=4, body_subgraph_index=6), lambda i: i // 2)
@@ -47,7 +47,7 @@ def with_calls(options: Table, number: Callable[[int], int]) -> Table:
 
 
 def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
-    """Return *roots* and the indices of all subgraphs that their operators call, directly or not.
+    """Return *roots* and the indices of all subgraphs that their operators call at any depth.
 
     All are subgraphs of *model*.
     """
@@ -63,10 +63,10 @@ def reachable_subgraphs(model: Model, roots: Iterable[int]) -> frozenset[int]:
 
 
 def call_depth(model: Model) -> int:
-    """Return the largest number of calls of subgraphs within each other.
+    """Return the maximal depth of nested subgraph calls in *model*.
 
-    A recursive call is not counted: it is refused when it is prepared. Takes time and memory in
-    proportion to the model.
+    A recursive call does not count; it is rejected when it is prepared. Time and memory are
+    proportional to the model's size.
     """
     depths: dict[int, int] = {}
     seen: set[int] = set()
@@ -89,14 +89,14 @@ def _callees(model: Model, index: int) -> set[int]:
 
 
 def require_depth(model: Model, limit: int | None) -> None:
-    """Reject a model whose subgraphs call each other deeper than a limit.
+    """Raise an error if the subgraph calls of *model* are nested too deeply.
 
     If the user's limit is higher than the default, Python's recursion limit is raised for the whole
     process.
 
     Args:
         model: the model.
-        limit: calls within each other; None for :data:`DEPTH_LIMIT`.
+        limit: maximal depth of nested calls; None means :data:`DEPTH_LIMIT`.
 
     Raises:
         UnsupportedModelError: the calls go deeper.

@@ -1,4 +1,4 @@
-"""Nodes that make a constant from a constant: those that widen weights stored as float16."""
+"""Nodes that convert a constant to another constant, such as float16 weights to float32."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _CONVERSIONS = ("DENSIFY", "DEQUANTIZE")
 
 
 def constant_nodes(subgraph: SubgraphSpec) -> dict[int, int]:
-    """Return the constant in the file by the node that converts it, in the order of the nodes.
+    """Return a mapping from each converting node to the constant it converts, in node order.
 
-    Every host computes such a node once, while it prepares the model.
+    Every host computes these nodes once, while it prepares the model.
 
     Source:
         tflite/kernels/{dequantize,densify}.cc: Prepare.

@@ -65,13 +65,13 @@ NUMPY_DTYPES: Mapping[TensorType, np.dtype[Any]] = _Dtypes(
         TensorType.UINT4: np.uint8,
     }
 )
-"""Element type as users see it; 2- and 4-bit integers are seen as 8-bit ones."""
+"""Mapping from an element type to its dtype for users; 2- and 4-bit integers appear as 8-bit."""
 
 BITS = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
-"""Bits an element takes, for the types that pack several into a byte."""
+"""Number of bits of an element, for types that store several elements in a byte."""
 
 OBJECT_TYPES = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})
-"""Types whose elements are Python objects and which the arena cannot hold."""
+"""Types whose elements are Python objects, which cannot be in the arena."""
 
 
 def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
@@ -90,7 +90,7 @@ def byte_size(type_: TensorType, shape: Sequence[int]) -> int:
 
 
 def bits_of(type_: TensorType) -> int:
-    """Number of bits of a stored element of *type_*.
+    """Number of bits that a stored element of *type_* takes.
 
     >>> bits_of(TensorType.INT4), bits_of(TensorType.FLOAT32)
     (4, 32)
@@ -102,8 +102,8 @@ def stored_values(data: NDArray[np.uint8], type_: TensorType, shape: Sequence[in
     """Elements of a dense constant: a view of *data*, or a new array if they are packed.
 
     Args:
-        data: ``[bytes], uint8``; bytes beyond the shape's do not count.
-        type_: any type but those held as Python objects.
+        data: ``[bytes], uint8``; bytes beyond those of *shape* are ignored.
+        type_: any type except those whose values are Python objects.
         shape: dimensions of the result.
     """
     data = data[: byte_size(type_, shape)]
@@ -147,7 +147,7 @@ def pack(values: NDArray[np.integer], type_: TensorType) -> NDArray[np.uint8]:
 
 
 def has_nan(dtype: np.dtype[Any]) -> bool:
-    """Return whether a dtype can represent NaN.
+    """Whether a dtype can represent NaN.
 
     The dtypes of ml_dtypes are of kind "V" or "f".
 

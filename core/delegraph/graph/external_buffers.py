@@ -1,4 +1,4 @@
-"""Constants that a model keeps in other files: external buffers, in groups of one file each.
+"""Constants that a model stores in other files: external buffers, grouped by file.
 
 Source:
     ``ExternalBuffer`` and ``ExternalBufferGroup``, tflite/converter/schema/schema.fbs; the weight
@@ -28,18 +28,18 @@ Weights = Callable[[str], "NDArray[np.uint8]"]
 """Function that returns the bytes of a group, by its name."""
 
 PACKINGS = (None, "", "unpacked")
-"""Known values of ``ExternalBuffer.packing``: the bytes are those that the tensor needs."""
+"""Known values of ``ExternalBuffer.packing``: the bytes are stored unpacked."""
 
 MOST_TIMES = 4
-"""How often the bytes of files may be described by several buffers: written models have copies."""
+"""Largest ratio of the bytes of all external buffers to those of the files, which may overlap."""
 
 
 def load_external_buffers(record: tables.Model, weights: Weights | None) -> ExternalBuffers:
-    """Return the bytes of the external buffers that tensors have.
+    """Return the bytes of the external buffers that tensors refer to.
 
     Args:
         record: the model.
-        weights: returns the bytes of a group; None where the model is bytes without a place.
+        weights: function that returns the bytes of a group; None if the model is not in a file.
 
     Raises:
         ExternalBufferError: a group's file is missing or not allowed, too short, or packed.
@@ -104,8 +104,8 @@ def file_beside(
 
     Args:
         model: path of the model's file.
-        name: name of the group, which has no part ``..`` and is not absolute.
-        weights_dir: another folder, in which the file or what a link leads to may lie.
+        name: name of the group: a relative path without ``..``.
+        weights_dir: another folder that may hold the file, or the target if the file is a link.
 
     Raises:
         ExternalBufferError: there is no such file, it is empty, or it lies outside of the folders.
@@ -140,7 +140,7 @@ def _is_inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
-    """Return the records of a model's file, with external buffers as constants of the file.
+    """Return the records of a model's file, with external buffers stored in the file itself.
 
     Args:
         model: the loaded model.
@@ -151,7 +151,7 @@ def records_of(model: Model, table_limit: int | None = None) -> tables.Model:
 
 
 def self_contained(model: Model) -> NDArray[np.uint8]:
-    """Return a model's file as bytes: unchanged, or with its external buffers inside."""
+    """Return a model's file as bytes, with any external buffers stored in the file itself."""
     if not model.external_buffers.files:
         return model.content
     return np.frombuffer(write_model(records_of(model)), np.uint8)
@@ -160,12 +160,12 @@ def self_contained(model: Model) -> NDArray[np.uint8]:
 def official_source(
     model: Model, path: str | os.PathLike[str] | None, content: bytes | None
 ) -> tuple[str | None, bytes | None]:
-    """Return the path or the bytes of a model for official runtimes, which read whole files only.
+    """Return path or bytes of a model for official runtimes, which read only complete files.
 
     Args:
         model: the loaded model.
-        path: where it was loaded from; None for bytes.
-        content: the bytes that were given; None for a path.
+        path: path from which the model was loaded; None if it was given as bytes.
+        content: the bytes that were given; None if a path was given.
     """
     if path is None:
         return None, content

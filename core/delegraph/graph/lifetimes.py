@@ -22,8 +22,8 @@ class Lifetime(NamedTuple):
     """Plan positions between which a tensor holds a value that is still needed.
 
     Attributes:
-        first: position that writes it, -1 for a tensor that is there before the plan starts.
-        last: last position that writes or reads it; the plan's length for a graph output.
+        first: position that writes the tensor; -1 if it has a value before the plan starts.
+        last: last position that writes or reads the tensor; the plan's length for a graph output.
     """
 
     first: int
@@ -35,7 +35,7 @@ def tensor_lifetimes(
 ) -> dict[int, Lifetime]:
     """Return the lifetime of every tensor that *steps*, *inputs* or *outputs* mention.
 
-    A tensor that is read and never written (a constant, a variable) is there from the start.
+    A tensor that is read but never written (a constant, a variable) has a value from the start.
 
     Args:
         steps: in execution order.
@@ -65,10 +65,11 @@ def tensor_lifetimes(
 def first_uses(steps: Iterable[Step]) -> dict[int, int]:
     """Return a number for the first use of each tensor, by tensor index.
 
-    It is 2 p if the step at position p reads the tensor first, 2 p + 1 if it writes it.
+    The number is 2 p if the first use is a read by the step at position p, and 2 p + 1 if it is a
+    write.
 
     Args:
-        steps: in execution order; the position of one is p.
+        steps: steps in execution order.
     """
     found: dict[int, int] = {}
     for position, step in enumerate(steps):

@@ -1,7 +1,7 @@
 """Loads model files as :class:`~delegraph.graph.model.Model` and checks that they are safe to use.
 
-What the official runtime refuses while it builds an interpreter is refused here too. Beyond that,
-every index (tensor, subgraph, buffer) is checked, so later code may use them as they are.
+Models that the official runtime rejects while it builds an interpreter are rejected here, too. In
+addition, every index (tensor, subgraph, buffer) is checked, so later code need not check indices.
 
 Source:
     ``InterpreterBuilder``, tflite/core/interpreter_builder.cc; ``FlatBufferModel``,
@@ -51,7 +51,7 @@ SCHEMA_VERSION = 3
 
 _SUBGRAPH_BYTES, _TENSOR_BYTES, _OPERATOR_BYTES, _SIGNATURE_BYTES = 12_000, 700, 2000, 700
 _BYTES_PER_OBJECT = 50
-"""Bytes that a file without constants has for each Python object that is made of it."""
+"""Number of bytes of a file without constants for each Python object made from it."""
 
 _OPERAND_BYTES = 200
 """Bytes that each input or output of an operator takes in memory until the model is prepared.
@@ -72,7 +72,7 @@ def load_model(
     Args:
         path: path of the file; ``FILE#SECTION`` is a model in a bundle.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
-        memory_limit: see :func:`parse_model`; bytes that are inflated count, too.
+        memory_limit: see :func:`parse_model`; decompressed bytes count, too.
         weights_dir: a folder that may hold external buffers, in addition to the folder of the file.
 
     Raises:
@@ -102,9 +102,9 @@ def load_model(
 
 
 def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
-    """Return a function that maps a file of external buffers of the model in *file*.
+    """Return a function that maps a file with external buffers of the model in *file*.
 
-    It is called with the name of the group; files may also be in *weights_dir*.
+    The function takes the name of the group; files may also be in *weights_dir*.
     """
 
     def weights(group: str) -> NDArray[np.uint8]:
@@ -125,8 +125,8 @@ def parse_model(
     Args:
         content: the bytes of a file.
         table_limit: see :func:`~delegraph.schema.reader.read_model`.
-        memory_limit: bytes that texts, lists, quantization, sparsity and options may take; None
-            for 64 times the file. A megabyte is always granted.
+        memory_limit: maximal number of bytes of texts, lists, quantization, sparsity and options;
+            None means 64 times the file's size. One megabyte is always allowed.
 
     Raises:
         MalformedModelError: the bytes are not a sound model.
@@ -165,7 +165,7 @@ def _entries(content: NDArray[np.uint8]) -> EntryPlaces | None:
 
 
 def _record(content: NDArray[np.uint8], table_limit: int | None, limit: ReadLimit) -> tables.Model:
-    """Return the records of a file, *content*; errors name the format if it is not TFLite.
+    """Return the records of the file *content*; the error names the format if it is not TFLite.
 
     *table_limit* and *limit* are those of :func:`~delegraph.schema.reader.read_model`.
     """
@@ -278,7 +278,7 @@ def _subgraph(
 def _require_operators(
     records: Columns[tables.Operator], num_codes: int, num_tensors: int, subgraph: int
 ) -> int:
-    """Check the tensors and operator codes of all operators; return their number of operands.
+    """Check tensors and operator codes of all operators; return the number of all operands.
 
     Args:
         records: operators of the subgraph.
@@ -313,7 +313,7 @@ def _operators(
 ) -> Specs[OperatorSpec]:
     """Return the specs of the operators in *records*, whose *codes* exist.
 
-    Each field of all operators is made at once.
+    Each field is computed for all operators at once.
     """
     opcodes, *lists, first, custom, _, _, intermediates, _, _, second, _ = records.columns
     lists = [[each or () for each in some] for some in (*lists, intermediates)]
@@ -324,7 +324,7 @@ def _operators(
         given if type(given) is table else None
         for given, table in zip(chosen, expected, strict=True)
     ]
-    distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are one object
+    distinct = dict(zip(map(id, options), options, strict=True))  # few: equal ones are shared
     known = {key: _with_known_activation(given) for key, given in distinct.items()}
     if any(known[key] is not given for key, given in distinct.items()):
         options = [known[id(given)] for given in options]
@@ -376,14 +376,14 @@ def _signatures(record: tables.Model, subgraphs: Sequence[SubgraphSpec]) -> tupl
 def _named_tensors(
     maps: Sequence[tables.TensorMap] | None, num_tensors: int, where: str
 ) -> dict[str, int]:
-    """Return tensor indices by the names in *maps*, sorted by name as in the official runtime."""
+    """Return tensor indices by name from *maps*, sorted by name as in the official runtime."""
     named = {m.name: m.tensor_index for m in maps or () if m.name is not None}
     require_tensors(list(named.values()), num_tensors, where)
     return dict(sorted(named.items()))
 
 
 def _metadata(record: tables.Model) -> dict[str, NDArray[np.uint8]]:
-    """Return the bytes of each metadata entry of *record* by name; of equal names the last one.
+    """Return the bytes of each metadata entry by name; if names repeat, the last one counts.
 
     Entries without name or bytes are left out.
 

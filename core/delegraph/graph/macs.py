@@ -1,7 +1,7 @@
-"""Numbers of multiply-accumulate operations, the measure of a model's arithmetic.
+"""Number of multiply-accumulate operations, the measure of a model's arithmetic.
 
-Counted are operators that multiply by weights or multiply matrices. Sparse weights count as dense
-ones, and open dimensions as 1.
+Operators that multiply by weights or multiply matrices are counted. Sparse weights count like dense
+ones, and unknown dimensions as 1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _shape(inputs: Tensors, position: int) -> tuple[int, ...]:
 
 
 def _conv(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """CONV_2D, FULLY_CONNECTED: each output element sums over a filter ``[o, ...]``."""
+    """CONV_2D and FULLY_CONNECTED: output elements times elements of one filter in ``[o, ...]``."""
     return math.prod(output.shape) * math.prod(_shape(inputs, 1)[1:])
 
 
@@ -50,7 +50,7 @@ def _conv_3d(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int
 
 
 def _transposed(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """TRANSPOSE_CONV: each input element is multiplied by a filter ``[o, kh, kw, i]``."""
+    """TRANSPOSE_CONV: input elements times ``o * kh * kw`` of the filter ``[o, kh, kw, i]``."""
     return math.prod(_shape(inputs, 2)) * math.prod(_shape(inputs, 1)[:-1])
 
 
@@ -63,7 +63,7 @@ def _batch_matmul(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -
 
 
 def _recurrent(operator: OperatorSpec, inputs: Tensors, output: TensorSpec) -> int:
-    """Recurrent operators: every weight matrix is used once per batch row and time step."""
+    """Recurrent operators: weight elements times batch rows and time steps."""
     x = _shape(inputs, 0)
     weights = inputs[2:3] if operator.name == "LSTM" and len(inputs) == _BASIC_LSTM else inputs[1:]
     matrices = [t.shape for t in weights if t is not None and not t.is_variable]

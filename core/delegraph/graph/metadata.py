@@ -1,6 +1,6 @@
 """TFLite Metadata, the author's description of a model: labels and tensors, typed and checked.
 
-Nothing in it is needed to run the model, so a fault in it is data: ``ModelMetadata.faults``.
+The model runs without metadata, so faults are not raised but listed in ``ModelMetadata.faults``.
 
 Source:
     tensorflow_lite_support/metadata/metadata_schema.fbs by way of :mod:`delegraph.schema.metadata`.
@@ -22,7 +22,7 @@ from delegraph.schema.reader import read_root
 from delegraph.schema.table import Table
 
 METADATA_ENTRY = "TFLITE_METADATA"
-"""Name of the model's metadata entry that holds the flatbuffer."""
+"""Name of the metadata entry that holds the flatbuffer."""
 
 _CONTENTS: dict[type[Table], str] = {
     tables.FeatureProperties: "features",
@@ -43,10 +43,11 @@ class BoxLayout:
     """Meaning of the four numbers of a bounding box.
 
     Attributes:
-        type: ``boundaries`` (left, top, right, bottom); ``upper left`` or ``center``, which is a
-            point (x, y), width and height.
-        index: position of each of these numbers, ``(0, 1, 2, 3)`` for the order above.
-        is_pixels: whether the numbers are pixels of the model's input, else fractions of its size.
+        type: ``boundaries`` (left, top, right, bottom); or ``upper left`` or ``center``: a point
+            (x, y), then width and height.
+        index: position of each of these numbers in a box; ``(0, 1, 2, 3)`` is the order above.
+        is_pixels: whether the numbers are pixels of the model's input; otherwise fractions of its
+            size.
     """
 
     type: str
@@ -56,11 +57,11 @@ class BoxLayout:
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """How texts become the numbers of an input.
+    """How text is converted to the numbers of an input.
 
     Attributes:
         kind: ``regex``, ``bert`` or ``sentencepiece``.
-        pattern: regular expression at whose matches ``regex`` splits; else empty.
+        pattern: regular expression at whose matches ``regex`` splits text; empty for other kinds.
         vocabulary: lines of the vocabulary's file; empty if there is none.
     """
 
@@ -79,16 +80,16 @@ class TensorMetadata:
         description: text for people.
         content: ``image``, ``audio``, ``bounding boxes``, ``features``; empty if unknown.
         size: width and height of an image, in pixels; None if unknown.
-        mean: number that is subtracted from an input, one or one per channel; may be empty.
-        std: number by which the difference is divided.
+        mean: numbers that are subtracted from an input: one, or one per channel; may be empty.
+        std: numbers by which the difference is divided, as many as in ``mean``.
         sample_rate: sample rate of a sound, in hertz; None if unknown.
         channels: number of channels of a sound; None if unknown.
         boxes: layout of bounding boxes; None for other tensors.
-        score_threshold: scores below it are of no interest; None if unknown.
-        axis_labels: names of the classes, along the last axis.
-        value_labels: names of the things that the values number: value 0 is the first.
+        score_threshold: lowest score that counts as a result; None if unknown.
+        axis_labels: names of the classes, one for each index along the last axis.
+        value_labels: names of the classes that the tensor's values number, from value 0 on.
         files: names of the associated files, each with its type in lower case.
-        tokenizer: how texts become numbers of this input; None if the metadata has none.
+        tokenizer: how text is converted to numbers of this input; None if unknown.
     """
 
     index: int = -1
@@ -141,14 +142,14 @@ class ModelMetadata:
     def tensor(self, index: int) -> TensorMetadata:
         """Return the metadata of tensor *index*, an input or output of the first subgraph.
 
-        Without metadata, the result has no content.
+        Without metadata, all fields of the result are empty.
         """
         known = (tensor for tensor in (*self.inputs, *self.outputs) if tensor.index == index)
         return next(known, NOTHING_SAID)
 
 
 def read_metadata(model: Model) -> ModelMetadata | None:
-    """Return the metadata that the author gave *model*; None without metadata and zip archive."""
+    """Return the author's metadata of *model*; None if there is neither metadata nor a zip."""
     faults: list[str] = []
     files = _files(model, faults)
     root = _root(model, faults)
@@ -221,7 +222,7 @@ class _Reader:
                 f"{METADATA_ENTRY} describes {len(described)} {side}s, the model has {len(indices)}"
             )
             return ()
-        units = self._units if side == "input" else ()  # those that all inputs have in common
+        units = self._units if side == "input" else ()  # the units that all inputs share
         pairs = zip(indices, described, strict=True)
         return tuple(self._tensor(index, record, units) for index, record in pairs)
 

@@ -1,12 +1,12 @@
 """The immutable, typed content of a model file, before anything runs.
 
-``TensorSpec``, ``OperatorSpec`` and ``SubgraphSpec`` are declarations; their living counterparts
-are the ``Tensor`` and ``Node`` of :mod:`delegraph.operators` and the ``Subgraph`` of
+``TensorSpec``, ``OperatorSpec`` and ``SubgraphSpec`` are declarations. At run time they correspond
+to ``Tensor`` and ``Node`` of :mod:`delegraph.operators` and ``Subgraph`` of
 :mod:`delegraph.runtime`.
 
-A large model has ten thousands of the first two; they are named tuples because a frozen dataclass
-takes five times as long to make. Like the other classes here they are compared by identity, since
-arrays have no truth value.
+A large model has tens of thousands of tensors and operators. Their specs are named tuples, because
+a frozen dataclass takes five times as long to create. All classes here are compared by identity,
+since comparing arrays gives arrays.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 CONTROL_EDGES = "model_control_dependencies"
-"""Name of the metadata entry with the order of operators that no tensor shows."""
+"""Name of the metadata entry with an order of operators that tensors do not imply."""
 
 VALIDATION = "VALIDATION:"
-"""How names of subgraphs start that check a model, and that no delegate gets."""
+"""Start of the names of subgraphs that check a model; delegates cannot claim their nodes."""
 
 
 _Record = TypeVar("_Record", bound=type)
 
 
 def _compared_by_identity(record: _Record) -> _Record:
-    """Class decorator: two records are equal only if they are one object.
+    """Class decorator: two records are equal only if they are the same object.
 
     Records that hold arrays cannot be compared by value, because a comparison of arrays is an
     array.
@@ -57,7 +57,8 @@ class Quantization(NamedTuple):
     """How stored integers stand for real numbers: ``real = scale * (q - zero_point)``.
 
     Attributes:
-        scales: ``[K], float32`` (float16 for blockwise); K is 1 per tensor, else one a channel.
+        scales: ``[K], float32`` (float16 for blockwise); K is 1 per tensor, or the number of
+            channels.
         zero_points: ``[K], int32``; empty for blockwise quantization.
         quantized_dimension: axis of the channels; 0 when per tensor.
         block_size: elements that share a scale along the last axis; 0 when not blockwise.
@@ -84,18 +85,18 @@ class TensorSpec(NamedTuple):
     """Declaration of one tensor in the model file.
 
     Attributes:
-        index: position in its subgraph's tensor list.
-        name: may be empty and need not be unique.
+        index: position in the subgraph's tensor list.
+        name: name of the tensor; may be empty, and need not be unique.
         type: element type.
-        shape: declared dimensions; unknown dimensions are given as 1 here.
-        shape_signature: the same with -1 for each unknown dimension; equals ``shape`` when the
-            file has none.
-        data: the constant's raw bytes, ``[bytes], uint8``, a read-only view of its file; None when
-            the tensor is computed.
-        is_variable: keeps its value between invokes.
-        quantization: None for tensors without scales.
-        sparsity: None for dense tensors.
-        has_rank: False with an empty shape means that the rank is unknown.
+        shape: declared dimensions; unknown dimensions are 1.
+        shape_signature: declared dimensions, with -1 for each unknown dimension; equals ``shape``
+            if the file has no signature.
+        data: raw bytes of a constant, ``[bytes], uint8``, a read-only view of its file; None for
+            other tensors.
+        is_variable: whether the tensor keeps its value between invokes.
+        quantization: scales and zero points; None if there are none.
+        sparsity: storage order of a sparse constant; None for dense tensors.
+        has_rank: whether the rank is known; if not, ``shape`` is empty.
         buffer: index in the model's buffer list.
         external_buffer: id of the external buffer that holds ``data``; 0 for none.
     """
@@ -116,9 +117,9 @@ class TensorSpec(NamedTuple):
     def array(self) -> NDArray[Any]:
         """Values of the constant: ``shape``, of the dtype in ``NUMPY_DTYPES``, read-only.
 
-        The array is a view of :attr:`data` where the file has the values in this form. Packed
-        integers, sparse constants and strings (object arrays of ``bytes``) are converted, each time
-        this is called. Quantized values stay as they are stored.
+        The array is a view of :attr:`data` if possible. Packed integers, sparse constants and
+        strings (object arrays of ``bytes``) are converted at each call. Quantized values are not
+        dequantized.
 
         Raises:
             ArgumentError: the tensor is computed, or its type has no values in a file.
@@ -157,13 +158,13 @@ class OperatorSpec(NamedTuple):
     """Declaration of one node in the model file.
 
     Attributes:
-        index: position in its subgraph's operator list.
+        index: position in the subgraph's operator list.
         name: ``CONV_2D``, or the custom code of a custom operator.
         builtin_code: ``BuiltinOperator.CUSTOM`` for custom operators.
         version: operator version, from 1.
         inputs: tensor indices; -1 for an optional input that is absent.
         outputs: tensor indices.
-        intermediates: tensor indices that carry quantization of inner values (LSTM).
+        intermediates: indices of tensors that only give the quantization of inner values (LSTM).
         options: typed options named as in the schema (``Conv2DOptions``), None without any.
         custom_options: raw bytes of a custom operator, ``[bytes], uint8``, a view; None if absent.
     """
@@ -188,10 +189,10 @@ Spec = TypeVar("Spec", bound=NamedTuple)
 
 
 class Specs(Sequence[Spec]):
-    """``TensorSpec`` or ``OperatorSpec`` objects by index; the first access makes all of them.
+    """``TensorSpec`` or ``OperatorSpec`` objects by index; the first access creates all of them.
 
-    A large model has tens of thousands of them, and making them takes as long as reading the file.
-    Running a model needs their fields only; delegates and tools need the objects.
+    A large model has tens of thousands of specs, and creating them takes as long as reading the
+    file. Running a model needs their fields only; delegates and tools need the objects.
 
     Args:
         kind: the class of the objects; its first field is the index.
@@ -207,7 +208,7 @@ class Specs(Sequence[Spec]):
         self.made: tuple[Spec, ...] | None = None
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Return an iterator over the fields of each object, without making the objects."""
+        """Return an iterator over the field values of each spec, without creating the specs."""
         return zip(range(len(self)), *self._columns, strict=True)
 
     def column(self, name: str) -> Sequence[Any]:
@@ -248,7 +249,7 @@ def column_of(specs: Sequence[Spec], name: str) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphSpec:
-    """A subgraph: tensors, and operators in topological order."""
+    """Declaration of a subgraph: tensors, and operators in topological order."""
 
     index: int
     name: str
@@ -259,7 +260,7 @@ class SubgraphSpec:
 
     @property
     def is_validation(self) -> bool:
-        """Whether it has a validation name, so that no delegate is applied to it."""
+        """Whether the subgraph's name marks it for validation, so that no delegate is applied."""
         return self.name.startswith(VALIDATION)
 
 
@@ -280,10 +281,11 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternalBuffers:
-    """Constants that a model keeps in other files.
+    """Constants that a model stores in other files.
 
     Attributes:
-        contents: raw bytes by the id that tensors have, ``[bytes], uint8``; views of *files*.
+        contents: raw bytes of each external buffer, ``[bytes], uint8``, by its id; views of
+            *files*.
         files: the files, or sections of a bundle, ``[bytes], uint8``; empty for most models.
     """
 
@@ -293,12 +295,12 @@ class ExternalBuffers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """The content of one model file. Load one with :func:`delegraph.graph.load_model`.
+    """The content of one model file, as :func:`delegraph.graph.load_model` returns it.
 
     Attributes:
         content: the mapped file, ``[bytes], uint8``; constants are views into it, except constants
             of external buffers.
-        metadata: entry name to raw bytes.
+        metadata: mapping from the name of a metadata entry to its raw bytes.
         external_buffers: constants in other files.
         entries: entries of delegates in the file, after the model; None if there are none.
     """
@@ -314,7 +316,7 @@ class Model:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the file and of the files with other constants."""
+        """Number of bytes of the file and of the files with external constants."""
         return len(self.content) + sum(map(len, self.external_buffers.files))
 
     def __repr__(self) -> str:

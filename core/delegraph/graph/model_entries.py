@@ -1,12 +1,10 @@
-"""Entries that delegates keep in a model file: stored files of the zip after the model.
+"""Entries that delegates store in a model file: files in a zip archive after the model.
 
-Each entry is named ``delegraph/...`` and begins at a multiple of 64 bytes, so that a delegate uses
-it where the file is mapped. The model before the zip is byte by byte what it was without entries:
-every runtime runs it, and a digest of it tells whether the entries belong to it. The model is read
-from those bytes alone.
+Each entry is named ``delegraph/...`` and begins at a multiple of 64 bytes, so that a delegate can
+use it in the mapped file. The model before the zip is unchanged, so every runtime can run it. Its
+digest tells whether the entries belong to it.
 
-The zip is untrusted. Entries of one that is damaged, or was written in another way, count as
-missing.
+The zip is untrusted. If it is damaged or has another form, its entries count as missing.
 """
 
 from __future__ import annotations
@@ -26,16 +24,16 @@ if TYPE_CHECKING:
 logger = Logger(__name__)
 
 PREFIX = "delegraph/"
-"""How names of entries begin."""
+"""Start of the names of entries."""
 
 ALIGNMENT = 64
-"""Bytes at multiples of which entries begin."""
+"""Number of bytes at whose multiples entries begin."""
 
 MAX_LIST = 1 << 20
-"""Bytes that the zip's list of files may have."""
+"""Largest number of bytes of the zip's list of files."""
 
 MAX_FILE = (1 << 32) - 1
-"""Bytes that a file with entries may have: the zip has no larger offsets."""
+"""Largest number of bytes of a file with entries, as a zip has no larger offsets."""
 
 _ALIGNMENT_FIELD = 0xD935
 """Extra field of zip files that aligns the data after it, as Android's zipalign writes it."""
@@ -47,11 +45,11 @@ _HEADER = struct.Struct("<4s22xHH")  # lengths of the name and of the extra fiel
 
 @dataclass(frozen=True, slots=True)
 class EntryPlaces:
-    """Where the entries of a model file are.
+    """Positions of the entries in a model file.
 
     Attributes:
-        model_bytes: length of the model, which the zip follows.
-        places: first byte and length of each entry, by name without :data:`PREFIX`.
+        model_bytes: number of bytes of the model before the zip.
+        places: offset and length of each entry in bytes, by name without :data:`PREFIX`.
     """
 
     model_bytes: int
@@ -59,7 +57,7 @@ class EntryPlaces:
 
 
 def find_entries(content: NDArray[Any]) -> EntryPlaces | None:
-    """Return the entries of a model file; None if it has none.
+    """Return the positions of the entries in a model file; None if it has none.
 
     Args:
         content: the file, ``[bytes], uint8``.
@@ -106,7 +104,7 @@ def _listed(files: bytes) -> Iterator[tuple[str, int, int]]:
 
 
 def _data(content: NDArray[Any], place: int) -> int:
-    """Return the position in *content* of the first byte of the file with its header at *place*."""
+    """Return the offset in *content* of the data of the zip member whose header is at *place*."""
     name: int
     extra: int
     mark, name, extra = _HEADER.unpack(content[place : place + _HEADER.size].tobytes())
@@ -116,7 +114,7 @@ def _data(content: NDArray[Any], place: int) -> int:
 
 
 def with_entries(model: bytes, entries: Mapping[str, bytes]) -> bytes:
-    """Return the bytes of *model* followed by entries.
+    """Return the bytes of *model* followed by a zip archive of *entries*.
 
     Args:
         model: bytes of a model, without anything after it.

@@ -1,4 +1,4 @@
-"""Files of models, mapped into memory: parts of them are views that copy nothing."""
+"""Maps model files into memory, so that their parts are views without copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MappedFile(mmap.mmap):
 
 
 def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """Return the content of the file at *path*, ``[bytes], uint8``, read-only.
+    """Return the file at *path* as a read-only array, ``[bytes], uint8``, mapped into memory.
 
     Raises:
         OSError: the file cannot be opened.
@@ -46,7 +46,7 @@ def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
 
 
 def mapped_file(content: NDArray[Any]) -> MappedFile | None:
-    """Return the mapped file that holds *content* or has it as a part; None for other memory."""
+    """Return the mapped file that *content* is a view of; None for other memory."""
     base: Any = content
     while isinstance(base, np.ndarray):
         base = base.base
@@ -55,7 +55,7 @@ def mapped_file(content: NDArray[Any]) -> MappedFile | None:
 
 
 def is_unchanged(content: NDArray[np.uint8]) -> bool:
-    """Return whether *content* equals the loaded model; a mapped file may be written in place."""
+    """Whether *content* still equals the loaded model; a mapped file may have been overwritten."""
     file = mapped_file(content)
     if file is None:
         return True
@@ -63,15 +63,15 @@ def is_unchanged(content: NDArray[np.uint8]) -> bool:
     try:
         now = os.stat(file.path)
     except OSError:
-        return True  # removed, which leaves the mapped memory as it is
+        return True  # removed; the mapped memory remains valid
     if (now.st_dev, now.st_ino) != (before.st_dev, before.st_ino):
-        return True  # replaced, likewise
+        return True  # replaced; the mapped memory remains valid
     times = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
     return times == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
 
 
 def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
-    """Return the bundle at *path*, maybe with ``#SECTION``; None for a model or another file.
+    """Return the bundle at *path*, which may end in ``#SECTION``; None for other files.
 
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.
@@ -86,11 +86,11 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
 
 
 def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) -> Chain:
-    """Return the bundles that hold the model of an address; empty for a file that is a model.
+    """Return the nested bundles that hold the model at *path*; empty if the file is a model.
 
     Args:
         path: path of a file, or ``FILE#SECTION``.
-        memory_limit: bytes that may be inflated; None for a limit that suits the file.
+        memory_limit: maximal number of decompressed bytes; None means a limit that suits the file.
 
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.
@@ -102,7 +102,7 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
 
 
 def mapped_address(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], str, str | None]:
-    """Return the content of an address's file, the file's path, and the address's sections.
+    """Return content and path of the file in an address, and the address's section part.
 
     Args:
         path: path of a file, or ``FILE#SECTION``.

@@ -1,6 +1,6 @@
-"""Recognises files that are no TFLite models, for error messages that say how to convert them.
+"""Recognises files that are not TFLite models, so that errors say how to convert them.
 
-Only the first and last bytes are looked at, and nothing in them is decoded.
+Only the first and last bytes of a file are compared.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _ZIPS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\.npy", "NumPy arrays (.npz)", "arrays are inputs: delegraph run MODEL --input FILE.npz"),
     (rb"", "a zip", _UNPACK),
 )
-"""The same for zips, by the names of the files in it."""
+"""Pattern of the names of files in a zip, format of the zip, and advice; the first match counts."""
 
 
 def other_format(content: NDArray[np.uint8]) -> str:
@@ -87,7 +87,7 @@ def other_format(content: NDArray[np.uint8]) -> str:
 
 
 def other_folder(path: str | os.PathLike[str]) -> str:
-    """Return a text with the kind of the folder *path*, and how to get a model from it."""
+    """Text with the kind of the folder *path*, and advice how to get a model from it."""
     names = sorted(os.listdir(path))
     if "saved_model.pb" in names:
         return _sentence("a SavedModel", _FROM_TENSORFLOW)

@@ -1,4 +1,4 @@
-"""Storage order of a sparse constant, and the places of its values in the dense array."""
+"""Storage order of a sparse constant, and the positions of its values in the dense array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DimensionMetadata:
     """Storage format of one dimension of a sparse tensor.
 
     Attributes:
-        dense_size: length of a dense dimension; 0 for a sparse (CSR) one.
+        dense_size: length of a dense dimension; 0 for a sparse (CSR) dimension.
         array_segments: CSR row starts, ``[rows + 1], int32``; None for a dense dimension.
         array_indices: CSR column indices, ``[stored], int32``; None for a dense dimension.
     """
@@ -34,9 +34,9 @@ class Sparsity:
     """Storage order of a sparse constant. Source: ``SparsityParameters`` of the schema.
 
     Attributes:
-        traversal_order: dimensions, blocks after the others, in the order in which they are stored.
-        block_map: dimension that each block divides; None where the file says nothing of blocks.
-        dim_metadata: how each dimension is stored, in traversal order.
+        traversal_order: dimensions in storage order; block dimensions come last.
+        block_map: dimension that each block dimension divides; None if the file has no block map.
+        dim_metadata: storage format of each dimension, in traversal order.
     """
 
     traversal_order: tuple[int, ...]
@@ -45,9 +45,9 @@ class Sparsity:
 
 
 def expand(values: NDArray[Any], sparsity: Sparsity, dense: NDArray[Any]) -> None:
-    """Write the *values* of a sparse constant to their places in *dense*, and zeros elsewhere.
+    """Write the *values* of a sparse constant to their positions in *dense*, zeros elsewhere.
 
-    *sparsity* tells the places.
+    *sparsity* defines the positions.
 
     Raises:
         OperatorError: the metadata are inconsistent, or do not fit the shape or the number of
@@ -69,7 +69,7 @@ def expanded(
         values: ``[N]``, of any dtype.
         sparsity: description of the storage.
         shape: dimensions of the result.
-        spare: number of values at the end that may be without a place, as packed bytes have.
+        spare: number of values at the end that may be surplus, as in packed bytes.
 
     Raises:
         OperatorError: as of :func:`expand`, or memory cannot hold an array of the shape.
@@ -80,7 +80,7 @@ def expanded(
     if not 0 <= values.size - len(places) <= spare:
         raise OperatorError(f"{values.size} values stored for {len(places)} places")
     try:
-        dense = np.zeros(shape, values.dtype)  # takes memory where values are written
+        dense = np.zeros(shape, values.dtype)  # memory is used only where values are written
     except (MemoryError, ValueError) as error:  # NumPy has limits of its own
         raise OperatorError(f"there is no memory for shape {list(shape)}") from error
     dense.reshape(-1)[places] = values[: len(places)]
@@ -96,8 +96,8 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
     Args:
         sparsity: description of the storage.
         shape: dimensions of the dense array.
-        limit: most places that a sound description has at any level; None means the elements of
-            *shape*.
+        limit: maximal number of positions of a valid description at any level; None means the
+            number of elements of *shape*.
 
     Raises:
         OperatorError: the metadata are inconsistent, or do not fit the shape.
@@ -125,7 +125,7 @@ def dense_places(sparsity: Sparsity, shape: tuple[int, ...], limit: int | None =
 
 
 def _children(level: DimensionMetadata, nodes: int, limit: int) -> tuple[Ints, Ints]:
-    """Return, for all children of *nodes* nodes, the parent's number and the child's coordinate.
+    """Return the parent's number and the coordinate of each child of *nodes* tree nodes.
 
     *level* describes the children's dimension; *limit* is the largest number of children allowed.
     """

@@ -1,4 +1,4 @@
-"""Encoding of STRING tensors in the model file: count, offsets, characters.
+"""Encoding of STRING tensors in the model file: count, offsets, bytes of the strings.
 
 The layout is little-endian ``int32``: the number of strings N, N + 1 offsets from the start of the
 buffer (the last one is its end), then the bytes of all strings one after the other.

@@ -1,4 +1,4 @@
-"""Tensor records to :class:`~delegraph.graph.model.TensorSpec`: constants, scales and sparsity.
+"""Converts tensor records to :class:`~delegraph.graph.model.TensorSpec`.
 
 Source:
     ``InterpreterBuilder::ParseTensors``, ``ParseQuantization`` and ``ParseSparsity``,
@@ -31,14 +31,14 @@ _MAX_BYTES = 2**63 - 1
 """Largest size of a tensor, in bytes; larger ones overflow in the official runtime."""
 
 MAX_RANK = 32
-"""Dimensions that arrays of every supported NumPy can have."""
+"""Largest number of dimensions of an array in every supported NumPy."""
 
 
 class Copies:
     """Converted copies of a file's arrays; tensors that share an array share its copy.
 
     Attributes:
-        limit: limit toward which the copies count.
+        limit: remaining memory, from which the copies are taken.
     """
 
     def __init__(self, limit: ReadLimit) -> None:
@@ -47,13 +47,13 @@ class Copies:
         self._dimensions: dict[tuple[int, int], DimensionMetadata] = {}
 
     def int32(self, values: NDArray[Any], what: str) -> NDArray[np.int32]:
-        """Return one array of the file's records as ``int32``.
+        """Return an array of the file's records as ``int32``; *what* names it in errors.
 
         Raises:
             MalformedModelError: the file has had its share of memory.
         """
         known = self._int32.get(id(values))
-        if known is None:  # the key stays that of this array for as long as it is kept
+        if known is None:  # the key is valid as long as the array is stored
             self.limit.take(4 * len(values), what)
             known = self._int32[id(values)] = values, values.astype(np.int32)
         return known[1]
@@ -61,7 +61,7 @@ class Copies:
     def sparse_dimension(
         self, segments: NDArray[Any], indices: NDArray[Any], what: str
     ) -> DimensionMetadata | None:
-        """Return a compressed dimension, or None when its segments or indices are invalid.
+        """Return a compressed dimension, or None if its segments or indices are invalid.
 
         Raises:
             MalformedModelError: as of :meth:`int32`.
@@ -98,7 +98,7 @@ class TensorLoader:
         self._known_sizes: dict[tuple[TensorType, tuple[int, ...]], int] = {}
 
     def load(self) -> Specs[TensorSpec]:
-        """Return the specs, in file order.
+        """Return the specs of the subgraph's tensors, in file order.
 
         Raises:
             MalformedModelError: a tensor cannot be used; the error names the first one.
@@ -128,7 +128,7 @@ class TensorLoader:
         return Specs(TensorSpec, columns)
 
     def _is_sound(self, kind: TensorType, shape: tuple[int, ...]) -> bool:
-        """Return whether tensors of type *kind* can have this shape."""
+        """Whether tensors of type *kind* can have this shape."""
         try:
             self._required_bytes(0, kind, shape)
         except MalformedModelError:
@@ -168,7 +168,7 @@ class TensorLoader:
     def _constant(
         self, index: int, record: tables.Tensor, required: int
     ) -> NDArray[np.uint8] | None:
-        """Return the bytes of a constant, at least *required*; None when the buffer is empty."""
+        """Return the bytes of a constant, at least *required*; None if the buffer is empty."""
         data = self._buffer(index, record)
         if data is None:
             return None
@@ -198,7 +198,7 @@ class TensorLoader:
         return outside
 
     def _required_bytes(self, index: int, kind: TensorType, shape: tuple[int, ...]) -> int:
-        """Return the bytes of a dense tensor of type *kind*; results are remembered."""
+        """Return the number of bytes of a dense tensor of type *kind* and *shape*."""
         required = self._known_sizes.get((kind, shape))
         if required is None:
             required = self._known_sizes[kind, shape] = self._dense_bytes(index, kind, shape)
@@ -250,10 +250,10 @@ class TensorLoader:
         return Quantization(scales, self._copies.int32(zero_points, self._at(index)), axis)
 
     def _channel_axis(self, index: int, axis: int, shape: tuple[int, ...]) -> int:
-        """Return the axis of the channels.
+        """Return the axis of a tensor's channels.
 
-        A list has no other axis than 0, whatever the file says: converters of 2020 gave biases the
-        axis of their weights. Current official runtimes refuse such files; we run them.
+        For a 1-D tensor it is always 0, whatever the file says: converters of 2020 gave biases the
+        axis of their weights. Current official runtimes reject such files; Delegraph runs them.
         """
         if len(shape) == 1 and axis >= 0:
             return 0
@@ -264,7 +264,7 @@ class TensorLoader:
         return axis
 
     def _blockwise(self, index: int, record: Table, axis: int) -> Quantization:
-        """Return blockwise quantization, whose scales are another tensor's constant."""
+        """Return blockwise quantization, whose scales are the constant of another tensor."""
         assert isinstance(record, tables.BlockwiseQuantization)
         if not 0 <= record.scales < len(self._records):
             raise self._fault(index, f"blockwise scales tensor {record.scales} is out of range")
@@ -314,7 +314,7 @@ class TensorLoader:
 def require_tensors(indices: Sequence[int], num_tensors: int, where: str) -> None:
     """Check that each of *indices* is below *num_tensors*, or -1 for an absent tensor.
 
-    *where* names their place in the error.
+    *where* says in the error where the indices are from.
 
     Raises:
         MalformedModelError: some index is out of range.

@@ -30,7 +30,7 @@ _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
 @kernel("ARG_MAX")
 def prepare_arg_max(context: OpContext, node: Node) -> Eval:
-    """Return the function for ARG_MAX along an axis; of equal elements the first one wins.
+    """Return the function for ARG_MAX along an axis; among equal elements, the first wins.
 
     NaN is never the result; if all elements are NaN, the result is 0.
 
@@ -43,19 +43,19 @@ def prepare_arg_max(context: OpContext, node: Node) -> Eval:
 
 @kernel("ARG_MIN")
 def prepare_arg_min(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ARG_MIN along an axis, as ARG_MAX."""
+    """Return the function for ARG_MIN along an axis; ties and NaN are treated as in ARG_MAX."""
     return _prepare(context, node, _Search(np.argmin, np.less, np.minimum, np.fmin))
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Functions of a search for the largest or the smallest element.
+    """Functions for searching the largest or the smallest element.
 
     Attributes:
-        first: finds the first best element, or the first NaN.
-        is_better: compares two elements.
-        better: returns the better of two elements, or NaN.
-        better_number: returns the better of two elements, the other if one is NaN.
+        first: function that finds the first best element, or the first NaN.
+        is_better: function that compares two elements.
+        better: function that returns the better of two elements, or NaN.
+        better_number: function that returns the better of two elements; if one is NaN, the other.
     """
 
     first: Callable[..., Any]
@@ -105,7 +105,7 @@ def _prepare(context: OpContext, node: Node, search: _Search) -> Eval:
 
 
 def _has_nan(x: NDArray[Any], positions: NDArray[np.intp], axis: int) -> bool:
-    """Return whether *x* has NaN along *axis*; the *positions* then point to NaN."""
+    """Whether *x* has NaN along *axis*; *positions* then point to NaN."""
     if positions.size == 1:
         return math.isnan(x.item(positions.item()))
     if 0 < x.size <= _SMALL:

@@ -43,7 +43,7 @@ _LARGEST = {TensorType.INT8: 255.0, TensorType.INT16: 32768.0}  # without the ze
 
 @kernel("BATCH_MATMUL", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that multiplies two stacks of matrices; stacks of one are broadcast.
+    """Return the function that multiplies two stacks of matrices; a stack of one is broadcast.
 
     Source:
         tflite/kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
@@ -118,7 +118,7 @@ def _merged_rows(operand: Operand) -> Operand:
 
 
 def _single(operand: Operand) -> Operand:
-    """Return *operand* without its last stack axis, which has length 1."""
+    """Return *operand* without its last stack axis, whose length is 1."""
     return lambda: operand().squeeze(-3)
 
 
@@ -169,7 +169,8 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
     """Return the values for the rows of each matrix of a stack, ``[*stack, rows]``.
 
     If the stack has several axes, the official kernel uses the values of matrix ``i + j`` for
-    matrix ``[i, j]``. So matrices share values, and the float results are inexact.
+    matrix ``[i, j]``. So matrices share values, and float results are inexact; this function does
+    the same.
 
     Args:
         values: one value for each row of the whole stack.

@@ -1,6 +1,6 @@
 """CONV_2D: a matrix product of input windows and filters.
 
-What only integers need is imported where a node has them.
+Code that only integer nodes need is imported on demand.
 
 Source:
     Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8,
@@ -59,7 +59,7 @@ _FILTER_TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Conv:
-    """Tensors, windows and options of a CONV_2D node whose checks passed."""
+    """Tensors, windows and options of a CONV_2D node that has been checked."""
 
     x: Tensor  # [N, H, W, C]
     weight: Tensor  # [O, KH, KW, C / groups]
@@ -131,7 +131,7 @@ def _check(context: OpContext, node: Node) -> _Conv:
 
 
 def _bias(context: OpContext, node: Node, x: Tensor, weight: Tensor) -> Tensor:
-    """Return the bias tensor; with TFLM's numerics, zeros stand in for an absent bias."""
+    """Return the bias tensor; with TFLM's numerics, zeros replace an absent bias."""
     bias = optional_input(context, node, 2)
     if bias is not None or context.numerics != "micro":
         return input_tensor(context, node, 2)

@@ -90,7 +90,7 @@ def _check(shape: Tensor, weight: Tensor, x: Tensor, bias: Tensor | None, y: Ten
 def _windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[Window]:
     """Return the windows, one for each axis, of the convolution that this operator transposes.
 
-    That convolution makes an array like *x* from one of *shape*, the output's shape.
+    That convolution maps an array of *shape*, the output's shape, to an array like *x*.
 
     Raises:
         OperatorError: that convolution does not give the input's shape.
@@ -136,7 +136,7 @@ def _scatter(
 
 
 def _overlap(window: Window, tap: int) -> tuple[slice, slice]:
-    """Return the inputs that *tap* of *window* reads along an axis, and the matching outputs."""
+    """Return the inputs that *tap* of *window* uses along an axis, and the matching outputs."""
     first, end = window.valid_outputs(tap)
     start = first * window.stride - window.before + tap * window.dilation
     stop = start + (end - first - 1) * window.stride + 1 if end > first else start

@@ -1,6 +1,6 @@
 """DEPTHWISE_CONV_2D: a convolution in which each input channel has its own filters.
 
-What only integers need is imported where a node has them.
+Code that only integer nodes need is imported on demand.
 
 Source:
     Prepare, EvalFloat, EvalQuantized, EvalQuantizedPerChannel, EvalQuantizedPerChannel16x8 and
@@ -67,7 +67,7 @@ _BIAS_TYPES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Depthwise:
-    """Tensors, windows and options of a DEPTHWISE_CONV_2D node whose checks passed."""
+    """Tensors, windows and options of a DEPTHWISE_CONV_2D node that has been checked."""
 
     x: Tensor  # [N, H, W, C]
     weight: Tensor  # [1, KH, KW, O]

@@ -14,9 +14,9 @@ from delegraph.operators.tensor import Shape
 
 @kernel("DILATE")
 def prepare_dilate(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes DILATE: it spreads the elements of the input.
+    """Return the function for DILATE, which spreads the elements of the input apart.
 
-    Input 1 has their distances, input 2 the value between them.
+    Input 1 has the distances of the elements, input 2 the value between them.
 
     Types with whole bytes are supported.
 

@@ -1,6 +1,6 @@
 """FULLY_CONNECTED: a matrix product of input rows and weights.
 
-What only integers need is imported where a node has them.
+Code that only integer nodes need is imported on demand.
 
 Source:
     PrepareImpl, EvalQuantized, EvalHybridDense, EvalBlockwise4Bit and EvalFloat,
@@ -69,7 +69,7 @@ _TILE = 1 << 18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FullyConnected:
-    """Tensors and options of a FULLY_CONNECTED node whose checks passed."""
+    """Tensors and options of a FULLY_CONNECTED node that has been checked."""
 
     x: Tensor
     weight: Tensor  # [O, K]
@@ -169,9 +169,9 @@ def _is_shuffled(node: Node) -> bool:
 def _shuffled(context: OpContext, fc: _FullyConnected, workspace: Tensor) -> Eval:
     """Return the function for weights stored as consecutive blocks of 4 rows and 16 columns.
 
-    Zero points are 128, whatever the file says. The second output is a workspace for the reordered
-    input, as in the official kernel; if it is too small, it gets the input's size. The builtin
-    kernel ignores the fused activation.
+    Zero points are always 128; those in the file are ignored. The second output is a workspace for
+    the reordered input, as in the official kernel; if it is too small, it gets the input's size.
+    The builtin kernel ignores the fused activation.
 
     Source:
         EvalShuffledQuantized, tflite/kernels/fully_connected.cc; ShuffledFullyConnected,
@@ -301,7 +301,7 @@ def _hybrid(context: OpContext, fc: _FullyConnected) -> Eval:
 def _blockwise(context: OpContext, fc: _FullyConnected) -> Eval:
     """Return the function for weights with one scale per block of a row.
 
-    Scales differ along the sum, so integers must be scaled before they are added up. The official
+    Scales differ within a sum, so integers must be scaled before they are added. The official
     kernel ignores the fused activation.
     """
     from delegraph.arithmetic.convolution_scale import affine_quantization

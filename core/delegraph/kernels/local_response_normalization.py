@@ -17,7 +17,7 @@ def prepare_local_response_normalization(context: OpContext, node: Node) -> Eval
     """Return the function for LOCAL_RESPONSE_NORMALIZATION on ``[N, H, W, C], float32``.
 
     Every element is divided by (bias + alpha * the sum of squares of the channels up to ``radius``
-    away) ** beta. The reference kernel leaves out the last of these channels.
+    away) ** beta. The reference kernel omits the last of these channels.
 
     Source:
         tflite/kernels/local_response_norm.cc; LocalResponseNormalization,

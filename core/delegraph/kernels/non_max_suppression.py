@@ -23,9 +23,9 @@ def prepare_non_max_suppression(context: OpContext, node: Node) -> Eval:
     """Return the function for both operators: the indices and the number of selected boxes.
 
     Inputs: boxes ``[N, 4]``, scores ``[N]``, then scalars: the number of boxes to keep, the overlap
-    above which a box is dropped, and the score below which it is dropped. With six inputs the last
-    is sigma, which lowers the scores of overlapping boxes instead; the kept scores are then an
-    output too. Outputs have the length of the number of boxes to keep, and are padded with zeros.
+    above which a box is dropped, and the score below which it is dropped. A sixth input is sigma,
+    by which scores of overlapping boxes are lowered instead; then the kept scores are an output,
+    too. Outputs have the length of the number of boxes to keep, and are padded with zeros.
 
     Source:
         tflite/kernels/non_max_suppression.cc.
@@ -124,7 +124,7 @@ def kept_boxes(
         limit: largest number of boxes.
         overlap: overlap with a kept box from which a box is dropped.
         threshold: only boxes with scores above it are kept.
-        sigma: how fast overlaps lower scores; 0 leaves scores as they are.
+        sigma: how strongly overlaps lower scores; 0 leaves scores unchanged.
 
     Source:
         tflite/kernels/internal/reference/non_max_suppression.h.
@@ -159,7 +159,8 @@ def _lowered(
 ) -> np.float32 | None:
     """Return *score*, lowered for the overlaps in *shares*; None if one reaches *overlap*.
 
-    With a *sigma* of 0 the score stays. A score at or below *threshold* is not lowered further.
+    With a *sigma* of 0, the score is unchanged. A score at or below *threshold* is not lowered
+    further.
     """
     for share in shares:
         if share >= overlap:

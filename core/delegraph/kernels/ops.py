@@ -1,6 +1,6 @@
-"""Table from operators to the kernel modules, which are imported when a model first needs them.
+"""Table of the kernel modules of each operator, imported when a model first needs them.
 
-Importing this module declares all operators in the op table, so that it knows every name.
+Importing this module declares all operators in the op table.
 """
 
 from delegraph.operators.op_table import OP_TABLE

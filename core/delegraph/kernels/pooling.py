@@ -41,7 +41,7 @@ _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pool:
-    """Tensors, windows and options of a pooling node whose checks passed."""
+    """Tensors, windows and options of a pooling node that has been checked."""
 
     x: Tensor  # [N, H, W, C]
     y: Tensor  # [N, OH, OW, C]

@@ -151,7 +151,7 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the function that quantizes the elements of *x* from *start* on."""
+    """Return the function that quantizes the elements of *x* from *start* on, one by one."""
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 

@@ -1,7 +1,7 @@
 """Kernels of RANDOM_UNIFORM, RANDOM_STANDARD_NORMAL and MULTINOMIAL.
 
-Two seeds that are not both zero give the official interpreter's numbers, which start again at each
-allocation. Without seeds, the operating system provides them.
+With seeds that are not both zero, the numbers are the official interpreter's, and start again at
+each allocation. Otherwise the operating system provides random seeds.
 """
 
 from __future__ import annotations

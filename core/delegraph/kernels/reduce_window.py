@@ -182,8 +182,8 @@ class _Windows:
     def reduce(self, x: Array, accumulate: Accumulate, y: Array) -> None:
         """Combine the elements of each window of *x* into one element of *y*, in place.
 
-        *accumulate* is called with *y* and the first elements of all windows, then with the second
-        ones, and so on.
+        *accumulate* is called with *y* and the first elements of all windows, then with their
+        second elements, and so on.
         """
         if not y.size:
             return

@@ -193,8 +193,8 @@ class _Extreme:
     Attributes:
         operation: the NumPy function that keeps NaN.
         skipping: the NumPy function that skips NaN.
-        worst: limit of a type that is the result for no elements.
-        numerics: the official kernels to follow for NaN.
+        worst: result for no elements: a limit of the type.
+        numerics: official kernels whose treatment of NaN is reproduced.
     """
 
     operation: Any

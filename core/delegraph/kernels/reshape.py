@@ -59,7 +59,7 @@ def prepare_reshape(context: OpContext, node: Node) -> Eval:
 
 
 def _have_same_bytes(x: Tensor, y: Tensor) -> bool:
-    """Return whether the bytes of *x* can be copied to *y* although their types may differ."""
+    """Whether the bytes of *x* can be copied to *y*, although their types may differ."""
     plain = not (x.is_packed or y.is_packed or OBJECT_TYPES & {x.type, y.type})
     return plain and x.dtype.itemsize == y.dtype.itemsize
 
@@ -77,8 +77,8 @@ def _shape_option(node: Node) -> list[int]:
 def stretched(wanted: Sequence[int], shape: Sequence[int]) -> list[int]:
     """Return *wanted* with -1 replaced so that it has as many elements as *shape*.
 
-    Dimensions of 0 are left out of the division, so ``[0, -1]`` keeps the other dimensions'
-    product.
+    Dimensions of 0 are ignored in the division, so ``[0, -1]`` keeps the product of the other
+    dimensions.
 
     Raises:
         OperatorError: two dimensions are -1, or no size fits.

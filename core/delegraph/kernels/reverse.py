@@ -33,7 +33,7 @@ _TYPES = _SEQUENCE_TYPES | tensor_types("FLOAT16 BFLOAT16 INT8 BOOL")
 
 @kernel("REVERSE_V2")
 def prepare_reverse(context: OpContext, node: Node) -> Eval:
-    """Return the function for REVERSE_V2: the order along the axes in input 1 is reversed.
+    """Return the function for REVERSE_V2, which reverses the order along the axes in input 1.
 
     Source:
         tflite/kernels/reverse.cc.

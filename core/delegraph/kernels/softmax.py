@@ -1,4 +1,4 @@
-"""Kernel of SOFTMAX; what only integers need is imported where a node has them."""
+"""Kernel of SOFTMAX; code that only integer nodes need is imported on demand."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _block_size(node: Node, x: Tensor, y: Tensor) -> int:
 
 @kernel("SPACE_TO_DEPTH")
 def prepare_space_to_depth(context: OpContext, node: Node) -> Eval:
-    """Return the function for SPACE_TO_DEPTH: a block of pixels becomes one pixel's channels.
+    """Return the function for SPACE_TO_DEPTH: a block of pixels becomes channels of one pixel.
 
     Source:
         tflite/kernels/space_to_depth.cc.

@@ -69,7 +69,7 @@ The remaining values are rounded differently.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TransposeConv:
-    """Tensors, windows and options of a TRANSPOSE_CONV node whose checks passed."""
+    """Tensors, windows and options of a TRANSPOSE_CONV node that has been checked."""
 
     shape: Tensor  # [4], of the output
     weight: Tensor  # [O, KH, KW, C]
@@ -95,7 +95,7 @@ class _TransposeConv:
         return self.x.type == TensorType.INT16 and not is_short
 
     def resize_output(self, context: OpContext) -> None:
-        """Set the output's shape to that in the shape tensor."""
+        """Set the output's shape to the value of the shape tensor."""
         sizes = tuple(int(size) for size in self.shape.data.reshape(-1))
         if len(sizes) != 4 or sizes[0] != self.x.shape[0] or sizes[3] != self.outputs:
             raise OperatorError(
@@ -308,7 +308,7 @@ def _targets(
     """Return, for each tap along an axis, its input positions and the matching output positions.
 
     Args:
-        padding: padding of the convolution from output to input, which this one transposes.
+        padding: padding of the convolution from output to input, of which this is the transpose.
         size: length of the output axis.
         kernel: number of taps.
         stride: number of outputs between neighbouring input positions.

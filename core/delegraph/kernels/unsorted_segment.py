@@ -41,10 +41,10 @@ def prepare_min(context: OpContext, node: Node) -> Eval:
 
 
 def _prepare(context: OpContext, node: Node, join: np.ufunc) -> Eval:
-    """Return the function that applies *join* to the parts of input 0 that have one segment id.
+    """Return the function that applies *join* to the parts of input 0 with equal segment ids.
 
     Input 2 is the number of segments. Parts with negative ids are ignored; a segment without parts
-    gets the neutral element. A maximum or minimum ignores NaN too.
+    gets the neutral element. Maximum and minimum ignore NaN.
 
     Source:
         tflite/kernels/unsorted_segment.cc.

@@ -18,7 +18,7 @@ from delegraph.schema.enums import TensorType
 
 @kernel("VAR_HANDLE")
 def prepare_var_handle(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes VAR_HANDLE, which writes the key of a variable.
+    """Return the function for VAR_HANDLE, which writes the key of a variable to the output.
 
     Source:
         tflite/kernels/var_handle.cc.

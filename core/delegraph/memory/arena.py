@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUFFER_ALIGNMENT = 64
-"""Bytes that the address of a buffer is a multiple of."""
+"""Number of bytes of which a buffer's address is a multiple."""
 
 MOST_TIGHTENED = 1000
-"""Blocks of a plan for which a smaller one is looked for; looking at more takes too long."""
+"""Largest number of blocks of a plan that is tightened; with more it takes too long."""
 
 TOLERATED = 1.01
-"""Size of a good plan: at most this many times the bytes that any plan needs."""
+"""Largest size of a good plan, as a multiple of the bytes that any plan needs."""
 
 _MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
 
@@ -37,8 +37,8 @@ class Allocation(NamedTuple):
         tensor: tensor index.
         first_node: plan position from which the block is in use.
         last_node: plan position up to which it is in use, itself included.
-        offset: first byte.
-        size: bytes.
+        offset: byte offset in the arena.
+        size: number of bytes.
     """
 
     tensor: int
@@ -52,13 +52,13 @@ class SimpleMemoryArena:
     """Plans blocks by offset; :meth:`commit` then allocates a buffer for all blocks.
 
     A buffer never shrinks, and its content survives growth. Memory is not touched before a tensor
-    is written: a large plan costs address space only.
+    is written, so a large plan only costs address space.
 
     Args:
-        alignment: bytes that every offset is a multiple of; 1 to 64.
+        alignment: number of bytes, 1 to 64, of which every offset is a multiple.
 
     Attributes:
-        high_water_mark: bytes that the plan needs.
+        high_water_mark: number of bytes that the plan needs.
 
     >>> arena = SimpleMemoryArena()
     >>> a = arena.allocate(100, tensor=0, first_node=0, last_node=1)
@@ -85,12 +85,12 @@ class SimpleMemoryArena:
     def allocate(self, size: int, tensor: int, first_node: int, last_node: int) -> Allocation:
         """Return a block of *size* bytes for *tensor*, live from *first_node* to *last_node*.
 
-        It overlaps no active block whose lifetime has a node in common.
+        It does not overlap any active block that is live at one of these nodes.
 
         Raises:
             MemoryError: the block cannot have an address.
         """
-        if size == 0:  # needs no place and blocks none
+        if size == 0:  # needs no place and blocks no other tensor
             return Allocation(tensor, first_node, last_node, 0, 0)
         if self.high_water_mark + size > _MOST_BYTES:
             raise MemoryError(f"tensor {tensor} of {size} bytes does not fit in any memory")
@@ -128,7 +128,7 @@ class SimpleMemoryArena:
 
     @property
     def committed(self) -> bool:
-        """Whether the buffer holds the plan."""
+        """Whether the buffer is large enough for the plan."""
         return self._committed
 
     def clear_plan(self) -> None:
@@ -159,7 +159,7 @@ class SimpleMemoryArena:
         self._activate([a for a in allocations if a.first_node <= node <= a.last_node])
 
     def replan(self, allocations: Sequence[Allocation]) -> None:
-        """Make *allocations* the whole plan; the buffer does not change."""
+        """Replace the whole plan by *allocations*; the buffer does not change."""
         self._committed = False
         self.high_water_mark = max((block.offset + block.size for block in allocations), default=0)
         self._activate(list(allocations))
@@ -177,7 +177,7 @@ class SimpleMemoryArena:
 
 
 def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
-    """Return whether a plan needs hardly more bytes than the blocks at its busiest node.
+    """Whether a plan needs hardly more bytes than the blocks live at its busiest node.
 
     This is a quick check: ``bounds.lower_bound`` may find that a node needs more, so that a plan is
     tight although the result is False.
@@ -188,8 +188,8 @@ def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
     False
 
     Args:
-        blocks: all of them.
-        alignment: bytes that every offset is a multiple of.
+        blocks: all blocks of the plan.
+        alignment: number of bytes of which every offset is a multiple.
     """
     total = max((block.offset + block.size for block in blocks), default=0)
     padded = _busiest(blocks, alignment) - alignment + 1  # the last block needs no padding
@@ -197,7 +197,7 @@ def is_tight(blocks: Sequence[Allocation], alignment: int) -> bool:
 
 
 def _busiest(blocks: Sequence[Allocation], alignment: int) -> int:
-    """Return the bytes of the blocks that are live at the busiest node.
+    """Number of bytes of the blocks that are live at the busiest node.
 
     Each block counts with its padding to a multiple of *alignment*.
     """

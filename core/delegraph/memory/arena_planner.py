@@ -1,6 +1,6 @@
-"""Plans where every tensor of a subgraph lies in the arenas, so that tensors share memory.
+"""Plans the position of each tensor of a subgraph in the arenas, so that tensors share memory.
 
-The gap for each tensor, the best fit, is found in :mod:`delegraph.memory.best_fit`.
+:mod:`delegraph.memory.best_fit` chooses the gap for each tensor.
 
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
@@ -48,19 +48,19 @@ class ArenaPlanner:
 
     Call :meth:`plan_allocations` first: it decides lifetimes and sharing. Then call
     :meth:`execute_allocations` for a range of nodes whose shapes are known: it places their
-    tensors, and :meth:`address` returns the places. With dynamic tensors, the second call is
+    tensors, whose addresses :meth:`address` returns. With dynamic tensors, the second call is
     repeated as more shapes become known.
 
     Args:
         graph: the subgraph.
-        preserve_all_tensors: whether every tensor keeps its own memory.
-        alignment: bytes that every tensor's address is a multiple of; 1 to 64.
-        tighten: whether to plan as Delegraph's runtime does. No node then overwrites an input that
-            another node reads afterwards, and a smaller plan is searched for if TFLite's takes
-            clearly more than needed.
+        preserve_all_tensors: whether every tensor gets separate memory.
+        alignment: number of bytes, 1 to 64, of which every tensor's address is a multiple.
+        tighten: whether to plan like Delegraph's runtime instead of TFLite. Then no node overwrites
+            an input that another node reads later, and a smaller plan is searched if TFLite's is
+            clearly too large.
 
     Attributes:
-        allocations: block of each tensor that has its own place, by the tensor's index.
+        allocations: block of each tensor that does not share another's, by tensor index.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class ArenaPlanner:
 
     @property
     def arena_bytes(self) -> tuple[int, int]:
-        """Bytes of the shared and of the persistent buffer."""
+        """Number of bytes of the shared buffer and of the persistent buffer."""
         return self._arena.buffer_size, self._persistent_arena.buffer_size
 
     @property
     def has_non_persistent_memory(self) -> bool:
-        """Whether tensors of the shared arena have memory."""
+        """Whether the shared arena has memory at present."""
         return self._arena.committed
 
     @property
@@ -112,9 +112,9 @@ class ArenaPlanner:
     def plan_allocations(self) -> None:
         """Decide the lifetimes of all tensors, and which tensors share memory.
 
-        The decision depends on the execution plan and on the sizes known now. Inputs live from the
-        first node to the end, other tensors from the node that makes them to the last one that
-        reads them. Graph outputs, variables and unread tensors live to the end.
+        The decision depends on the execution plan and on the sizes known now. Graph inputs live
+        from the first node to the end. Other tensors live from the node that writes them to the
+        last node that reads them. Graph outputs, variables and unread tensors live to the end.
 
         Raises:
             ArgumentError: a variable is absent.
@@ -137,14 +137,14 @@ class ArenaPlanner:
     def execute_allocations(
         self, first: int, last: int, *, limit: int | None = None
     ) -> Collection[int]:
-        """Give the tensors of nodes *first* to *last* their places, and the arenas their buffers.
+        """Place the tensors of nodes *first* to *last*, and allocate the arenas' buffers.
 
-        Tensors that have room enough keep their place.
+        Tensors that still fit in their block keep it.
 
         Args:
             first: plan position.
-            last: plan position, itself included; past the end of the plan does no harm.
-            limit: bytes that the buffers may have together; None for no limit.
+            last: plan position, included; it may exceed the end of the plan.
+            limit: maximal number of bytes of all buffers together; None means no limit.
 
         Returns:
             The tensors whose address may have changed; all of them if a buffer moved.
@@ -164,9 +164,9 @@ class ArenaPlanner:
 
     @property
     def roots(self) -> Mapping[int, int]:
-        """For each tensor that shares memory, the tensor whose memory it was planned to use.
+        """For each tensor that shares memory, the tensor (root) whose memory it should use.
 
-        A tensor that was placed elsewhere since shares none; :meth:`shared_root` checks that.
+        A tensor may have been placed elsewhere since; :meth:`shared_root` checks that.
         """
         return self._root
 
@@ -179,8 +179,8 @@ class ArenaPlanner:
     def address(self, tensor: int) -> tuple[NDArray[np.uint8], int, int] | None:
         """Return a tensor's buffer, ``[bytes], uint8``, its offset there and its number of bytes.
 
-        The result is None for a tensor without memory: not placed yet, grown since, released, of no
-        bytes, or not of an arena.
+        The result is None for a tensor without memory: not placed yet, grown since, released,
+        empty, or outside of the arenas.
         """
         kind = self._graph.tensor_kind(tensor)
         if kind is TensorKind.OTHER:
@@ -197,7 +197,8 @@ class ArenaPlanner:
     def reset_allocations_after(self, node: int) -> list[int]:
         """Remove the blocks of tensors whose lifetime begins after *node*; return these tensors.
 
-        Called when a shape turned out different while invoking. Persistent tensors keep theirs.
+        Called when a shape differs from the expected one while invoking. Persistent tensors keep
+        their blocks.
         """
         reset = [
             tensor
@@ -215,7 +216,7 @@ class ArenaPlanner:
         return reset
 
     def release_non_persistent_memory(self) -> None:
-        """Free the memory of the shared arena; offsets remain, contents are lost."""
+        """Free the memory of the shared arena; offsets remain, content is lost."""
         self._arena.release_buffer()
 
     def acquire_non_persistent_memory(self) -> None:
@@ -228,9 +229,9 @@ class ArenaPlanner:
     def _share_in_place(self, reads: LastReads, kept: Collection[int]) -> None:
         """Let first outputs use the memory of inputs that their nodes may overwrite.
 
-        The input must be as large and read by no other node, unless the node leaves the data as it
-        is. Graph inputs and outputs never share, nor do outputs that are variables: their values
-        outlive the input. *reads* tells the last reads of memory; tensors in *kept* are not
+        The input must have the same size, and no other node may read it, unless the node leaves the
+        data unchanged. Graph inputs and outputs never share memory, nor do variables, whose values
+        outlive the input. *reads* has the last reads of memory; tensors in *kept* are not
         overwritten.
         """
         graph, root_of = self._graph, self._root
@@ -297,7 +298,7 @@ class ArenaPlanner:
                     self._dealloc_node[tensor] = position
 
     def _place(self, first: int, last: int) -> list[int]:
-        """Place the tensors of nodes *first* to *last*; return the tensors that had no place."""
+        """Place the tensors of nodes *first* to *last*; return the newly placed tensors."""
         sizes = self._sizes_to_place(first, last)
         if sizes and first < self._last_active_node:
             self._arena.reset_allocations()
@@ -313,7 +314,7 @@ class ArenaPlanner:
         return list(sizes)
 
     def _sizes_to_place(self, first: int, last: int) -> dict[int, int]:
-        """Return the tensors of nodes *first* to *last* without room, with their bytes."""
+        """Return tensors of nodes *first* to *last* that need a block, with their byte sizes."""
         graph, places = self._graph, self.allocations
         nodes = graph.nodes[first : last + 1]
         wanted = dict.fromkeys(self._tensors_from_the_start() if first == 0 else ())
@@ -341,7 +342,7 @@ class ArenaPlanner:
         return sorted(tensors, key=rank)
 
     def _shares(self, tensor: int, sizes: Mapping[int, int]) -> bool:
-        """Return whether *tensor* uses its root's memory; end sharing that is now impossible."""
+        """Whether *tensor* still uses its root's memory; end the sharing if it no longer can."""
         graph, root = self._graph, self._root[tensor]
         if graph.tensor_kind(root) is _SHARED_ARENA:
             size = sizes[root] if root in sizes else graph.tensor_bytes(root)
@@ -390,7 +391,7 @@ def _shareable(inplace: int, num_inputs: int) -> list[int]:
 
 
 def _read(node: PlanNode) -> Sequence[int]:
-    """Tensors read while a node runs, by the node itself or by nodes started before it."""
+    """Return the tensors read while a node runs, by it or by asynchronous nodes before it."""
     return _present((*node.inputs, *node.held) if node.held else node.inputs)
 
 

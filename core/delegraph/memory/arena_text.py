@@ -20,10 +20,11 @@ _TOP = 5
 
 
 def arena_dump(planner: ArenaPlanner) -> str:
-    """Return a text about each arena of *planner* in which a tensor has a place; maybe none.
+    """Return text about each arena of *planner* that contains tensors.
 
-    It lists the tensors with life span, size and offset, the largest of them, what is live at each
-    node, and the five nodes with most live bytes. Utilization is live bytes to bytes of the plan.
+    It lists all tensors with lifetime, size and offset; the largest tensors; the live tensors at
+    each node; and the five nodes with most live bytes. Utilization is the ratio of live bytes to
+    bytes of the plan.
 
     >>> from types import SimpleNamespace
     >>> from delegraph.memory.arena_planner import PlanNode
@@ -76,7 +77,7 @@ def _lines(blocks: Sequence[Allocation], nodes: int) -> Iterator[str]:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Return ascending numbers, three or more neighbours as a range.
+    """Return ascending numbers as text, with ranges for three or more consecutive numbers.
 
     >>> ranges([1, 2, 3, 5, 6, 9])
     '1-3,5,6,9'

@@ -1,9 +1,8 @@
 """Best-fit placement: the smallest gap that holds a block, between blocks live at the same time.
 
-TFLite scans all blocks for each new one. Here blocks are found by the nodes during which they
-live, which makes planning a chain of n nodes take O(n log n); for the crowds that remain, where
-thousands of blocks are live at once, NumPy does the scan, and is spared it when no gap can exist.
-The places are the same.
+TFLite scans all blocks for each new block. Here blocks are found by the nodes during which they
+live, so planning a chain of n nodes takes O(n log n). If thousands of blocks are live at once,
+NumPy scans them, and only if a gap can exist. The resulting offsets are TFLite's.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 
 NEVER = 2**31 - 1
-"""As the last node of a block: it lives to the end, whatever nodes there are."""
+"""Last node of a block that lives to the end, for any number of nodes."""
 
 _Block: TypeAlias = tuple[int, int, int, int]  # first, last, offset, end
 
-FEW = 128  # blocks that plain Python scans faster than NumPy
-_LIKELY_CROWDED = 8  # calls after one that met many, as it takes time to find out how many
+FEW = 128  # number of blocks up to which plain Python is faster than NumPy
+_LIKELY_CROWDED = 8  # calls after a crowded one for which a crowd is assumed
 
 
 def align(offset: int, alignment: int) -> int:
@@ -40,21 +39,21 @@ class BestFit:
         # a node begin close to it.
         self._by_span: dict[int, list[_Block]] = {}
         self._crowd: _Crowd | None = None
-        self._crowded = 0  # calls for which to expect a crowd without counting
+        self._crowded = 0  # number of calls for which a crowd is assumed
 
     def add(self, first: int, last: int, offset: int, size: int) -> None:
-        """Take bytes ``[offset, offset + size)`` during nodes ``[first, last]``; ``size > 0``."""
+        """Add a block: bytes ``[offset, offset + size)`` during nodes ``[first, last]``."""
         block = (first, last, offset, offset + size)
         insort(self._by_span.setdefault((last - first).bit_length(), []), block)
         if self._crowd is not None:
             self._crowd.add(*block)
 
     def best_offset(self, size: int, first: int, last: int) -> int:
-        """Return the offset for a block of *size* bytes that is live during nodes [first, last].
+        """Return the offset for a block of *size* bytes, live during nodes *first* to *last*.
 
-        It is the offset of the gap that the block fills best, else the end of all blocks. A gap's
-        quality is its distance from where the block would start. The next gaps must beat the
-        distance from the end of the block before, padding included.
+        The offset is the aligned start of a gap, or else the end of all blocks. Gaps are compared
+        by size as in TFLite: a new gap is measured without the padding at its start, the best gap
+        so far with it.
 
         Source:
             SimpleMemoryArena::Allocate, tflite/simple_memory_arena.cc.
@@ -110,11 +109,11 @@ class _Crowd:
     """Blocks in NumPy arrays, for graphs in which very many blocks are live at once.
 
     Attributes:
-        _lives: first and last of each block, by offset, ``[2, capacity], int32``.
-        _places: offset, end and padded end of each, ``[3, capacity], int64``.
+        _lives: first and last node of each block, by offset, ``[2, capacity], int32``.
+        _places: offset, end and padded end of each block, ``[3, capacity], int64``.
         _used: bytes in use at each node, padding included, ``[nodes], int64``.
-        _top: end of the highest block at each node, padding included, ``[nodes], int64``.
-            The last entry of both stands for every later node.
+        _top: end of the highest block at each node, padding included, ``[nodes], int64``. The last
+            entry of ``_used`` and ``_top`` stands for every later node.
     """
 
     def __init__(self, alignment: int) -> None:
@@ -126,7 +125,7 @@ class _Crowd:
         self._top = np.zeros(256, np.int64)
 
     def add(self, first: int, last: int, offset: int, end: int) -> None:
-        """Take bytes ``[offset, end)`` during nodes ``[first, last]``."""
+        """Add a block of bytes ``[offset, end)`` during nodes ``[first, last]``."""
         count = self._count
         if count == self._places.shape[1]:
             self._lives = np.concatenate((self._lives, np.zeros_like(self._lives)), axis=1)
@@ -148,7 +147,7 @@ class _Crowd:
         """Return the end of the blocks if every gap is smaller than *size* bytes, else None.
 
         A gap is free at every node of ``[first, last]``, so no gap is larger than the free space at
-        the fullest of them.
+        the fullest of these nodes.
         """
         nodes = self._nodes(first, last)
         top = int(self._top[nodes].max())
@@ -158,8 +157,8 @@ class _Crowd:
     def best_offset(self, size: int, first: int, last: int) -> int:
         """Return the offset for a block of *size* bytes, the same as :meth:`BestFit.best_offset`.
 
-        As offsets are aligned, it takes of equal gaps the first gap that follows a block without
-        padding, else the last gap.
+        Of equal gaps, the first one after a block without padding is taken, or else the last one.
+        The reason is that offsets are aligned.
         """
         firsts, lasts = self._lives[:, : self._count]
         offsets, ends, padded_ends = self._places
@@ -178,7 +177,7 @@ class _Crowd:
         return int(starts[equals[0]])
 
     def _nodes(self, first: int, last: int) -> slice:
-        """Return where nodes ``[first, last]`` are on the time axis, which grows as needed."""
+        """Return the slice of the time axis for nodes *first* to *last*; it grows as needed."""
         latest = first if last >= NEVER else last
         missing = latest + 2 - len(self._used)
         if missing > 0:

@@ -30,10 +30,10 @@ _MOST_CONFLICTS = 2_000_000  # pairs of tensors in use at the same task that are
 
 @dataclass(frozen=True, slots=True)
 class BestPlan(OffsetsAssignment):
-    """A plan, and the bytes that no plan can do without.
+    """A plan, with the number of bytes that every plan needs.
 
     Attributes:
-        lower_bound: bytes of which it is known that no plan takes fewer.
+        lower_bound: proven smallest number of bytes of any plan.
     """
 
     lower_bound: int
@@ -45,7 +45,7 @@ class BestPlan(OffsetsAssignment):
 
 
 _Search: TypeAlias = Callable[[Packing, int], BestPlan]
-"""Returns a plan; one of no more bytes than the second argument is as good as any."""
+"""Function from a packing and a sufficient number of bytes to a plan; a smaller plan has no use."""
 
 
 def plan_best(
@@ -53,14 +53,14 @@ def plan_best(
 ) -> BestPlan:
     """Return the smallest plan found with limited effort; equal arguments give equal plans.
 
-    The search ends at once where a greedy plan takes no more than the busiest task does, which is
-    the rule. Else other orders of placing the tensors are tried.
+    Usually a greedy plan needs no more bytes than the busiest task, and the search ends at once.
+    Otherwise other orders of placing the tensors are tried.
 
     Args:
         records: sizes in bytes.
-        alignment: bytes that offsets are multiples of.
-        effort: number of tensors to place, in all trials together, before the best plan is
-            returned; the default takes a second or two.
+        alignment: number of bytes of which offsets are multiples.
+        effort: number of tensors that all trials together may place; the default takes a second or
+            two.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -84,15 +84,15 @@ def plan_exactly(
     """Return the smallest possible plan, if the search through all plans ends in time.
 
     Otherwise ``is_optimal`` is False: the plan is the best one found, and ``lower_bound`` is the
-    bound that was proved. Dozens of tensors are usually no trouble; for more it depends on how they
-    interlock.
+    bound that was proved. Dozens of tensors are usually solved; more tensors may take too long.
 
     Args:
         records: sizes in bytes.
-        alignment: bytes that offsets are multiples of.
+        alignment: number of bytes of which offsets are multiples.
         steps: placements of a tensor to try; ten thousand take about a second.
         seconds: time of the constraint solver, which continues the search if ``delegraph[exact]``
-            is installed. It is for each group of tensors that have no task in common with others.
+            is installed. The time holds for each group of tensors that has no task in common with
+            other groups.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -111,10 +111,9 @@ def _planned(
 ) -> BestPlan:
     """Return a plan by *search*, for as few records at a time as possible.
 
-    Offsets are multiples of *alignment*.
-
-    Groups of records that have no task in common are planned one by one. A group need not be
-    planned any better than for *enough* bytes, which others take anyway.
+    Groups of records that have no task in common are planned one by one. A group need not take
+    fewer than *enough* bytes, which another group needs anyway. Offsets are multiples of
+    *alignment*.
     """
     packing = Packing(records, alignment)
     if len(records) > _MOST_RECORDS:
@@ -136,9 +135,9 @@ def _planned_group(
 ) -> BestPlan:
     """Return a plan by *search*; tensors in use during all tasks have the lowest offsets.
 
-    Any plan can be changed to such a plan. If it ended with a tensor in use during all tasks, the
-    padding of that tensor was free. So the tensor with most padding is on top where that is better.
-    A plan of *enough* bytes need not be improved.
+    Any plan can be changed to such a plan. The tensor at the end of the buffer needs no padding, so
+    the tensor with most padding is put there if that saves bytes. A plan of *enough* bytes need not
+    be improved.
     """
     packing = Packing(records, alignment)
     always = (packing.begins == 0) & (packing.ends == len(packing.tasks))
@@ -173,7 +172,7 @@ def _search(packing: Packing, enough: int, effort: int) -> BestPlan:
 
     Args:
         packing: sizes and lifetimes of the tensors.
-        enough: bytes from which a plan need not be improved.
+        enough: number of bytes at which a plan need not be improved.
         effort: number of tensors to place, in all trials together.
     """
     bound = int(packing.live_bytes().max(initial=0))
@@ -191,8 +190,8 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
 
     Args:
         packing: the records.
-        enough: bytes from which a plan need not be improved.
-        steps: placements of a tensor to try.
+        enough: number of bytes at which a plan need not be improved.
+        steps: maximal number of placements of a tensor to try.
         seconds: time of the constraint solver.
     """
     best = _search(packing, enough, effort=3 * steps)  # takes about as long
@@ -210,7 +209,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
                 plan = packing.plan(offsets)
                 best = BestPlan(plan.offsets, plan.total_size, best.lower_bound)
             goal = (best.lower_bound + best.total_size - 1) // 2
-    except OutOfSteps:  # what was found and proved until now has to do, or to begin with
+    except OutOfSteps:  # the best plan and bound found so far are used
         if seconds > 0 and solver_is_installed():
             units = [offset // packing.alignment for offset in best.offsets]
             offsets, bound = solved(packing, units, best.lower_bound, seconds)
@@ -220,7 +219,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
 
 
 def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
-    """Return the smallest of some greedy plans of *packing*, or the first as small as *bound*."""
+    """Return the smallest of several greedy plans, or the first that takes only *bound* bytes."""
     plans = []
     for plan in _greedy_plans(packing):
         plans.append(plan)
@@ -232,7 +231,7 @@ def _greedy(packing: Packing, bound: int) -> OffsetsAssignment:
 def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
     """Yield plans of *packing*: by the smallest gap, then by the lowest gap in several orders.
 
-    These plans are yielded only while the conflicts of the tensors can be listed.
+    Plans by the lowest gap are yielded only if the tensors' conflicts are few enough to list.
     """
     ends = (packing.ends - 1).tolist()
     rows = list(zip(packing.sizes.tolist(), packing.begins.tolist(), ends, strict=True))
@@ -245,9 +244,9 @@ def _greedy_plans(packing: Packing) -> Iterator[OffsetsAssignment]:
 
 
 def _orders(packing: Packing) -> Iterator[NDArray[np.intp]]:
-    """Yield orders in which to place the records of *packing*: by size, lifetime, both and object.
+    """Yield orders for placing the records of *packing*: by size, lifetime, both, and object.
 
-    Objects that lie one after another move down when they are placed so.
+    The last order places the tensors of each object of an objects plan in turn.
     """
     lifetimes, units = packing.ends - packing.begins, packing.units
     yield np.argsort(-units, kind="stable")

@@ -1,4 +1,4 @@
-"""How much memory no plan can do without."""
+"""Lower bounds for the memory of every plan."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int:
-    """Return the bytes of *records* in use at the busiest task: no buffer can be smaller.
+    """Return the number of bytes in use at the busiest task: no plan can be smaller.
 
-    With an alignment, tensors count with their padding, except for the largest padding of those in
-    use at a task, as the tensor at the end of a buffer needs none.
+    With an alignment, tensors count with their padding. At each task, the largest padding is left
+    out, as the tensor at the end of a buffer needs none.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or *alignment* is below 1.
@@ -34,10 +34,10 @@ def lower_bound(records: Sequence[TensorUsageRecord], alignment: int = 1) -> int
 def live_bytes(
     records: Sequence[TensorUsageRecord], alignment: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tasks and the number of bytes in use at each task, both ``[n], int64``.
+    """Return tasks, and the number of bytes in use at each of them, both ``[n], int64``.
 
-    The tasks are those at which one of *records* comes into use; in between no more can be in use.
-    Sizes are padded to *alignment* as for :func:`lower_bound`.
+    The tasks are those at which the use of a record begins; at other tasks, no more bytes are in
+    use. Sizes are padded to *alignment* as for :func:`lower_bound`.
 
     Raises:
         ArgumentError: as for :func:`lower_bound`.

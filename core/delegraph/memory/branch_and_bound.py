@@ -19,15 +19,15 @@ class OutOfSteps(Exception):
 
 
 class BranchAndBound:
-    """A search through all plans in which no tensor can be moved down.
+    """A search through all plans in which no tensor can be moved to a lower offset.
 
-    Any plan can be turned into such a one without growing. In the order of their offsets, each
-    tensor of it rests at 0 or on tensors placed before. So the search places tensors in that order,
-    each at the lowest offset that those before leave to it.
+    Any plan can be turned into such a plan without growing. In order of offset, each tensor is at 0
+    or directly above an earlier tensor. So the search places tensors in that order, each at the
+    lowest offset above the tensors placed before.
 
     Args:
-        packing: the records.
-        steps: placements to try before giving up, in all searches together.
+        packing: sizes and lifetimes of the tensors.
+        steps: maximal number of placements to try, in all searches together.
 
     Source:
         The ideas are those of M. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for
@@ -49,13 +49,14 @@ class BranchAndBound:
     def next_total(self, total: int) -> int:
         """Return the smallest number of bytes above *total* that a plan can take.
 
-        Tensors that cannot be moved down are at multiples of the common divisor of all sizes.
+        Tensors that cannot be moved down are at multiples of the greatest common divisor of all
+        sizes.
         """
         step = self._unit * int(np.gcd.reduce(self._units))
         return total + 1 + int(((self._sizes - total - 1) % step).min())
 
     def offsets_within(self, total: int) -> list[int] | None:
-        """Return offsets, in units, of a plan of at most *total* bytes, or None if none exists.
+        """Return offsets, in units of the alignment, of a plan of at most *total* bytes, or None.
 
         Raises:
             OutOfSteps: the search would take too long.
@@ -75,10 +76,11 @@ class BranchAndBound:
         """Place the *waiting* tensors at *level* or above; tensors at *level* come in rank order.
 
         Args:
-            waiting: the tensors to place, ``[n], bool``.
-            lowest: how low each can be, for those placed, ``[n], int64``.
-            level: offset of the tensor placed last.
-            last: its rank, which those at the same offset must exceed: they may swap.
+            waiting: whether each tensor must still be placed, ``[n], bool``.
+            lowest: lowest possible offset of each tensor above the placed ones, ``[n], int64``.
+            level: offset of the last placed tensor.
+            last: rank of the last placed tensor; tensors at the same offset must have higher ranks,
+                since their order does not matter.
         """
         if not waiting.any():
             return True

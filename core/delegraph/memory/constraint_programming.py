@@ -1,6 +1,6 @@
-"""Smallest plans from a constraint solver, if OR-Tools is installed.
+"""Finds smallest plans by a constraint solver, if OR-Tools is installed.
 
-The solver is CP-SAT of the package ``ortools``, which ``pip install delegraph[exact]`` brings.
+The solver is CP-SAT of the package ``ortools``, which ``pip install delegraph[exact]`` installs.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from delegraph.memory.packing import Packing
 
 
 def solver_is_installed() -> bool:
-    """Return whether OR-Tools is installed, without importing it."""
+    """Whether OR-Tools is installed; it is not imported."""
     return find_spec("ortools") is not None
 
 
 def solved(
     packing: Packing, offsets: Sequence[int], bound: int, seconds: float
 ) -> tuple[list[int], int]:
-    """Improve the plan *offsets*; return offsets in units, and the best lower bound in bytes.
+    """Improve the plan *offsets*; return offsets in units, and the proven bound in bytes.
 
-    Each tensor is a rectangle that is fixed in time and free in memory; no two may overlap.
+    Each tensor is a rectangle with a fixed time and a variable offset; rectangles must not overlap.
 
     Args:
-        packing: the records.
-        offsets: the plan to begin with, in units.
-        bound: bytes that no plan can do without.
-        seconds: when to stop; the plan is the smallest if the bound has reached it by then.
+        packing: sizes and lifetimes of the tensors.
+        offsets: the initial plan, in units of the alignment.
+        bound: known lower bound of every plan, in bytes.
+        seconds: time limit; the plan is the smallest possible if it equals the returned bound.
     """
     from ortools.sat.python import cp_model
 

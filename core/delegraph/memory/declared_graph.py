@@ -1,4 +1,4 @@
-"""A subgraph for the memory planner, with the shapes that the model file declares."""
+"""A subgraph for the memory planner, with the shapes declared in the model file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from delegraph.memory.arena_planner import PlanNode, TensorKind
 
 
 class DeclaredGraph:
-    """Planner's view of a subgraph before prepare, with declared shapes.
+    """A subgraph as the planner reads it, before nodes are prepared, with declared shapes.
 
-    Unknown dimensions count as 1. What a running subgraph needs may differ: delegates take nodes
-    away, inputs are resized, and nodes may ask for temporaries.
+    Unknown dimensions count as 1. A running subgraph may need other memory: delegates replace
+    nodes, inputs are resized, and nodes request temporary tensors.
 
     Args:
         spec: the subgraph.
-        inplace: by operator name, the inputs that may share memory with output 0, as the bits of
-            :class:`~delegraph.memory.arena_planner.PlanNode`; none where the name is missing.
+        inplace: mapping from operator names to the inputs that may share memory with output 0, as
+            in :class:`~delegraph.memory.arena_planner.PlanNode`; missing names mean no inputs.
     """
 
     def __init__(self, spec: SubgraphSpec, inplace: Mapping[str, int] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Improves a plan by trying other orders of placing tensors."""
+"""Improves a plan by trying other orders in which to place the tensors."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from delegraph.memory.packing import Packing, first_fit
 
 
 def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> list[int]:
-    """Improve a plan by hill climbing; return offsets, in units, of a plan that is not larger.
+    """Improve a plan by hill climbing; return offsets of a plan that is not larger.
 
-    A plan is the result of placing tensors in some order, each as low as it can be. Each round
-    moves one tensor ahead in the order: one of those that carry the highest, which are the ones to
-    gain by. A plan no larger than the previous plan is kept, so that the search can cross plateaus.
-    The choice is seeded: the result depends on the arguments only.
+    An order defines a plan: each tensor is placed in turn at its lowest free offset. Each round
+    moves one tensor forward in the order. It is one of the tensors at the end of the buffer or
+    below them, since only these can make the plan smaller. A plan no larger than the previous one
+    is kept. Random choices are seeded: the result depends only on the arguments.
 
     Args:
-        packing: the records.
-        offsets: the plan to begin with, in units.
-        goal: bytes at which to stop.
-        rounds: orders to try.
+        packing: sizes and lifetimes of the tensors.
+        offsets: the initial plan, in units of the alignment; the result has the same units.
+        goal: number of bytes at which to stop.
+        rounds: number of orders to try.
     """
     rng = random.Random(0)
     units, neighbours = packing.units.tolist(), packing.neighbours()
@@ -44,10 +44,10 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors at the end of the buffer, and all tensors below that support them.
+    """Return the tensors that end last in the buffer, and chains of tensors directly before them.
 
     Args:
-        packing: the records.
+        packing: sizes and lifetimes of the tensors.
         offsets: the plan, in units.
         units: sizes of the tensors, in units.
         neighbours: for each tensor, the tensors in use at one of its tasks.
@@ -57,7 +57,7 @@ def _critical(
     top = max(ends)
     critical = [i for i, end in enumerate(ends) if end == top]
     seen = set(critical)
-    for record in critical:  # grows meanwhile
+    for record in critical:  # the list grows in the loop
         for other in neighbours[record]:
             if other not in seen and offsets[other] + units[other] == offsets[record]:
                 seen.add(other)
@@ -68,10 +68,10 @@ def _critical(
 def _moved_ahead(
     order: Sequence[int], record: int, neighbours: list[list[int]], rng: random.Random
 ) -> list[int]:
-    """Return *order* with *record* moved before a neighbour that precedes it, or anywhere.
+    """Return *order* with *record* moved before an earlier neighbour, or else anywhere.
 
-    The neighbour is chosen by *rng*; a record without one before it goes anywhere. *neighbours*
-    lists, for each record, those in use at one of its tasks.
+    *rng* chooses the position. *neighbours* lists, for each record, the records that are in use at
+    one of its tasks.
     """
     place = {other: position for position, other in enumerate(order)}
     ahead = [other for other in neighbours[record] if place[other] < place[record]]

@@ -1,4 +1,4 @@
-"""Reads of tensors, and the last reads of memory that several tensors of a plan share."""
+"""Counts reads of tensors, and finds the last read of memory that several tensors share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ class LastReads:
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
-        root: for each tensor that shares memory, the tensor that had it first; read at each call.
+        root: mapping from a tensor that shares memory to the tensor (root) that used it first; it
+            may change between calls.
 
     Attributes:
         counts: number of reads of each tensor, without reads of tensors that share its memory.
@@ -31,9 +32,9 @@ class LastReads:
             self._last[root] = end
 
     def forbid(self, position: int, tensor: int) -> bool:
-        """Return whether the node at *position* must not overwrite the memory of *tensor*.
+        """Whether the node at *position* must not overwrite the memory of *tensor*.
 
-        That is so if later nodes, or other inputs of this node, read the memory.
+        It must not if later nodes, or other inputs of this node, read the memory.
         """
         root = self._root.get(tensor, tensor)
         if self._last.get(root, -1) > position:
@@ -45,7 +46,7 @@ class LastReads:
         return False
 
     def of_memory(self) -> Mapping[int, int]:
-        """Return the plan position at which memory is read last, by the tensor that had it first.
+        """Return the plan position of each memory's last read, by the tensor that used it first.
 
         Memory that is never read is missing.
         """

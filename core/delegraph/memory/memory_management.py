@@ -1,4 +1,4 @@
-"""Memory strategies of TFLite's GPU delegate, and the choice among the strategies.
+"""Memory strategies of TFLite's GPU delegate, behind functions that choose one by name.
 
 Source:
     tflite/delegates/gpu/common/memory_management.{h,cc}.
@@ -40,10 +40,10 @@ class MemoryStrategy(Enum):
         NAIVE: no tensors share memory.
         EQUALITY: a tensor reuses a free object of exactly its size.
         GREEDY_IN_ORDER: a tensor reuses the free object closest in size, which may grow.
-        GREEDY_BY_BREADTH: the same, for the tasks that use most memory first.
-        GREEDY_BY_SIZE: the largest tensors first; as offsets, into the smallest gap.
-        GREEDY_BEST: the better one of the last two, as objects.
-        MINCOSTFLOW: a flow of the lowest cost decides which tensor reuses which object.
+        GREEDY_BY_BREADTH: like GREEDY_IN_ORDER, but tasks that use most memory come first.
+        GREEDY_BY_SIZE: the largest tensors come first; with offsets, each gets the smallest gap.
+        GREEDY_BEST: the smaller result of GREEDY_BY_BREADTH and GREEDY_BY_SIZE, as objects.
+        MINCOSTFLOW: a minimum-cost flow decides which tensor reuses which object.
     """
 
     NAIVE = "NAIVE"
@@ -75,11 +75,11 @@ def assign_objects_to_tensors(
     three dimensions (textures), NAIVE and EQUALITY batch, height, width and channels.
 
     Args:
-        records: in the order of their first tasks.
-        strategy: how they share.
-        reallocation_graph: for each tensor those that may take over its memory, ascending, whatever
-            the order of the tasks; see :func:`~delegraph.memory.reallocation_graph`. Only
-            GREEDY_IN_ORDER with sizes in bytes looks at it.
+        records: usage records in the order of their first tasks.
+        strategy: strategy by which tensors share memory.
+        reallocation_graph: for each tensor, the tensors that may take over its memory in any order
+            of the tasks, ascending; see :func:`~delegraph.memory.reallocation_graph`. Only
+            GREEDY_IN_ORDER with sizes in bytes uses it.
 
     Raises:
         ArgumentError: a record makes no sense, the sizes are not alike or do not go with the
@@ -126,13 +126,14 @@ def assign_offsets_to_tensors(
 ) -> OffsetsAssignment:
     """Assign offsets in one buffer; tensors in use at the same task do not overlap.
 
-    GREEDY_BY_SIZE has an algorithm of its own; the other strategies put objects one after another.
+    GREEDY_BY_SIZE has its own algorithm for offsets; the other strategies place objects one after
+    another.
 
     Args:
-        records: sizes in bytes, in the order of their first tasks.
-        strategy: how they share.
-        base_addr_align_bytes: bytes that offsets are multiples of. As in TFLite, only
-            GREEDY_BY_SIZE heeds it; for the others, round the sizes up.
+        records: usage records with sizes in bytes, in the order of their first tasks.
+        strategy: strategy by which tensors share memory.
+        base_addr_align_bytes: number of bytes of which offsets are multiples. As in TFLite, only
+            GREEDY_BY_SIZE uses it; for other strategies, round the sizes up.
         reallocation_graph: see :func:`assign_objects_to_tensors`.
 
     Raises:
@@ -152,7 +153,7 @@ def assign_offsets_to_tensors(
 
 
 def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
-    """Return the offset of each tensor, for objects of *assignment* one after another without gaps.
+    """Return tensors' offsets if the objects of *assignment* lie one after another, without gaps.
 
     Source:
         ObjectsToOffsets, tflite/delegates/gpu/common/memory_management.cc.
@@ -167,7 +168,7 @@ def objects_to_offsets(assignment: ObjectsAssignment[int]) -> OffsetsAssignment:
 
 
 def _dimensions(records: Sequence[TensorUsageRecord]) -> int:
-    """Return how many dimensions all sizes have; 0 for bytes. *records* are checked on the way."""
+    """Check *records*; return the number of dimensions that all sizes have, 0 for bytes."""
     kinds = {len(r.size) if isinstance(r.size, tuple) else 0 for r in records}
     if len(kinds) > 1:
         raise ArgumentError(f"sizes have {sorted(kinds)} dimensions, need to be all alike")

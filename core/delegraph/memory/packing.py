@@ -1,4 +1,4 @@
-"""The problem that planners solve: rectangles in time and memory, of which none may overlap."""
+"""The packing problem that planners solve: rectangles in time and memory must not overlap."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Packing:
     """Tensor records in units of the alignment, with the pairs that must not overlap.
 
     Attributes:
-        alignment: bytes of a unit.
-        sizes: bytes of each record, ``[n], int64``.
-        units: the same in units, rounded up, ``[n], int64``.
-        tasks: those at which a record's use begins, ascending, ``[tasks], int64``.
-        begins: place in ``tasks`` of each record's first task, ``[n], int64``.
-        ends: place there after the last of its tasks, ``[n], int64``.
+        alignment: number of bytes of a unit.
+        sizes: number of bytes of each record, ``[n], int64``.
+        units: sizes in units, rounded up, ``[n], int64``.
+        tasks: tasks at which a record's use begins, ascending, ``[tasks], int64``.
+        begins: index in ``tasks`` of each record's first task, ``[n], int64``.
+        ends: index in ``tasks`` after each record's last task, ``[n], int64``.
 
     Raises:
         ArgumentError: a record is not in bytes, or makes no sense; or the alignment is below 1.
@@ -58,7 +58,7 @@ class Packing:
         ]
 
     def live_bytes(self) -> NDArray[np.int64]:
-        """Return the bytes that no plan can do without at each of ``tasks``, ``[tasks], int64``.
+        """Return the bytes that every plan needs at each of ``tasks``, ``[tasks], int64``.
 
         These are the sizes in use with their padding, except for the largest padding of them: the
         tensor at the end of a buffer needs none.
@@ -73,7 +73,8 @@ class Packing:
     def _most_padding(self) -> NDArray[np.int64]:
         """Return the largest padding in use at each of ``tasks``, in bytes, ``[tasks], int64``.
 
-        A record's tasks are two overlapping spans of a power of two; spans are then halved.
+        Each record's tasks are covered by two overlapping spans, whose length is a power of two.
+        Maxima of spans are then passed down to spans of half the length.
         """
         padding = self.units * self.alignment - self.sizes
         count = len(self.tasks)
@@ -95,14 +96,14 @@ class Packing:
         return int(begun.sum()) - count * (count + 1) // 2
 
     def groups(self) -> list[list[int]]:
-        """Return the records in groups of which no two have a task in common."""
+        """Return the records in groups; records of different groups never have a task in common."""
         order = np.argsort(self.begins, kind="stable")
         ends = np.maximum.accumulate(self.ends[order])
         cuts = np.flatnonzero(self.begins[order][1:] >= ends[:-1]) + 1
         return [part.tolist() for part in np.split(order, cuts) if len(part)]
 
     def plan(self, offsets: Iterable[int]) -> OffsetsAssignment:
-        """Return the plan that puts records at *offsets*, given in units."""
+        """Return the plan in which records have the given *offsets*, in units."""
         places = [offset * self.alignment for offset in offsets]
         sizes = self.sizes.tolist()
         total = max((o + s for o, s in zip(places, sizes, strict=True)), default=0)
@@ -112,7 +113,7 @@ class Packing:
 def first_fit(
     order: Iterable[int], units: Sequence[int], neighbours: Sequence[Sequence[int]]
 ) -> list[int]:
-    """Place records in *order*, each at the lowest free offset; return the offsets.
+    """Place records in *order*, each at its lowest free offset; return the offsets.
 
     >>> first_fit([1, 0, 2], units=[1, 3, 2], neighbours=[[1], [0, 2], [1]])
     [3, 0, 3]

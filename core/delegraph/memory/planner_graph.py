@@ -22,12 +22,14 @@ class PlanNode:
     """Inputs, outputs and temporaries of one node of the plan.
 
     Attributes:
-        inputs: tensor indices; -1 for an absent one.
-        outputs: tensor indices; -1 for an absent one.
-        temporaries: tensors that only this node uses. May be set until memory is assigned.
+        inputs: tensor indices; -1 for an absent input.
+        outputs: tensor indices; -1 for an absent output.
+        temporaries: indices of tensors that only this node uses; may be set until memory is
+            assigned.
         inplace: which inputs may share memory with output 0: bits 4, 8 and 16 for inputs 0, 1 and
-            2, and bit 1 if the node leaves the data as it is.
-        held: tensors that nodes before this one may still read while it runs.
+            2, and bit 1 if the node leaves the data unchanged.
+        held: indices of tensors that earlier, asynchronous nodes may still read while this node
+            runs.
     """
 
     inputs: Sequence[int]
@@ -38,7 +40,7 @@ class PlanNode:
 
 
 class PlannerGraph(Protocol):
-    """Subgraph as the planner reads it, at each planning, since shapes can change."""
+    """A subgraph as the planner reads it; it is read at each planning, since shapes change."""
 
     @property
     def nodes(self) -> Sequence[PlanNode]:

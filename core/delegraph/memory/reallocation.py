@@ -1,4 +1,4 @@
-"""Which tensors can share memory in every possible order of the tasks."""
+"""Finds which tensors can share memory in every possible order of the tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[
     """Return, for each of *tensors*, the ascending positions of tensors computed from it.
 
     Args:
-        nodes: in any order.
+        nodes: nodes of the plan, in any order.
         tensors: indices of the tensors that share memory; see
             :func:`~delegraph.memory.usage.usage_records`.
 
@@ -34,8 +34,9 @@ def usage_graph(nodes: Sequence[PlanNode], tensors: Sequence[int]) -> list[list[
 def reallocation_graph(dependencies: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return, for each tensor, the tensors that can share its memory in any task order.
 
-    A tensor is free for others once all that is computed from it exists: for those that depend, in
-    one or more steps, on each of its direct dependents. The relation is given both ways.
+    A tensor's memory is free once all tensors computed directly from it exist. So it can be reused
+    by tensors that depend, directly or not, on each of these. The result lists each such pair for
+    both tensors.
 
     Args:
         dependencies: for each tensor, the tensors that are computed from it; see

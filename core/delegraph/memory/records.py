@@ -1,4 +1,4 @@
-"""Inputs and results of the planners: when tensors are in use, and where they are placed."""
+"""Inputs and results of planners: when tensors are in use, and where they are placed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.errors import ArgumentError
 from delegraph.lazy_dataclass import dataclass
 
 Size: TypeAlias = int | tuple[int, ...]
-"""Bytes of a buffer; or two, three or four (batch, height, width, channels) dimensions."""
+"""Size of a buffer: bytes, or two, three or four (batch, height, width, channels) dimensions."""
 
 
 class TensorUsageRecord(NamedTuple):
@@ -17,8 +17,8 @@ class TensorUsageRecord(NamedTuple):
 
     Attributes:
         size: bytes, or the dimensions of a texture or tensor.
-        first_task: position in the plan; the tensor is in use from here.
-        last_task: position in the plan; the tensor is in use up to here, this task included.
+        first_task: plan position of the first task that uses the tensor.
+        last_task: plan position of the last task that uses the tensor.
     """
 
     size: Size
@@ -54,8 +54,8 @@ class OffsetsAssignment:
     """Offset of each tensor in one buffer.
 
     Attributes:
-        offsets: first byte of each record.
-        total_size: bytes of the buffer.
+        offsets: byte offset of each record's tensor.
+        total_size: number of bytes of the buffer.
     """
 
     offsets: Sequence[int]
@@ -63,7 +63,7 @@ class OffsetsAssignment:
 
 
 def byte_records(records: Iterable[TensorUsageRecord]) -> list[ByteRecord]:
-    """Return the records, whose sizes must be in bytes, checked.
+    """Return *records*, after checking that their sizes are in bytes.
 
     Raises:
         ArgumentError: a size is not a number or below 0, or a last task is before the first.

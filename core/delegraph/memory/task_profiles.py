@@ -21,7 +21,7 @@ class TensorUsageWithIndex(NamedTuple):
 
 
 TaskProfile: TypeAlias = list[TensorUsageWithIndex]
-"""The tensors in use at a task, the largest first; of equal ones the lower index first."""
+"""Tensors in use at a task, the largest first; among equals, the lower index first."""
 
 
 def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskProfile]:
@@ -51,7 +51,7 @@ def calculate_task_profiles(records: Sequence[TensorUsageRecord]) -> list[TaskPr
 def calculate_positional_maximums(records: Sequence[TensorUsageRecord]) -> list[int]:
     """Return, for each k, the largest size of a record that is the k-th largest at some task.
 
-    No assignment of objects can have a k-th largest object smaller than that.
+    In any assignment of objects, the k-th largest object is at least that large.
 
     Source:
         CalculatePositionalMaximums, tflite/delegates/gpu/common/memory_management/internal.cc.
@@ -85,9 +85,7 @@ def num_tasks(records: Sequence[ByteRecord]) -> int:
 def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
     """Yield the sizes in use, descending, at each task after which a tensor is no longer used.
 
-    *records* describe the tensors.
-
-    All that is in use at other tasks is in use at one of these.
+    The tensors in use at any other task are all in use at one of these tasks.
     """
     table = np.array(records, np.int64).reshape(-1, 3)
     sizes, firsts, lasts = table[np.argsort(-table[:, 0], kind="stable")].T

@@ -8,18 +8,18 @@ from delegraph.memory.arena import TOLERATED, Allocation
 from delegraph.memory.bounds import lower_bound
 from delegraph.memory.records import TensorUsageRecord
 
-_EFFORT = 20_000  # placements; some hundredths of a second
+_EFFORT = 20_000  # number of placements, some hundredths of a second
 
 
 def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] | None:
-    """Return the blocks at the offsets of a smaller plan; None if no change is needed or found.
+    """Return the blocks with the offsets of a smaller plan; None if not needed or not found.
 
     A plan that exceeds the bytes in use at the busiest node by at most one percent needs no change.
-    For others there is a short search.
+    For other plans there is a short search.
 
     Args:
-        blocks: a whole plan, of blocks that have bytes.
-        alignment: bytes that every offset is a multiple of.
+        blocks: all blocks of a plan, without empty ones.
+        alignment: number of bytes of which every offset is a multiple.
 
     >>> blocks = [Allocation(0, 0, 1, 0, 64), Allocation(1, 1, 2, 128, 128),
     ...           Allocation(2, 2, 3, 0, 64)]

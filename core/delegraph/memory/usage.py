@@ -1,4 +1,4 @@
-"""Lifetimes of a graph's tensors as the usage records that every planner takes."""
+"""Converts a graph's tensor lifetimes to the usage records that planners take."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ def usage_records(
     keep_inputs: bool = False,
     root_of: Callable[[int], int] | None = None,
 ) -> tuple[list[TensorUsageRecord], list[int]]:
-    """Return the usage of every tensor that shares the arena, and the tensors' indices.
+    """Return usage records of all tensors in the shared arena, and the tensors' indices.
 
-    A tensor is in use from the node that writes it, a graph input from the first node, to the last
-    node that reads it, a graph output to the last node of the plan; longer where an asynchronous
-    node may read it while others run. Constants, variables, strings
-    and tensors of no bytes need no place in the arena and are left out. Records come in the order
-    of their first tasks, as strategies that free objects on the way want them.
+    A tensor is in use from the node that writes it, or the first node for a graph input. Its use
+    ends at the last node that reads it, or the last node of the plan for a graph output. It ends
+    later if an asynchronous node may still read the tensor. Constants, variables, strings and empty
+    tensors are omitted. Records are sorted by first task, as strategies require.
 
     Args:
-        graph: what the interpreter plans memory for, delegates applied; or a subgraph as declared.
-        alignment: bytes that sizes are rounded up to a multiple of, so that tensors packed without
-            gaps are aligned.
-        keep_inputs: graph inputs and unread tensors stay to the end, as in TFLite.
-        root_of: the tensor whose memory a tensor uses, such as ``ArenaPlanner.shared_root``; those
-            that share have one record, under their root.
+        graph: subgraph of an interpreter, with delegates applied, or a declared subgraph.
+        alignment: number of bytes to a multiple of which sizes are rounded up, so that tensors
+            packed without gaps are aligned.
+        keep_inputs: whether graph inputs and unread tensors are in use to the end, as in TFLite.
+        root_of: function that returns the tensor (root) whose memory a tensor uses, such as
+            ``ArenaPlanner.shared_root``; tensors with one root share one record.
 
     >>> from types import SimpleNamespace
     >>> from delegraph.memory.arena_planner import PlanNode
@@ -50,7 +49,7 @@ def usage_records(
     if keep_inputs:
         read = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.temporaries)}
         for tensor in lifetimes.keys() - read | lifetimes.keys() & set(graph.inputs):
-            if root_of is None or root_of(tensor) == tensor:  # a sharer dies with its root
+            if root_of is None or root_of(tensor) == tensor:  # a sharing tensor ends with its root
                 lifetimes[tensor] = lifetimes[tensor]._replace(last=max(len(graph.nodes) - 1, 0))
     if root_of is not None:
         lifetimes = _merged(lifetimes, root_of)
@@ -84,7 +83,7 @@ def _needs_place(graph: PlannerGraph, tensor: int) -> bool:
 def _merged(lifetimes: dict[int, Lifetime], root_of: Callable[[int], int]) -> dict[int, Lifetime]:
     """Return the lifetime of each root: from the first begin to the last end of its tensors.
 
-    *root_of* returns the tensor whose memory a tensor uses; *lifetimes* are those of all tensors.
+    *root_of* maps each tensor to its root, whose memory it uses.
     """
     merged: dict[int, Lifetime] = {}
     for tensor, lifetime in lifetimes.items():

@@ -16,11 +16,11 @@ from delegraph.memory.records import (
 
 
 class Violation(NamedTuple):
-    """One fault of a plan: the tensors concerned and the problem.
+    """One fault of a plan: the records at fault and the problem.
 
     Attributes:
-        records: positions of the one or two records concerned.
-        problem: in words, with the figures.
+        records: positions of the one or two records at fault.
+        problem: text that describes the fault with its numbers.
     """
 
     records: tuple[int, ...]
@@ -107,7 +107,7 @@ def _object_violations(
             yield Violation((index,), f"size {size} does not fit object {object_id} of {room}")
     for object_id, sharing in users.items():
         sharing.sort(key=lambda index: records[index].first_task)
-        latest = sharing[0]  # whose use ends last among those looked at
+        latest = sharing[0]  # record whose use ends last so far
         for index in sharing[1:]:
             if records[index].first_task <= records[latest].last_task:
                 yield Violation((latest, index), f"both use object {object_id} at the same task")

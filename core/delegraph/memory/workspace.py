@@ -1,7 +1,7 @@
-"""Working memory that the nodes of a subgraph use in turn.
+"""Working memory (scratch) that the nodes of a subgraph use in turn.
 
-Temporaries of a node live only while it runs, so all nodes share one buffer. It is as large as the
-largest needs of one node. A node that runs while others do has its own.
+Temporaries of a node live only while it runs, so all nodes share one buffer. The buffer is as large
+as the largest need of a node. An asynchronous node has separate memory.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Block:
     """Part of a workspace, reserved by one node.
 
     Attributes:
-        data: the array, of the shape and dtype asked for; another one after each
-            :meth:`Workspace.commit`, and memory of its own before the first, for nodes that run
-            while they are prepared.
+        data: the array, of the requested shape and dtype. Each :meth:`Workspace.commit` sets
+            another array. Before the first, it is separate memory, for nodes that run while they
+            are prepared.
     """
 
     __slots__ = ("__weakref__", "_data", "dtype", "offset", "shape")
@@ -38,7 +38,7 @@ class Block:
 
     @property
     def data(self) -> NDArray[Any]:
-        """Array of the block's shape and dtype; its contents are not initialised."""
+        """Array of the block's shape and dtype; its content is not initialised."""
         if self._data is None:
             self._data = np.empty(self.shape, self.dtype)
         return self._data
@@ -55,7 +55,7 @@ class Block:
 
 
 class Workspace:
-    """One growing buffer of blocks; a block's data is valid while its node runs.
+    """One growing buffer with the blocks of all nodes; a block is valid while its node runs.
 
     >>> workspace = Workspace()
     >>> workspace.begin_node()
@@ -70,12 +70,12 @@ class Workspace:
     def __init__(self) -> None:
         self._cursor = 0
         self._needed = 0
-        self._needed_before = 0  # by the nodes before the current one
-        self._own: weakref.WeakSet[Block] = weakref.WeakSet()  # of nodes that share with no one
+        self._needed_before = 0  # bytes for nodes before the current one
+        self._own: weakref.WeakSet[Block] = weakref.WeakSet()  # blocks with separate memory
         self._buffer: NDArray[np.uint8] = aligned_buffer(0)
         self._bound: weakref.WeakSet[Block] = weakref.WeakSet()
         self._new: list[Block] = []
-        self._first_new = 0  # of the current node
+        self._first_new = 0  # first of the current node's blocks in _new
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ class Workspace:
 
     @property
     def needed(self) -> int:
-        """Bytes that all blocks will take together after the next :meth:`commit`."""
+        """Number of bytes that all blocks will take after the next :meth:`commit`."""
         return max(self._needed, self.size) + sum(block.end for block in self._own)
 
     def begin_node(self) -> None:
@@ -94,10 +94,10 @@ class Workspace:
         self._first_new = len(self._new)
 
     def keep_apart(self) -> None:
-        """Give the current node's blocks memory of their own; other nodes may run meanwhile."""
+        """Give the current node's blocks separate memory, since other nodes may run meanwhile."""
         self._needed = self._needed_before
         for block in self._new[self._first_new :]:
-            block.offset = 0  # of a buffer of its own
+            block.offset = 0  # offset in a separate buffer
             self._own.add(block)
 
     def reserve(self, shape: Sequence[int], dtype: DTypeLike) -> Block:
@@ -109,7 +109,7 @@ class Workspace:
         return block
 
     def commit(self) -> None:
-        """Allocate the buffer and give every block its part of the memory.
+        """Allocate the buffer and assign every block its part of the memory.
 
         Raises:
             MemoryError: the buffer cannot be had.
@@ -127,7 +127,7 @@ class Workspace:
         self._new.clear()
 
     def release(self) -> None:
-        """Give the buffer back and forget all blocks."""
+        """Free the buffer and forget all blocks."""
         self._needed = 0
         self._buffer = np.empty(0, np.uint8)
         self._bound.clear()

@@ -1,4 +1,4 @@
-"""Sizes and lifetimes of the tensors and scratch buffers that go into the head of the arena.
+"""Sizes and lifetimes of the tensors and scratch buffers in the head of the arena.
 
 Source:
     AllocationInfoBuilder, tflite-micro/micro/micro_allocation_info.cc.

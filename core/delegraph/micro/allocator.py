@@ -51,7 +51,7 @@ from delegraph.micro.targets import (
 PlannerKind: TypeAlias = Literal["greedy", "linear"]
 
 _UNASSIGNED = -1  # value for the node of a scratch request until its node is prepared
-_OPTION_ALIGNMENT = 4  # of structures of integers, floats and enums
+_OPTION_ALIGNMENT = 4  # alignment of structures of integers, floats and enums
 
 
 class Kept(Enum):
@@ -69,7 +69,7 @@ class Kept(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ModelMemory:
-    """Places of a model's values in the caller's buffer.
+    """Positions of a model's values in the caller's buffer.
 
     Attributes:
         tensors: memory of each tensor by subgraph and index, ``[bytes], uint8``; None for tensors
@@ -86,12 +86,12 @@ class ModelMemory:
 class MicroAllocator:
     """Allocates one or several models in one arena or in two arenas.
 
-    Several models share the head, which is as large as the largest plan; their persistent memory
-    adds up in the tail. Create an allocator by :meth:`create` or :meth:`create_split`.
+    Several models share the head, which is as large as the largest plan. The tail holds the
+    persistent memory of all of them. Create an allocator by :meth:`create` or :meth:`create_split`.
 
     Attributes:
         target: sizes of the structures that a device would keep in the arena. This memory is
-            reserved, so that the number of used bytes is the device's; the contents are in Python
+            reserved, so that as many bytes are used as on a device; the contents are in Python
             objects.
     """
 
@@ -124,8 +124,8 @@ class MicroAllocator:
         """Return an allocator over *arena*, whose first bytes are skipped up to a multiple of 16.
 
         Args:
-            arena: the caller's writable memory, used as long as the allocator exists; or the size
-                of an arena with addresses and no memory.
+            arena: the caller's writable memory, used as long as the allocator exists; or a number
+                of bytes, for an arena with addresses but without memory.
             planner: name of a planner (``"linear"`` keeps every tensor), or the caller's planner,
                 which needs no memory in the arena.
             target: sizes of TFLM's structures.
@@ -216,7 +216,7 @@ class MicroAllocator:
             self.keep(Kept.NODES, target.node_and_registration * nodes, target.pointer, nodes)
 
     def finish_model_allocation(self, model: Model) -> ModelMemory:
-        """Plan the head, and return the place of every value.
+        """Plan the head, and return the memory of every value.
 
         Raises:
             StateError: no model was started, or temporary memory is in use.
@@ -246,7 +246,7 @@ class MicroAllocator:
         return self._memory(model, infos, addresses)
 
     def _commit_plan(self, infos: Sequence[AllocationInfo]) -> dict[int, int]:
-        """Plan the buffers of *infos*; return the address of each one placed, by its index."""
+        """Plan the buffers of *infos*; return the address of each placed buffer, by index."""
         arena, planner = self._non_persistent, self._planner
         planned = [i for i, info in enumerate(infos) if info.needs_allocating]
         table = arena.allocate_temp(self.target.allocation_info * len(infos), self.target.pointer)
@@ -286,7 +286,7 @@ class MicroAllocator:
     # -- for kernels -----------------------------------------------------------------------------
 
     def allocate_persistent_buffer(self, size: int) -> NDArray[np.uint8]:
-        """Return ``[size], uint8``: 16-byte aligned memory that a kernel keeps."""
+        """Return ``[size], uint8``: 16-byte aligned memory that a kernel keeps permanently."""
         return self.view(self.keep(Kept.BUFFERS, size, ARENA_ALIGNMENT), size)
 
     def allocate_builtin_data(self, size: int) -> None:
@@ -350,7 +350,7 @@ class MicroAllocator:
             self._non_persistent.deallocate_temp(address)
 
     def is_all_temp_deallocated(self) -> bool:
-        """Return whether no temporary memory is in use."""
+        """Whether no temporary memory is in use."""
         return self._non_persistent.is_all_temp_deallocated()
 
     def reset_temp_allocations(self) -> None:
@@ -372,7 +372,7 @@ class MicroAllocator:
     # -- memory ----------------------------------------------------------------------------------
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Return the address of *size* aligned bytes, allocated for *count* items *what*."""
+        """Return the address of *size* aligned, persistent bytes for *count* items *what*."""
         return self._persistent.allocate_persistent_buffer(size, alignment)
 
     def view(self, address: int, size: int) -> NDArray[np.uint8]:

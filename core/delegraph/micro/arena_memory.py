@@ -12,14 +12,14 @@ from delegraph.memory.best_fit import align
 from delegraph.micro.targets import ARENA_ALIGNMENT
 
 ArenaBuffer: TypeAlias = bytearray | memoryview | NDArray[np.uint8]
-"""Memory that a caller lends."""
+"""Memory of the caller in which the arena is placed."""
 
 
 class ArenaMemory:
     """A caller's buffer, used from its first 16-byte aligned byte.
 
-    With a number of bytes instead of a buffer, the arena has addresses and no memory, which is
-    enough to plan it.
+    If a number of bytes is given instead of a buffer, the arena has addresses but no memory, which
+    suffices for planning.
 
     Attributes:
         start: address of the first aligned byte.

@@ -17,15 +17,15 @@ class MicroCallee:
     """A prepared subgraph, with copies of its inputs and outputs that outlast a run.
 
     All subgraphs share the head of the arena. So a subgraph's inputs are overwritten while it runs,
-    and its outputs when the next subgraph runs. TFLM carries values from call to call in the
-    calling node's outputs. Delegraph's kernels read the called subgraph, so it has stand-ins for
-    its inputs and outputs: tensors outside the arena, created once before the first run.
+    and its outputs when the next subgraph runs. TFLM passes values from call to call in the calling
+    node's outputs. Delegraph's kernels read the called subgraph. So it has copies of its inputs and
+    outputs outside the arena (stand-ins), created before the first run.
 
     Args:
         spec: the subgraph, as declared.
         tensors: its tensors by index; its nodes must be prepared.
-        resize: checks that a tensor's shape is the declared one.
-        run: runs the nodes.
+        resize: function that checks that a tensor's shape is the declared one.
+        run: function that runs the nodes.
 
     Attributes:
         tensors: the subgraph's tensors, with stand-ins for its inputs and outputs.

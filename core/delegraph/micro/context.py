@@ -33,7 +33,7 @@ KernelScratch = Literal["outside", "arena"]
 
 
 class CalledSubgraph(Protocol):
-    """The functions of a subgraph that calling nodes use; ``MicroSubgraph`` implements them."""
+    """The functions of a subgraph that a calling node uses; ``MicroSubgraph`` has them."""
 
     @property
     def callee(self) -> CallableSubgraph:
@@ -51,14 +51,14 @@ class MicroRun:
         model: the model.
         allocator: allocator of the arena.
         numerics: whether kernels round like the official builtin or reference ones.
-        kernel_scratch: where the working memory of Delegraph's kernels is.
+        kernel_scratch: whether the working memory of Delegraph's kernels is in the arena.
         cancellation: state of requests to stop the running call.
         stage: present stage of the interpreter.
         resources: resource variables and hash tables.
         subgraphs: all subgraphs in the model's order.
         workspace: working memory outside the arena.
         scratch: scratch buffers in the arena by number; set when memory is planned.
-        external_context: object that the application passes to its kernels; None without one.
+        external_context: object that the application passes to its kernels, or None.
     """
 
     model: Model
@@ -90,7 +90,7 @@ class TempTensor:
 
 
 class ArenaScratch:
-    """A kernel's working memory as a scratch buffer of the arena."""
+    """A kernel's working memory as a scratch buffer in the arena."""
 
     __slots__ = ("_data", "_dtype", "_number", "_run", "_shape")
 
@@ -151,7 +151,7 @@ class MicroContext(ModelContext):
         return self._run.resources
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Check that *shape* is the declared shape of *tensor*, as no tensor can be resized.
+        """Check that *shape* is the declared shape of *tensor*; no tensor can be resized.
 
         Raises:
             OperatorError: *shape* does not have as many elements as declared; while invoking, any
@@ -173,7 +173,7 @@ class MicroContext(ModelContext):
         """Do nothing: the declared shape of *tensor* holds, and is checked during invoke."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve an array as working memory of Delegraph's kernels, during prepare only."""
+        """Reserve working memory for one of Delegraph's kernels; only while preparing."""
         self._run.stage.require("scratch", MicroState.PREPARE)
         if self._run.kernel_scratch == "outside":
             return self._run.workspace.reserve(shape, dtype)
@@ -205,9 +205,9 @@ class MicroContext(ModelContext):
         return self._run.allocator.allocate_persistent_buffer(size)
 
     def request_scratch_buffer_in_arena(self, size: int) -> int:
-        """Reserve *size* bytes as a scratch buffer of the node, only while preparing.
+        """Reserve *size* bytes as a scratch buffer of the node; return its number.
 
-        The result is the number of the buffer.
+        Allowed only while preparing.
 
         Raises:
             StateError: the interpreter is in another state.

@@ -1,4 +1,4 @@
-"""Estimates how large the arena of a device must be, from the model alone."""
+"""Estimates the arena size that a model needs on a device."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from delegraph.micro.layout import Layout
 from delegraph.micro.targets import ARENA_ALIGNMENT, TARGET_32, MicroTarget
 
 _LARGEST = 2**40
-_UNCERTAIN_SHARE = 0.03  # share of the tail by which TFLM's own test lets its structures grow
-_UNKNOWN_KERNEL_SPREAD = 64  # bytes that a kernel that is not listed may take more or less
+_UNCERTAIN_SHARE = 0.03  # share by which structures may grow, from TFLM's own test
+_UNKNOWN_KERNEL_SPREAD = 64  # bytes that an unknown kernel may take more or less
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _fits(model: Model, size: int, target: MicroTarget, planner: PlannerKind) ->
 
 
 def _parts(model: Model, size: int, target: MicroTarget, planner: PlannerKind) -> tuple[int, int]:
-    """Allocate the model in *size* bytes without real memory; return the bytes of head and tail.
+    """Allocate the model in *size* bytes without real memory; return bytes of head and tail.
 
     *target* and *planner* are those of :func:`estimate_arena`.
     """

@@ -34,11 +34,12 @@ from delegraph.runtime.op_resolver import OpResolver
 
 
 class MicroInterpreter:
-    """Runs a model in memory that the caller lends.
+    """Runs a model in memory that the caller provides.
 
-    Every tensor is in that memory, at the place that TFLM's planner chooses; memory for TFLM's own
-    structures is reserved. The kernels are Delegraph's. Their working memory, which TFLM's kernels
-    do not need, is outside the arena by default. So the arena needs as many bytes as on a device.
+    Every tensor is in that memory, at the offset that TFLM's planner chooses. Memory for TFLM's own
+    structures is reserved there as well. The kernels are Delegraph's. Their working memory, which
+    TFLM's kernels do not need, is outside the arena by default. So the arena has the same size as
+    on a device.
 
     Args:
         model: path of a model file, its content, or a loaded model.
@@ -147,7 +148,7 @@ class MicroInterpreter:
         Raises:
             StateError: the tensors are already allocated, an earlier call failed, or another call
                 runs.
-            NodeError: a kernel refuses its node, or leaves a shape open.
+            NodeError: a kernel rejects its node, or an output shape remains unknown.
             ArenaTooSmallError: the arena is too small; the message says how large it must be.
             MalformedModelError: the model's offline plan, or its calls of subgraphs, are invalid.
         """
@@ -188,7 +189,7 @@ class MicroInterpreter:
         run.stage.state = MicroState.INVOKE
 
     def _with_estimate(self, error: ArenaTooSmallError) -> ArenaTooSmallError:
-        """Return *error* with the size that the arena should have."""
+        """Return *error* with the arena size that would suffice added to its text."""
         if self._arena_bytes is None:
             return error
         target = self._run.allocator.target

@@ -2,10 +2,9 @@
 
 Parameters are the operator's options as a C structure; operator data is the structure that the
 kernel computes in prepare and keeps. Vendors' kernels (CMSIS-NN, Xtensa, Ethos-U) keep other data
-and need more scratch memory; they are not listed here. Sizes of convolutions, SVDF,
-FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC, CONCATENATION, reductions and
-(de)quantization were counted from the declarations; those of the other operators are close, and
-small.
+and need more scratch memory; they are not listed here. Exact sizes, counted from the declarations:
+convolutions, SVDF, FULLY_CONNECTED, pooling, SOFTMAX, ADD, MUL, LOGISTIC, CONCATENATION, reductions
+and (de)quantization. Sizes of other operators are close, and small.
 
 Source:
     Structures TfLite*Params of tflite/core/c/builtin_op_data.h and OpData* of
@@ -26,7 +25,7 @@ from delegraph.operators.lstm_node import LstmInput
 from delegraph.schema.enums import TensorType
 
 UNKNOWN_KERNEL_BYTES = 64
-"""Assumed bytes that an unlisted operator keeps; listed ones commonly keep 0 to 128."""
+"""Assumed number of bytes that an unlisted operator stores; listed ones mostly store 0 to 128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,10 @@ class KernelMemory:
     """Arena memory of the kernel of one operator.
 
     Attributes:
-        parameters: bytes of the structure of its options; 0 without options.
-        persistent: bytes of each of its persistent buffers.
-        scratch: bytes of each of its scratch buffers.
-        temp_tensors: indices of the tensors that it reads as temporary tensors while preparing.
+        parameters: number of bytes of its options' structure; 0 without options.
+        persistent: number of bytes of each persistent buffer.
+        scratch: number of bytes of each scratch buffer.
+        temp_tensors: indices of tensors that it allocates as temporary tensors while preparing.
         is_known: whether its kernel is listed in this module.
     """
 
@@ -189,9 +188,10 @@ def _none(operator: OperatorSpec, tensors: _Tensors) -> list[int]:
 
 
 def _per_channel(axis: int) -> _Sizes:
-    """Return a function of a node: the bytes of its multipliers and of its shifts.
+    """Return a function that gives a node's bytes for multipliers and for shifts.
 
-    There is one of each for an output channel; the weights have the channels along *axis*.
+    There is one multiplier and one shift for each output channel; *axis* is the weights' channel
+    axis.
     """
 
     def sizes(operator: OperatorSpec, tensors: _Tensors) -> list[int]:

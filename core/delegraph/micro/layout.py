@@ -1,4 +1,4 @@
-"""Makes the allocations for a model in the order in which TFLM makes them."""
+"""Makes the allocations for a model in the same order as TFLM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from delegraph.micro.kernel_memory import KernelMemory, kernel_memory
 class Layout:
     """Makes the allocations of each stage of ``MicroInterpreter::AllocateTensors``.
 
-    Call :meth:`start`; :meth:`init` for each operator; :meth:`prepare` and :meth:`finish_prepare`
-    for each operator; :meth:`finish`.
+    Call :meth:`start`; then :meth:`init` for each operator; then :meth:`prepare` and
+    :meth:`finish_prepare` for each operator; then :meth:`finish`.
 
     Args:
         model: the model.
@@ -49,7 +49,7 @@ class Layout:
             self._allocator.allocate_persistent_buffer(size)
 
     def prepare(self, subgraph: int, operator: OperatorSpec) -> None:
-        """Reserve the other persistent data, scratch memory and temporary tensors of *operator*.
+        """Reserve other persistent data, scratch memory and temporary tensors of *operator*.
 
         *subgraph* is the index of the operator's subgraph.
         """

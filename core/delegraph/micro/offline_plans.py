@@ -1,4 +1,4 @@
-"""Offline memory plans: tensor offsets that a model file has for TFLM.
+"""Offline memory plans: tensor offsets for TFLM that a model file contains.
 
 Source:
     AllocationInfoBuilder::GetOfflinePlannedOffsets, tflite-micro/micro/micro_allocation_info.cc.
@@ -33,7 +33,7 @@ def encode_offline_plan(offsets: Sequence[int], subgraph_count: int = 1) -> byte
 
 
 def offline_plan(model: Model) -> list[int] | None:
-    """Return the offsets in *model* of all tensors of all subgraphs; None if it has no plan.
+    """Return the offsets of all tensors of all subgraphs in *model*; None without a plan.
 
     Raises:
         MalformedModelError: the number of offsets differs from the number of tensors.

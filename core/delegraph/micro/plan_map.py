@@ -17,8 +17,8 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def memory_plan_text(planner: GreedyMemoryPlanner) -> str:
     """Return the buffers of a plan as text, with a map of 80 columns for each step.
 
-    A buffer's letter marks its bytes; ``.`` marks free bytes and ``!`` bytes of two buffers. A
-    buffer that is used at one step only has the letter ``*``.
+    Each buffer has a letter that marks its bytes; ``.`` marks free bytes, and ``!`` bytes of two
+    buffers. Buffers that are used at a single step have the letter ``*``.
 
     >>> planner = GreedyMemoryPlanner()
     >>> planner.add_buffer(60, 0, 1)

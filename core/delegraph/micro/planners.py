@@ -125,7 +125,7 @@ class GreedyMemoryPlanner:
         return buffers * BYTES_PER_BUFFER
 
     def init(self, scratch_bytes: int) -> None:
-        """Remove all buffers; *scratch_bytes* of working memory limit the number of new ones."""
+        """Remove all buffers; *scratch_bytes* limits the number of buffers that can be added."""
         self._most = scratch_bytes // BYTES_PER_BUFFER
         self._buffers.clear()
         self._offsets = None

@@ -46,7 +46,7 @@ class RecordingMicroAllocator(MicroAllocator):
         return RecordingSingleArenaBufferAllocator
 
     def keep(self, what: Kept, size: int, alignment: int, count: int = 1) -> int:
-        """Allocate and record *size* bytes for *count* items of kind *what*; return the address.
+        """Record and allocate *size* bytes for *count* items of kind *what*; return the address.
 
         The arguments are those of :meth:`MicroAllocator.keep`.
         """

@@ -27,7 +27,7 @@ class OpsResolver:
 
 
 def registered_ops(names: Sequence[str]) -> Mapping[str, AnyCustomOp]:
-    """Return a mapping from the custom code of each operator that registerers add to the operator.
+    """Return the operators that registerers add, by custom code.
 
     Args:
         names: name of each registerer, as ``"package.module:function"``.

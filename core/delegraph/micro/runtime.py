@@ -1,4 +1,4 @@
-"""The Python API of the wheel ``tflite-micro``: a program changes only its import.
+"""The Python API of the wheel ``tflite-micro``; a program only has to change its import.
 
 ::
 
@@ -9,8 +9,8 @@
     interpreter.invoke()
     y = interpreter.get_output(0)
 
-Names are the wheel's, including ``intrepreter_config`` and ``GetTensor``. Where the wheel would
-crash the process, an error is raised here. New code should use
+Names are those of the wheel, including ``intrepreter_config`` and ``GetTensor``. Errors are raised
+where the wheel would crash the process. New code should use
 :class:`~delegraph.micro.MicroInterpreter`.
 
 Source:
@@ -56,7 +56,7 @@ class InterpreterConfig(Enum):
     """Choice between recording the allocations and preserving the values of all tensors.
 
     Attributes:
-        kAllocationRecording: the interpreter records what its arena is used for.
+        kAllocationRecording: the interpreter records the purpose of its arena's memory.
         kPreserveAllTensors: each tensor keeps its value, so that ``GetTensor`` can read it.
     """
 
@@ -183,7 +183,7 @@ class Interpreter:
         return 0
 
     def reset(self) -> int:
-        """Reset variables and the state of operators to their first values; return 0."""
+        """Reset variables and operator state to their initial values; return 0."""
         self._interpreter.reset_variables()
         return 0
 
@@ -218,7 +218,7 @@ class Interpreter:
     def GetTensor(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
         """Return ``dtype``, ``shape`` and a copy of a tensor's value as ``tensor_data``.
 
-        The tensor is the one with *tensor_index* in the subgraph with *subgraph_index*.
+        The tensor has the index *tensor_index* in subgraph *subgraph_index*.
 
         Raises:
             MicroRuntimeError: the configuration is not ``kPreserveAllTensors``.
@@ -297,7 +297,7 @@ def _array(data: ArrayLike) -> NDArray[Any]:
 
 
 def _checked(tensor: Tensor) -> Tensor:
-    """Return *tensor* if it holds an array; otherwise raise an error."""
+    """Return *tensor*, or raise an error if it has no array."""
     if tensor.type in OBJECT_TYPES:
         raise ArgumentError(
             "TFLM doesn't support strings, resource variables, or variants as outputs."

@@ -43,12 +43,12 @@ _PARAMETERS = {
 def signal_memory(
     operator: OperatorSpec, tensors: _Tensors, target: MicroTarget
 ) -> tuple[list[int], list[int]] | None:
-    """Return the sizes of the persistent and of the scratch buffers of *operator* on *target*.
+    """Return the byte sizes of persistent and scratch buffers of *operator* on *target*.
 
-    *tensors* are its inputs and outputs. The result is None for operators that are no signal
+    *tensors* are its inputs and outputs. The result is None for operators that are not signal
     operators.
 
-    The data for all streams of an operator count as one buffer. The lists are empty for options
+    The data of all streams of an operator counts as one buffer. Both lists are empty for options
     that the kernel rejects.
     """
     parameters = _PARAMETERS.get(operator.name)
@@ -66,7 +66,7 @@ def signal_memory(
 
 
 def _sizes(options: dict[str, Any]) -> _Options:
-    """Return the options that are whole numbers from 0 on."""
+    """Return the options whose values are non-negative integers."""
     return {k: v for k, v in options.items() if isinstance(v, int) and v >= 0}
 
 
@@ -75,7 +75,7 @@ def _nothing(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _fft_state(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
-    """Return the size of a real FFT's state: complex state, working memory and roots.
+    """Return the byte sizes of a real FFT's state: complex state, working memory and roots.
 
     *pointer* is the size of a pointer in bytes.
     """
@@ -128,9 +128,9 @@ def _overlaps(options: _Options, tensors: _Tensors, pointer: int) -> list[int]:
 
 
 def _streams(count: int, tables: int, each: int, pointer: int) -> list[int]:
-    """Return sizes for several streams: *tables* of *count* pointers, and the *count* buffers.
+    """Return the sizes of *tables* tables of *count* pointers, and of the *count* buffers.
 
-    A buffer has *each* bytes, a pointer *pointer* bytes.
+    A buffer has *each* bytes, and a pointer *pointer* bytes; there is a buffer for each stream.
     """
     return [*[count * pointer] * tables, count * align(each, ARENA_ALIGNMENT)]
 

@@ -29,7 +29,7 @@ class PersistentBufferAllocator(Protocol):
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Number of allocated bytes, alignment included."""
+        """Number of allocated bytes, including alignment."""
 
 
 class NonPersistentBufferAllocator(Protocol):
@@ -85,7 +85,7 @@ class NonPersistentBufferAllocator(Protocol):
         """
 
     def is_all_temp_deallocated(self) -> bool:
-        """Return whether every temporary allocation was deallocated."""
+        """Whether every temporary allocation was deallocated."""
 
     def reset_temp_allocations(self) -> None:
         """Free all temporary memory.
@@ -103,7 +103,7 @@ class NonPersistentBufferAllocator(Protocol):
 
     @property
     def non_persistent_used_bytes(self) -> int:
-        """Number of bytes of the resizable buffer and the temporary memory, alignment included."""
+        """Number of bytes of the resizable buffer and temporary memory, including alignment."""
 
 
 class TempCount:
@@ -124,7 +124,7 @@ class TempCount:
         self._checksum ^= address
 
     def is_balanced(self) -> bool:
-        """Return whether every counted allocation was deallocated."""
+        """Whether every counted allocation was deallocated."""
         return self._count == 0 and self._checksum == 0
 
 
@@ -172,7 +172,7 @@ class Head:
         self._temps.deallocated(address)
 
     def is_all_temp_deallocated(self) -> bool:
-        """Return whether all temporary memory is unused."""
+        """Whether all temporary memory is unused."""
         return self._temps.is_balanced()
 
     def reset_temp(self) -> None:
@@ -272,7 +272,7 @@ class HeadMemory:
         self._head.deallocate_temp(address)
 
     def is_all_temp_deallocated(self) -> bool:
-        """Return whether all temporary memory is unused.
+        """Whether all temporary memory is unused.
 
         See :class:`NonPersistentBufferAllocator`.
         """

@@ -25,7 +25,7 @@ class PersistentArenaBufferAllocator:
 
     @property
     def persistent_used_bytes(self) -> int:
-        """Number of allocated bytes, alignment included."""
+        """Number of allocated bytes, including alignment."""
         return self._end - self._tail
 
     def allocate_persistent_buffer(self, size: int, alignment: int) -> int:
@@ -44,7 +44,7 @@ class PersistentArenaBufferAllocator:
 class NonPersistentArenaBufferAllocator(HeadMemory):
     """Allocates one resizable buffer and temporary memory in their own arena.
 
-    Unlike in the single arena, a second resizable buffer is refused. The methods are those of
+    Unlike in the single arena, a second resizable buffer is an error. The methods are those of
     :class:`~delegraph.micro.single_arena.NonPersistentBufferAllocator`.
 
     Args:

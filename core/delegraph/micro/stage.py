@@ -14,7 +14,7 @@ class MicroState(Enum):
         INIT: kernels initialise themselves; they may allocate persistent memory.
         PREPARE: kernels check their tensors; they may allocate persistent memory and request
             scratch buffers.
-        MEMORY_PLANNING: tensors and scratch buffers get their places; no kernel runs.
+        MEMORY_PLANNING: tensors and scratch buffers get their offsets; no kernel runs.
         INVOKE: kernels compute; they allocate nothing.
     """
 

@@ -1,4 +1,4 @@
-"""A subgraph of a micro interpreter: fixed shapes, memory assigned once."""
+"""A subgraph of a micro interpreter, with fixed shapes and memory assigned once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MicroSubgraph:
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a node of the subgraph multiplies matrices."""
+        """Whether any node of the subgraph multiplies matrices."""
         return any(registration.uses_blas for registration in self._registrations)
 
     @property
@@ -63,7 +63,7 @@ class MicroSubgraph:
 
     @property
     def stand_in_bytes(self) -> int:
-        """Number of bytes outside the arena for calls of this subgraph; 0 without calls."""
+        """Number of bytes of input and output copies outside the arena; 0 if it is never called."""
         return self.callee.bytes if "callee" in self.__dict__ else 0
 
     # -- allocation ------------------------------------------------------------------------------
@@ -109,10 +109,10 @@ class MicroSubgraph:
         return self._writing_known_outputs(node, step)
 
     def _writing_known_outputs(self, node: Node, step: Eval) -> Eval:
-        """Return *step*, or a step that copies outputs of *node* known since prepare.
+        """Return *step*, or a step that copies outputs of *node* that were computed in prepare.
 
-        Delegraph's kernels compute such values once, but other tensors may overwrite them in the
-        arena.
+        Delegraph's kernels compute such values once, but in the arena other tensors may overwrite
+        them.
         """
         outputs = [self.tensors[index] for index in node.outputs if index >= 0]
         known = [

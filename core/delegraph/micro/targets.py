@@ -1,4 +1,4 @@
-"""Sizes of TFLM's own structures in the arena of a device."""
+"""Sizes of TFLM's own structures in a device's arena."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INT = 4
 class MicroTarget:
     """Sizes of TFLM's structures in bytes, for one pointer width.
 
-    The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as devices have it.
+    The sizes are those of a build with ``TF_LITE_STATIC_MEMORY``, as on devices.
 
     Attributes:
         pointer: a pointer, and the alignment of structures with pointers.

@@ -1,7 +1,7 @@
 """TFLite's C interface by ctypes: compiled delegates in Delegraph, Python delegates in LiteRT.
 
 Open first: ``litert/delegate.py`` for Delegraph's delegates in the official interpreters,
-``litert/compiled_model.py`` for those in the official ``CompiledModel``,
+``litert/compiled_model.py`` for the same delegates in the official ``CompiledModel``,
 ``compiled/external_delegate.py`` for compiled delegates in Delegraph's interpreter, ``abi.py`` for
 the C structs of both directions. Names are loaded when they are first used.
 """

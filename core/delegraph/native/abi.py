@@ -2,9 +2,9 @@
 
 The definitions hold for the full runtime (not for microcontrollers) of tflite-runtime 2.14,
 TensorFlow 2.14 to 2.21 and ai-edge-litert 1.0 to 2.3 on 64-bit little-endian Linux and macOS. In
-these versions no field changed its place. On Windows, newer versions have two more functions at the
-end of the context. :mod:`delegraph.native.litert.guard` checks a runtime against these definitions
-before it gets a delegate of Delegraph.
+these versions no field has another offset. On Windows, newer versions have two more functions at
+the end of the context. :mod:`delegraph.native.litert.guard` checks a runtime against these
+definitions before it gets a delegate of Delegraph.
 
 Source:
     tflite/core/c/common.h, c_api_types.h.
@@ -217,7 +217,7 @@ DELEGATE_FUNCTIONS: dict[str, Signature] = {
 CONTEXT_FUNCTIONS: dict[str, Signature] = {
     "GetExecutionPlan": (c_int, c_void_p, POINTER(c_void_p)),
     "ResizeTensor": (c_int, c_void_p, c_void_p, c_void_p),
-    "ReportError": (None, c_void_p, c_char_p),  # and variable arguments
+    "ReportError": (None, c_void_p, c_char_p),  # followed by variable arguments
     "AddTensors": (c_int, c_void_p, c_int, POINTER(c_int)),
     "GetNodeAndRegistration": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(c_void_p)),
     "ReplaceNodeSubsetsWithDelegateKernels": (
@@ -256,9 +256,9 @@ The GIL stays held, because these functions call Python back.
 
 
 def callback(signature: Signature) -> Any:
-    """Return the ctypes type, of *signature*, for a Python function that C calls with the GIL.
+    """Return the ctypes type for a Python function that C calls with the GIL held.
 
-    *signature* is the ctypes type of the result, then those of the arguments.
+    *signature* has the ctypes type of the result, then the types of the arguments.
     """
     return CFUNCTYPE(*signature)
 
@@ -276,7 +276,7 @@ def libc() -> ctypes.CDLL:
 
 
 def is_known_platform() -> bool:
-    """Return whether the layouts of C structs and the C library of this platform are known."""
+    """Whether the layouts of C structs and the C library of this platform are known."""
     return (
         sys.implementation.name == "cpython"
         and ctypes.sizeof(c_void_p) == 8
@@ -306,7 +306,7 @@ def malloc_int_array(values: Sequence[int]) -> int:
 
 
 def malloc(size: int) -> int:
-    """Return the address of *size* bytes of C memory.
+    """Allocate *size* bytes of C memory and return their address.
 
     Raises:
         MemoryError: there is not enough memory.

@@ -1,4 +1,4 @@
-"""Element types with the numbers of the C interface, which differ from the file's numbers.
+"""Element types with their numbers in the C interface, which differ from the file's numbers.
 
 Source:
     TfLiteType; ConvertTensorType, tflite/core/api/flatbuffer_conversions.cc.

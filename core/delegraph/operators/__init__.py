@@ -3,7 +3,7 @@
 Kernels, delegates and custom operators use them. Open first ``registration`` and ``tensor``:
 
 - ``registration``: ``Registration``, ``Node``, and the context that kernels work in
-- ``asynchronous``: evaluations that are started, and waited for later
+- ``asynchronous``: evaluations that are started now and awaited later
 - ``tensor``: a tensor while a model runs, and its data
 - ``roles``: what each operand of an operator is called: input, weights, bias, axis
 - ``checks``: what is required of a node, as functions that raise

@@ -1,4 +1,4 @@
-"""Evaluations that are started, and waited for after other nodes have run."""
+"""Evaluations that can be started now and awaited after other nodes have run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Event(Protocol):
-    """Work in progress that can be waited for. A ``concurrent.futures.Future`` is accepted, too."""
+    """Work in progress that can be awaited; a ``concurrent.futures.Future`` also qualifies."""
 
     def wait(self) -> object:
-        """Wait until the work is done, then return any value or raise the work's error.
+        """Wait until the work is done; return any value, or raise the work's error.
 
         May be called more than once.
         """
@@ -28,7 +28,7 @@ AnyEvent: TypeAlias = "Event | Future[Any]"
 
 
 class _Done:
-    """An event that has happened."""
+    """An event for work that is already done."""
 
     def wait(self) -> None:
         """Return at once."""
@@ -39,7 +39,7 @@ DONE = _Done()
 
 
 def require_event(found: Any) -> AnyEvent:
-    """Return *found*, the event that a kernel's ``eval_async`` has returned.
+    """Return *found*, the result of ``eval_async``, after checking that it is an event.
 
     Raises:
         OperatorError: *found* is neither an :class:`Event` nor a ``Future``.
@@ -67,7 +67,7 @@ class Started:
         self._error: Exception | None = None
 
     def settle(self) -> None:
-        """Wait until the work has ended; keep its error for :meth:`wait`."""
+        """Wait until the work has ended; store its error for :meth:`wait`."""
         try:
             event: Any = self._event
             wait = getattr(event, "wait", None) or event.result
@@ -79,7 +79,8 @@ class Started:
     def outcome(self) -> Exception | None:
         """Wait until the work has ended; return its error once, or None if it succeeded.
 
-        A caller deletes the variable that holds it: the error's traceback may lead to its frame.
+        The caller should delete its variable: the error's traceback may refer to the caller's
+        frame.
         """
         self.settle()
         error, self._error = self._error, None
@@ -106,9 +107,9 @@ class Started:
 class AsyncEval:
     """An :data:`~delegraph.operators.registration.Eval` that may also be started.
 
-    A ``Registration.prepare`` may return one. Hosts that run one node after the other call it.
-    Others may call ``start``, run nodes that do not need the result, and then call ``finish``: once
-    after each ``start``, unless the invoke fails in between.
+    A ``Registration.prepare`` may return one. Hosts that run node by node call the object. Other
+    hosts may call ``start``, run nodes that do not need the result, and then call ``finish``. They
+    call it once after each ``start``, unless the invoke fails in between.
 
     Attributes:
         run: function that computes the outputs; calling the object calls it.
@@ -121,7 +122,7 @@ class AsyncEval:
     finish: Callable[[Started], None] = Started.wait
 
     def __call__(self) -> None:
-        """Compute, and return when that is done."""
+        """Compute the outputs, and return when they are complete."""
         self.run()
 
 

@@ -30,12 +30,12 @@ def tensor_types(names: str) -> frozenset[TensorType]:
 
 
 def require_counts(node: Node, inputs: int | Sequence[int] | None, outputs: int | None = 1) -> None:
-    """Check how many inputs and outputs a node has.
+    """Raise an error unless a node has the expected numbers of inputs and outputs.
 
     Args:
         node: the node.
-        inputs: the number of inputs, or several numbers that are right; None for any number.
-        outputs: the number of outputs; None for any number.
+        inputs: allowed number of inputs, or several such numbers; None means any.
+        outputs: required number of outputs; None means any.
 
     Raises:
         OperatorError: the node has other numbers of inputs or outputs.
@@ -94,7 +94,7 @@ def require_shape(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 def require_dimensions(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check that every dimension of a tensor's new shape fits an int32, as the format requires.
+    """Check that every dimension of *shape*, the new shape of *tensor*, fits an int32.
 
     Raises:
         OperatorError: a dimension is negative, or more than 2,147,483,647.
@@ -132,7 +132,7 @@ def require_one_element(*tensors: Tensor) -> None:
 
 
 def require_one_scale(*tensors: Tensor) -> None:
-    """Check that none of *tensors* has several scales.
+    """Check that none of *tensors* has more than one quantization scale.
 
     Raises:
         OperatorError: one has.
@@ -161,7 +161,7 @@ def require_dense(context: OpContext, node: Node, sparse_inputs: Collection[int]
 
 
 def adopt_type(output: Tensor, type_: TensorType) -> None:
-    """Set an output's type to *type_*, which the operator computes, in place of the declared one.
+    """Set an output's type to *type_*, the type that the operator computes.
 
     Source:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
@@ -197,12 +197,12 @@ def require_scales(*tensors: Tensor) -> None:
 
 
 def option(node: Node, name: str, default: Any) -> Any:
-    """Return option *name* of the node, or *default* when the file gives no options at all."""
+    """Return option *name* of the node, or *default* if the file has no options."""
     return default if node.options is None else getattr(node.options, name)
 
 
 def options_or_defaults(node: Node, op: str) -> Any:
-    """Return the node's options, or the schema's defaults when the file has no options.
+    """Return the node's options, or the schema's defaults if the file has none.
 
     Args:
         node: the node.
@@ -212,7 +212,7 @@ def options_or_defaults(node: Node, op: str) -> Any:
 
 
 def type_option(node: Node, name: str, default: TensorType) -> TensorType:
-    """Return the node's option *name*, a tensor type, or *default* when the option is absent.
+    """Return the node's option *name*, a tensor type, or *default* if it is absent.
 
     Raises:
         OperatorError: the number in the option is not a known type.

@@ -50,7 +50,7 @@ class TensorDescription:
     Attributes:
         shape: dimensions; for an output, the dimensions that the model declares.
         dtype: dtype of the elements.
-        value: elements of a constant, read-only; None for a tensor that is computed.
+        value: elements of a constant, read-only; None for other tensors.
         scale: scale of a quantized tensor; 0.0 otherwise.
         zero_point: zero point of a quantized tensor; 0 otherwise.
     """
@@ -65,13 +65,13 @@ class TensorDescription:
 class CustomOp:
     """A custom operator implemented in Python; :func:`custom_op` creates it from a function.
 
-    It can be called like that function, for tests, and used wherever a ``Registration`` can: in
-    ``register_custom_op(name, op)``, in ``Interpreter(custom_ops={name: op})``, and as the result
-    of ``CustomOpSpec.load``.
+    It can be called like that function, for example in tests, and used in place of a
+    ``Registration``: in ``register_custom_op(name, op)``, in ``Interpreter(custom_ops={name:
+    op})``, and as the result of ``CustomOpSpec.load``.
 
     Attributes:
-        name: the custom code that models carry.
-        compute: the function.
+        name: name of the operator in model files (custom code).
+        compute: the function that computes the outputs.
     """
 
     def __init__(self, name: str, compute: Function) -> None:
@@ -87,10 +87,10 @@ class CustomOp:
     def shape(self, function: ShapeFunction) -> ShapeFunction:
         """Register the decorated function as the one that computes the outputs' shapes.
 
-        It is called when tensors are allocated, with a :class:`TensorDescription` where ``compute``
-        gets an array, and returns the output's shape, or one for each of several outputs. None in
-        place of a shape means that the shape is known only after ``compute``; without a shape
-        function, that holds for all outputs.
+        The function is called when tensors are allocated, with the arguments of ``compute``, but
+        each array replaced by a :class:`TensorDescription`. It returns the output's shape, or a
+        sequence of shapes for several outputs. None in place of a shape means that the shape is
+        known only after ``compute``. Without a shape function, this holds for all outputs.
         """
         self._shape = function
         return function
@@ -122,7 +122,7 @@ class CustomOp:
         inputs: Sequence[Tensor | None],
         outputs: Sequence[Tensor],
     ) -> Sequence[Shape | None]:
-        """Set the shapes of *outputs* and return them, with None for each known only at invoke."""
+        """Set the shapes of *outputs* and return them; None means known only at invoke."""
         shapes: list[Shape | None] = [None] * len(outputs)
         if self._shape is not None:
             described = [None if x is None else _described(x) for x in inputs]
@@ -140,17 +140,18 @@ class CustomOp:
 def custom_op(name: str) -> Callable[[Function], CustomOp]:
     """Make a function the implementation of a custom operator, for the whole process.
 
-    The function gets the operator's inputs as arrays, in the model's order, None for one that is
-    absent, and returns the output, or a tuple of several. Arrays are the runtime's memory: they are
-    read-only (variables excepted) and must not be kept. It may have these keyword arguments, too:
+    The function gets the operator's inputs as arrays, in the model's order, with None for absent
+    inputs. It returns the output, or a tuple of outputs. The arrays are the runtime's memory: they
+    are read-only, except variables, and must not be kept. The function may also have these keyword
+    arguments:
 
     - ``options``: the custom options. Annotated with a dataclass they are an instance of it,
       annotated ``bytes`` the bytes in the file, otherwise
       :class:`~delegraph.operators.custom_options.CustomOptions`.
     - ``inputs`` and ``outputs``: a :class:`TensorDescription` of each, for scales and zero points.
 
-    Its result must have the dtype of the model's output tensor, and the shape from the shape
-    function (:meth:`CustomOp.shape`); without one, outputs have whatever shape they get.
+    The result must have the dtype of the model's output tensor, and the shape from the shape
+    function (:meth:`CustomOp.shape`). Without a shape function, any shape is accepted.
 
     >>> @custom_op("TimesTwo")
     ... def times_two(x):
@@ -160,7 +161,7 @@ def custom_op(name: str) -> Callable[[Function], CustomOp]:
     >>> unregister_custom_op("TimesTwo")
 
     Args:
-        name: the custom code that models carry.
+        name: name of the operator in model files (custom code).
 
     Raises:
         ArgumentError: *name* is empty.
@@ -186,7 +187,8 @@ def register_custom_op(name: str, op: AnyCustomOp) -> None:
     """Make a custom operator available to every interpreter that is created later.
 
     Args:
-        name: the custom code that models carry. A later registration replaces an earlier one.
+        name: name of the operator in model files (custom code). A later registration replaces an
+            earlier one.
         op: the implementation; its attribute ``name`` need not be *name*.
 
     Raises:
@@ -200,7 +202,7 @@ def register_custom_op(name: str, op: AnyCustomOp) -> None:
 def unregister_custom_op(name: str) -> None:
     """Remove a custom operator that :func:`register_custom_op` or :func:`custom_op` registered.
 
-    Interpreters that exist keep it.
+    Existing interpreters keep the operator.
 
     Raises:
         ArgumentError: no operator is registered under *name*.
@@ -212,12 +214,12 @@ def unregister_custom_op(name: str) -> None:
 
 
 def registered_custom_ops() -> Mapping[str, Registration]:
-    """Return the custom operators of this process by name."""
+    """Return the custom operators registered in this process, by name."""
     return _REGISTERED
 
 
 def as_registration(op: AnyCustomOp) -> Registration:
-    """Return the registration that *op* is or has.
+    """Return the registration of *op*, which may itself be a registration.
 
     Raises:
         ArgumentError: *op* is neither a registration nor a custom operator.
@@ -237,7 +239,7 @@ def as_registration(op: AnyCustomOp) -> Registration:
 def _bound(
     function: Function, node: Node, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
 ) -> Function:
-    """Return *function* with the keyword arguments that it declares bound, such as its options.
+    """Return *function* with the keyword arguments bound that it declares, such as ``options``.
 
     Raises:
         OperatorError: *function* does not take the node's inputs, or the options do not fit.
@@ -280,7 +282,7 @@ def _described(tensor: Tensor) -> TensorDescription:
 
 
 def _readable(tensor: Tensor) -> NDArray[Any]:
-    """Return a read-only view of a tensor's data; other nodes read the same memory."""
+    """Return a read-only view of a tensor's data, since other nodes read the same memory."""
     view: NDArray[Any] = tensor.data.view()
     if not tensor.is_variable:
         view.flags.writeable = False

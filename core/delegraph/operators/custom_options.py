@@ -15,10 +15,10 @@ from delegraph.operators.flexbuffer_options import flexbuffer_options, flexbuffe
 
 
 class CustomOptions:
-    """Options by name, or by position if the model has a list; decoded at the first access.
+    """Options of a custom operator by name or position; decoded at the first access.
 
     Attributes:
-        raw: the bytes in the model file, also when they are no FlexBuffer.
+        raw: the bytes in the model file, even if they are no FlexBuffer.
 
     >>> from flatbuffers import flexbuffers
     >>> options = CustomOptions(bytes(flexbuffers.Dumps({"factor": 2.5})))
@@ -31,7 +31,7 @@ class CustomOptions:
 
     @cached_property
     def value(self) -> dict[str, Any] | list[Any]:
-        """The decoded options; an empty dict when the node has no options.
+        """The decoded options; an empty dict if the node has no options.
 
         Raises:
             OperatorError: the bytes are no FlexBuffer map or vector.
@@ -56,13 +56,13 @@ class CustomOptions:
         return value[key]
 
     def get(self, key: str | int, default: Any = None) -> Any:
-        """Return the option *key*, or *default* when the model does not have it."""
+        """Return the option *key*, or *default* if the node does not have it."""
         if key not in self:
             return default
         return self[key]
 
     def keys(self) -> list[Any]:
-        """Return the names, or the positions, of the options."""
+        """Return the names of the options, or their positions if they are a list."""
         return [*self.value] if isinstance(self.value, dict) else [*range(len(self.value))]
 
     def __contains__(self, key: object) -> bool:
@@ -82,7 +82,7 @@ def options_as(kind: object, raw: bytes) -> Any:
     """Convert encoded options to the type that an operator's function declares.
 
     Args:
-        kind: a dataclass, whose fields are the options; ``bytes``; anything else stands for
+        kind: a dataclass, whose fields are the options; or ``bytes``; anything else means
             :class:`CustomOptions`.
         raw: the bytes in the model file.
 
@@ -133,10 +133,9 @@ def _as(kind: object, name: str, value: object) -> object:
 
 
 def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """Signature of a function, also of one whose annotations have names that its module lacks.
+    """Signature of a function, even if its annotations use undefined names.
 
-    From Python 3.14 on such a function may be defined; its annotations are read when they are asked
-    for.
+    Python 3.14 allows such functions, since it evaluates annotations only when they are read.
     """
     if sys.version_info >= (3, 14):
         from annotationlib import Format

@@ -1,7 +1,7 @@
 """Evaluates one node without a graph; delegates use this to make tables of integer operators.
 
-An 8-bit operator of one operand is a table of 256 results, one of two operands a table of 65,536.
-Filled by Delegraph's own kernel, it holds that kernel's results.
+An 8-bit operator of one operand is a table of 256 results; one of two operands is a table of
+65,536. Filled by Delegraph's own kernel, the table gives that kernel's results.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Work:
-    """Working memory of a kernel, allocated at once."""
+    """Working memory of a kernel, allocated immediately."""
 
     data: NDArray[Any]
 
 
 @dataclass(slots=True)
 class _Bench:
-    """An OpContext that holds the tensors of one node and allocates memory immediately."""
+    """An ``OpContext`` for a single node, which allocates memory immediately."""
 
     tensors: list[Tensor]
     numerics: Numerics
@@ -60,7 +60,7 @@ def evaluate_node(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> NDArray[Any]:
-    """Compute one node with other inputs, and return its first output.
+    """Compute one node on the arrays *inputs*, and return its first output.
 
     Arguments are those of :func:`prepare_alone`.
 
@@ -81,15 +81,15 @@ def prepare_alone(
     inputs: Sequence[NDArray[Any]],
     numerics: Numerics,
 ) -> tuple[Eval, Tensor]:
-    """Prepare a kernel with other inputs; return its evaluation and the tensor that it writes.
+    """Prepare one node for the arrays *inputs*; return its evaluation and output tensor.
 
     Args:
         registration: the kernel, as :func:`delegraph.builtin_registration` gives it.
         node: the node; the kernel gets its options and version.
         tensors: tensors of the node's graph; the kernel gets their types and quantization.
-        inputs: an array for each of the first inputs, of any shape that suits the operator; inputs
-            after them are absent.
-        numerics: which official kernels to round like.
+        inputs: an array for each of the first inputs, of any shape that suits the operator; later
+            inputs are absent.
+        numerics: official kernels whose rounding is reproduced.
 
     Raises:
         OperatorError: the kernel refuses the node.
@@ -108,10 +108,7 @@ def prepare_alone(
 
 
 def _like(tensor: Tensor, array: NDArray[Any] | None, index: int) -> Tensor:
-    """Return a tensor with the shape of *array*, and the type and quantization of *tensor*.
-
-    Its index is *index*.
-    """
+    """Return a tensor *index* with the shape of *array*, type and quantization of *tensor*."""
     shape = tensor.shape if array is None else array.shape
     copy = Tensor(index, tensor.type, shape, name=tensor.name, quantization=tensor.quantization)
     copy.data = array

@@ -22,7 +22,7 @@ def flexbuffer_value(data: bytes) -> Any:
 
 
 def flexbuffer_options(data: bytes) -> dict[str, Any]:
-    """Return the options encoded in *data*; an empty dict when *data* is empty.
+    """Return the options encoded in *data*; an empty dict if *data* is empty.
 
     Raises:
         OperatorError: it is no FlexBuffer map.
@@ -36,7 +36,7 @@ def flexbuffer_options(data: bytes) -> dict[str, Any]:
 
 
 def integer_option(options: dict[str, Any], name: str, least: int) -> int:
-    """Return option *name* of *options* as an integer of at least *least*; if absent, 0.
+    """Return the integer option *name*, checked to be at least *least*; 0 if it is absent.
 
     Raises:
         OperatorError: it is no number, or below *least*.

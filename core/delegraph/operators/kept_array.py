@@ -26,7 +26,8 @@ class _Key:
 class KeptArray:
     """An array of a node; zeros at first, and again when variables are reset.
 
-    The array is one of the interpreter's resources. Each preparation of the node makes a new array.
+    The array is one of the interpreter's resources. Each preparation of the node creates a new
+    array.
 
     Args:
         context: context of the node.
@@ -55,7 +56,7 @@ class KeptArray:
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array, to be written in place."""
+        """The array, which the node writes in place."""
         kept: NDArray[Any] | None = self._resources.get(self._key)
         if kept is None:
             kept = self._resources[self._key] = np.zeros(self._shape, self._dtype)
@@ -63,6 +64,6 @@ class KeptArray:
 
 
 def forget_kept_arrays(resources: MutableMapping[Any, Any]) -> None:
-    """Remove every kept array from an interpreter's *resources*; keep all other resources."""
+    """Remove all kept arrays, but nothing else, from an interpreter's *resources*."""
     for key in [key for key in resources if isinstance(key, _Key)]:
         del resources[key]

@@ -1,7 +1,8 @@
 """A table of operators whose modules are imported when an operator is looked up.
 
-A model uses few operators, and importing the modules of all takes longer than preparing a small
-one. So a table declares which module enters which names, or only the package of the modules.
+A model uses few operators, and importing the modules of all operators takes longer than preparing a
+small model. So a table declares which module adds entries for which operators, or only the package
+of the modules.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ T = TypeVar("T")
 
 
 class LazyTable(MutableMapping[str, T]):
-    """Entries by operator name; a look-up imports the modules that enter the operator.
+    """Entries by operator name; a look-up imports the modules that add the operator's entry.
 
     Args:
         package: a package whose modules are all imported by the first look-up; None if modules are
             named by :meth:`declare`.
 
     Attributes:
-        entered: the entries of the modules imported so far; these modules add to it.
+        entered: entries that the modules imported so far have added.
 
     >>> table = LazyTable[object]()
     >>> table.declare("delegraph.kernels", {"arg_min_max": "ARG_MAX ARG_MIN", "cast": "CAST"})
@@ -36,12 +37,12 @@ class LazyTable(MutableMapping[str, T]):
         self._complete: set[str] = set()
 
     def declare(self, package: str, names: Mapping[str, str]) -> None:
-        """Declare which modules enter which operators.
+        """Declare which modules add entries for which operators.
 
         Args:
             package: package of the modules.
             names: mapping from a module's name, without ``package.``, to the names of its
-                operators, separated by spaces. Several modules may enter one operator together.
+                operators, separated by spaces. Several modules may contribute to one operator.
         """
         for module, operators in names.items():
             for name in operators.split():

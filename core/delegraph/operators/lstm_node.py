@@ -86,9 +86,9 @@ class LstmOptions:
 
 @dataclass(frozen=True, slots=True)
 class LstmTensors:
-    """Tensors of an LSTM layer, except the input and the output.
+    """Tensors of an LSTM layer, except input and output.
 
-    Gates come in the order input, forget, cell, output. With a coupled input gate (CIFG) the input
+    Gates are in the order input, forget, cell, output. With a coupled input gate (CIFG) the input
     gate is one minus the forget gate, and all tuples lack their first entry.
 
     Attributes:
@@ -137,7 +137,7 @@ class LstmTensors:
         return self.output_state, self.cell_state
 
     def weights(self) -> Iterator[Tensor]:
-        """Yield all tensors that a trained layer keeps fixed."""
+        """Yield all tensors that hold trained weights."""
         yield from self.input_weights + self.recurrent_weights + self.peephole + self.biases
         yield from self.layer_norm + self.aux_weights
         yield from (t for t in (self.projection_weights, self.projection_bias) if t is not None)
@@ -155,10 +155,10 @@ class LstmTensors:
         return [2.0**-12] * gates
 
     def check(self, batch: int, n_input: int, *, integer: bool = False, n_aux: int = 0) -> None:
-        """Check every shape and every type.
+        """Raise an error unless all shapes and types are valid.
 
         Args:
-            batch: sequences in the input.
+            batch: number of sequences in the input.
             n_input: length of the input's last axis.
             integer: whether all arithmetic is in integers.
             n_aux: length of the second input's last axis.
@@ -194,7 +194,7 @@ class LstmTensors:
             require_type(tensor, {type_})
 
     def _weight_types(self, integer: bool) -> tuple[TensorType, TensorType]:
-        """Return the type of the matrices, taken from the last gate, and the type of the biases.
+        """Return the type of the weight matrices, taken from the last gate, and of the biases.
 
         *integer* says whether all arithmetic is in integers.
         """
@@ -231,10 +231,11 @@ def lstm_tensors(
     Args:
         context: context of the subgraph.
         node: node of any LSTM operator, except the basic kernel of LSTM.
-        first: input where the direction's weights start; they follow in LstmInput's order.
-        states: input of the output state; the cell state follows.
-        layer_norm: first of four inputs with normalisation coefficients, or None.
-        aux_weights: first of four inputs with weights for a second input, or None.
+        first: index of the input with the direction's first weights; the others follow in the order
+            of LstmInput.
+        states: index of the input with the output state; the cell state follows.
+        layer_norm: index of the first of four inputs with normalisation coefficients, or None.
+        aux_weights: index of the first of four inputs with weights for a second input, or None.
 
     Raises:
         OperatorError: a required tensor is absent, or some of a group without the others.
@@ -259,7 +260,7 @@ def lstm_tensors(
 def _gates(
     context: OpContext, node: Node, first: int, expected: int | None = None
 ) -> tuple[Tensor, ...]:
-    """Return four inputs from number *first* on, or the last three of them if it is absent.
+    """Return inputs *first* to *first* + 3; only the last three if input *first* is absent.
 
     *expected* is their required number, if it is given.
     """
@@ -275,7 +276,7 @@ def _gates(
 
 
 def _peephole(context: OpContext, node: Node, first: int, gates: int) -> tuple[Tensor, ...]:
-    """Return the peephole weights of three gates, or of two if there is no input gate.
+    """Return the peephole weights of three gates, or of two without an input gate.
 
     Input *first* has the weights of the input gate, and *gates* is the number of gates.
     """

@@ -1,8 +1,8 @@
-"""How many bytes a model's tensors may take.
+"""Limit on the number of bytes that a model's tensors may take.
 
-A model file is untrusted: a few changed bytes make a shape that wants all of a machine's memory. So
-by default a model may take memory in proportion to its file. Once a user resizes an input, only the
-machine's memory is the limit.
+A model file is untrusted: a few changed bytes give a shape that needs all of a machine's memory. So
+by default, the limit is proportional to the file's size. Once a user resizes an input, the limit is
+the machine's memory.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 
 LEAST = 256 << 20
-"""Bytes that every model may take."""
+"""Number of bytes that every model may use."""
 
 LEAST_COPIES = 96 << 20
-"""Bytes that second forms of a model's constants, such as packed weights, may always take."""
+"""Number of bytes that copies of a model's constants, such as packed weights, may always use."""
 
 TIMES_FILE = 16
-"""Factor by which a model may take more memory than its file, above :data:`LEAST`."""
+"""Ratio of a model's memory to its file that is allowed above :data:`LEAST`."""
 
 LARGE_MODEL = 20 << 20
 """Size of a file, in bytes, above which kernels save memory rather than time."""
 
 
 def physical_memory() -> int:
-    """Return the bytes of memory of this machine."""
+    """Number of bytes of this machine's physical memory."""
     if sys.platform == "win32":
         return windows_physical_memory()
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def windows_physical_memory() -> int:
-    """Bytes of physical memory of this Windows machine; Windows has no ``sysconf``."""
+    """Number of bytes of this Windows machine's physical memory, found without ``sysconf``."""
     import ctypes
 
     class MemoryStatus(ctypes.Structure):  # MEMORYSTATUSEX of sysinfoapi.h
@@ -54,16 +54,15 @@ def windows_physical_memory() -> int:
 
 @dataclass(slots=True)
 class MemoryLimit:
-    """Number of bytes that one interpreter may allocate.
+    """Limit on the number of bytes that one interpreter may allocate.
 
     Attributes:
-        bytes: bytes that the tensors of a subgraph may take, and that a kernel may take in
-            addition.
-        is_default: whether the user has not chosen it.
-        is_large_model: whether kernels keep no second form of the weights that is larger than the
-            weights, even if they are slower without it.
-        copies: bytes that second forms of the constants of a partition or subgraph may take, with
-            what kernels keep for each channel; None means the same as ``bytes``.
+        bytes: maximal number of bytes of a subgraph's tensors, and of a kernel's additional memory.
+        is_default: whether the limit is the default, not the user's choice.
+        is_large_model: whether kernels must not store a second, larger form of the weights, even if
+            they are slower without it.
+        copies: maximal number of bytes of second forms of constants in a partition or subgraph,
+            including kernels' data for each channel; None means the same as ``bytes``.
     """
 
     bytes: int
@@ -87,7 +86,7 @@ class MemoryLimit:
 
     @classmethod
     def of_machine(cls) -> MemoryLimit:
-        """Return the limit that the machine sets."""
+        """Return a limit equal to the machine's memory."""
         return cls(physical_memory(), is_default=True)
 
     def trust_shapes(self) -> None:
@@ -115,7 +114,7 @@ class MemoryLimit:
             raise OperatorError(f"{what} needs {wanted} bytes, more than {_advice(limit)}")
 
     def advice(self) -> str:
-        """Text with the limit and how to change it, for the end of an error message."""
+        """Text with the limit and advice how to change it, for the end of an error message."""
         return _advice(self.bytes)
 
 

@@ -1,9 +1,9 @@
-"""Choice of the official kernels whose integer rounding is followed: builtin, reference or TFLM.
+"""The official kernels whose integer rounding is reproduced: builtin, reference or TFLM.
 
-Users choose by ``Interpreter(numerics=...)``, ``delegraph run --numerics`` or an
-``OpResolverType`` (:func:`delegraph.runtime.op_resolver.numerics_of`). A kernel reads the choice as
+Users choose by ``Interpreter(numerics=...)``, ``delegraph run --numerics`` or an ``OpResolverType``
+(:func:`delegraph.runtime.op_resolver.numerics_of`). A kernel reads the choice as
 ``context.numerics`` in its ``prepare``. ``docs/operators.md`` and
-:mod:`delegraph.testing.reference_numerics` tell which operators differ, and by how much.
+:mod:`delegraph.testing.reference_numerics` say which operators differ, and by how much.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 Numerics = Literal["builtin", "reference", "micro"]
-"""The optimised kernels, those of ``BUILTIN_REF``, or those of TFLM.
+"""Official kernels whose rounding is followed: optimised ones, ``BUILTIN_REF``'s, or TFLM's.
 
-TFLM's are the reference ones but for FULLY_CONNECTED, ABS, RELU6 and UNIDIRECTIONAL_SEQUENCE_LSTM;
-only ``MicroInterpreter`` has them.
+TFLM's differ from the reference kernels only in FULLY_CONNECTED, ABS, RELU6 and
+UNIDIRECTIONAL_SEQUENCE_LSTM; only ``MicroInterpreter`` has them.
 """

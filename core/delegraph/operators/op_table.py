@@ -1,10 +1,10 @@
-"""The op table: operator name to registration, filled by the ``kernel`` decorator.
+"""The op table: mapping from operator name to registration, filled by ``kernel``.
 
-Each kernel enters itself when its module is imported. ``kernels/ops.py`` declares modules and
-versions. A module is imported when a kernel of it is about to be prepared: a model uses few of
-them, and delegates with kept programs take its nodes without any.
-:func:`delegraph.builtin_registration` looks an operator up with all of them declared. The table,
-with versions, types and files, is ``docs/operators.md``.
+The decorator ``kernel`` adds a kernel when its module is imported. ``kernels/ops.py`` declares
+modules and versions. A module is imported only when one of its kernels is about to be prepared,
+since a model uses few kernels and delegates may need none. :func:`delegraph.builtin_registration`
+looks up an operator after all modules have been declared. ``docs/operators.md`` shows the table
+with versions, types and files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LOADED = ("prepare", "inplace", "uses_blas")
 
 
 class DeclaredRegistration(Registration):
-    """Registration of a declared operator; its kernel is imported when a field asks for it."""
+    """Registration of a declared operator; its kernel is imported when a field needs it."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class DeclaredRegistration(Registration):
         return object.__getattribute__(self, name)
 
     def take(self, loaded: Registration) -> None:
-        """Copy the fields that the kernel's module decides, from *loaded*."""
+        """Copy the fields that the kernel's module decides from the registration *loaded*."""
         for field in _LOADED:
             _set(self, field, getattr(loaded, field))
 
@@ -56,12 +56,12 @@ class OpTable(LazyTable[Registration]):
         self._declared: dict[str, DeclaredRegistration] = {}  # those that wait for their kernels
 
     def declare(self, package: str, names: Mapping[str, str]) -> None:
-        """Declare modules as :meth:`LazyTable.declare` does, and versions of their operators.
+        """Declare modules, as :meth:`LazyTable.declare` does, with versions of their operators.
 
         Args:
             package: package of the modules.
-            names: as there, where ``:8`` after a name means versions 1 to 8, ``:2-4`` versions 2 to
-                4, and nothing version 1.
+            names: as in :meth:`LazyTable.declare`. After a name, ``:8`` means versions 1 to 8, and
+                ``:2-4`` versions 2 to 4; without it, only version 1 is declared.
         """
         plain = {}
         for module, operators in names.items():
@@ -88,11 +88,11 @@ class OpTable(LazyTable[Registration]):
         super().enter(name, entry)
 
     def loaded(self, name: str) -> Registration:
-        """Return the registration of the operator *name*, after its module was imported."""
+        """Import the module of the operator *name*, and return the operator's registration."""
         return super().__getitem__(name)
 
     def is_declared(self, registration: Registration) -> bool:
-        """Return whether a registration is of this table and waits for its kernel."""
+        """Whether a registration belongs to this table and its kernel is not imported yet."""
         return self._declared.get(registration.name) is registration
 
     def __getitem__(self, name: str) -> Registration:
@@ -116,7 +116,7 @@ OP_TABLE = OpTable()
 
 
 def has_own_kernel(registration: Registration) -> bool:
-    """Return whether a registration has the kernel of the op table."""
+    """Whether a registration uses the kernel of the op table, not a replacement."""
     own = OP_TABLE.get(registration.name)
     return own is registration or (own is not None and own.prepare is registration.prepare)
 
@@ -135,7 +135,7 @@ def kernel(
         inplace: inputs that may share memory with output 0.
         uses_blas: whether the kernel multiplies matrices with NumPy.
         sparse_inputs: positions of inputs that may be sparse constants, which hold fewer values
-            than their shape says; others are refused before *prepare* sees the node.
+            than their shape says. Nodes with other sparse inputs are rejected before *prepare*.
     """
 
     def register(prepare: Prepare) -> Prepare:

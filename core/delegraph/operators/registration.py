@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from delegraph.operators.numerics import Numerics
 
 Eval = Callable[[], None]
-"""Computes a node's outputs from its inputs; called at every invoke, with no arguments."""
+"""Function without arguments that computes a node's outputs; called at every invoke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class NativeEval:
 
     Attributes:
         run: function that computes the outputs; calling the object calls it.
-        rescue: function that is called with the error of ``run``. It returns None if it has
-            computed the outputs in another way, else the error to raise. Without it, errors of
+        rescue: function that is called with an error of ``run``. It returns None if it has computed
+            the outputs in another way, or else the error to raise. If ``rescue`` is None, errors of
             ``run`` are raised.
     """
 
@@ -55,15 +55,16 @@ class NativeEval:
 
 @dataclass(frozen=True, slots=True)
 class TensorEval:
-    """An :data:`Eval` that depends on its node by the node's tensors only.
+    """An :data:`Eval` that can be made again for equal nodes with other tensors.
 
-    A ``Registration.prepare`` may return one where all else that it decided follows from the
-    operator, its version and options, and the tensors' types, shapes and quantization. A host may
-    then call ``make`` for other nodes that have all this in common, instead of ``prepare``.
+    A ``Registration.prepare`` may return one if its decisions depend only on the operator, its
+    version and options, and the tensors' types, shapes and quantization. For other nodes in which
+    all of these are equal, a host may call ``make`` instead of ``prepare``.
 
     Attributes:
-        make: returns the evaluation of a node, given its input tensors and then its outputs.
-        run: the evaluation of the node that was prepared; a call of the object does the same.
+        make: function that returns the evaluation of a node, given its input tensors and then its
+            output tensors.
+        run: evaluation of the node that was prepared; calling the object calls it.
     """
 
     make: Callable[..., Eval]
@@ -75,7 +76,7 @@ class TensorEval:
 
 
 Prepare = Callable[["OpContext", "Node"], Eval]
-"""Checks a node, sizes its outputs and returns its :data:`Eval`."""
+"""Function that checks a node, sizes its outputs and returns its :data:`Eval`."""
 
 
 class InPlace(IntFlag):
@@ -99,10 +100,11 @@ class Registration:
     Attributes:
         name: ``CONV_2D``, a custom operator's name, or a delegate's name.
         prepare: called at each (re)allocation, with the node's input shapes known and constants
-            readable. It checks, calls ``context.resize_tensor`` for every output whose shape it
-            knows and ``context.set_dynamic`` for the others, decides everything that depends on
-            shapes, scales and options, and returns the function that computes. Arena tensors have
-            no data yet: the returned function reads ``tensor.data`` when it runs.
+            readable. It checks the node. It calls ``context.resize_tensor`` for each output whose
+            shape it knows, and ``context.set_dynamic`` for the others. It decides everything that
+            depends on shapes, scales and options, and returns the function that computes the
+            outputs. Arena tensors have no data yet: the returned function reads ``tensor.data``
+            when it runs.
         builtin_code: ``CUSTOM`` for custom operators, ``DELEGATE`` for delegate kernels.
         versions: first and last operator version that is implemented.
         inplace: inputs that may share memory with output 0.
@@ -138,11 +140,11 @@ class Node:
         index: position in the subgraph's node list; delegate nodes come after the model's.
         inputs: tensor indices, -1 for an absent optional input.
         outputs: tensor indices.
-        intermediates: tensor indices that carry quantization of inner values.
+        intermediates: indices of tensors that only give the quantization of inner values.
         options: typed options (``Conv2DOptions``); ``DelegateParams`` for a delegate node.
         custom_options: a custom operator's raw bytes.
         version: operator version.
-        user_data: what ``Registration.init`` returned.
+        user_data: object that ``Registration.init`` returned.
         delegate: the delegate that owns this node, or None.
     """
 
@@ -158,18 +160,18 @@ class Node:
 
     @classmethod
     def from_operator(cls, operator: OperatorSpec | tuple[Any, ...]) -> Self:
-        """Return the node that the model declares as *operator*, or by these fields of it."""
+        """Return the node that *operator* declares, an ``OperatorSpec`` or its fields."""
         index, _, _, version, inputs, outputs, intermediates, options, custom = operator
         given = b"" if custom is None else custom.tobytes()
         return cls(index, inputs, outputs, intermediates, options, given, version)
 
 
 class Scratch(Protocol):
-    """Working memory of one node; all nodes share it, so values do not outlive an invoke."""
+    """Working memory of one node; nodes share it, so its content is lost between invokes."""
 
     @property
     def data(self) -> NDArray[Any]:
-        """The array of the requested shape and dtype; undefined contents when a node starts."""
+        """The array of the requested shape and dtype; its content is undefined at first."""
 
 
 class CallableSubgraph(Protocol):
@@ -187,13 +189,13 @@ class CallableSubgraph(Protocol):
     def tensors(self) -> Sequence[Tensor]:
         """All tensors of the subgraph, by index.
 
-        Tensors of an interpreter, except constants, may be given other memory until the next
+        Tensors of an interpreter, except constants, may get other memory until the next
         ``allocate``: set ``data`` to an array of the same shape and dtype.
         """
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The subgraph's nodes in the model file, in its order, before any was delegated."""
+        """The subgraph's nodes in the model file, in file order, before delegates replaced any."""
 
     @property
     def has_dynamic_tensors(self) -> bool:
@@ -227,18 +229,18 @@ class OpContext(Protocol):
 
     @property
     def num_threads(self) -> int:
-        """Threads a kernel may use; >= 1."""
+        """Number of threads that a kernel may use, at least 1."""
 
     @property
     def numerics(self) -> Numerics:
-        """Which official kernels to round like, where the two sets differ."""
+        """Official kernels whose rounding a kernel reproduces, where the two sets differ."""
 
     @property
     def memory_limit(self) -> MemoryLimit:
-        """Limit to check before a kernel allocates memory whose size the model determines.
+        """Limit that a kernel must check before it allocates memory of a model-dependent size.
 
-        Tensors and :meth:`scratch` are checked by the host. The bytes may change whenever the user
-        resizes an input, so kernels keep the object and not the number.
+        The host checks tensors and :meth:`scratch`. The limit may change when the user resizes an
+        input, so kernels must keep the object, not its number of bytes.
         """
 
     @property
@@ -248,8 +250,8 @@ class OpContext(Protocol):
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
         """Set the shape of a tensor.
 
-        While preparing, memory follows later. While invoking, only dynamic tensors may be resized:
-        their ``data`` is a new array (uninitialised) when the call returns.
+        While preparing, memory is allocated later. While invoking, only dynamic tensors may be
+        resized; when the call returns, their ``data`` is a new, uninitialised array.
 
         Raises:
             OperatorError: a negative dimension, too many bytes, or a tensor that is not dynamic
@@ -260,7 +262,7 @@ class OpContext(Protocol):
         """Declare that a tensor's shape is known only while invoking."""
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve an array of working memory for the node being prepared; 64-byte aligned."""
+        """Reserve 64-byte aligned working memory for the node that is being prepared."""
 
     def subgraph(self, index: int) -> CallableSubgraph:
         """Return subgraph *index* of the model, for the node to call.
@@ -290,7 +292,7 @@ def optional_input(context: OpContext, node: Node, i: int) -> Tensor | None:
 
 
 def variable_input(context: OpContext, node: Node, i: int) -> Tensor:
-    """Return input *i*, which the node also writes.
+    """Return the tensor of input *i*, a variable that the node also writes.
 
     Raises:
         OperatorError: the input is absent or no variable.

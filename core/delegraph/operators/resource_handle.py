@@ -28,14 +28,14 @@ def input_handle(context: OpContext, node: Node) -> Tensor:
 
 
 def key_of(handle: Tensor) -> Any:
-    """Return the key, a text or a number, that a handle holds now."""
+    """Return the key, a text or a number, that a handle holds at present."""
     return handle.data.reshape(-1)[0]
 
 
 def write_handle(context: OpContext, output: Tensor, key: Hashable) -> Eval:
     """Make *output* a RESOURCE scalar that holds *key*; return an evaluation without work.
 
-    Handles are known while preparing, so they do not make a graph dynamic.
+    Handles are written while preparing, so they do not make a graph dynamic.
     """
     if output.type is not TensorType.RESOURCE:
         raise OperatorError(f"output is {output.type.name}, expected RESOURCE")

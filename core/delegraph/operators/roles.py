@@ -1,8 +1,8 @@
 """Roles of an operator's inputs and outputs, such as ``weights``, used in claims and rejections.
 
-The names are TFLite's, from its kernels and its dialect. Data is ``input`` and ``output`` wherever
-it plays no other part; ``filter`` is ``weights`` in every operator. Operands whose types always go
-together share a role: both inputs of ADD are ``input``, and all matrices of an LSTM ``weights``.
+The names are TFLite's, from its kernels and its dialect. Operands without a special role are
+``input`` and ``output``; ``filter`` is ``weights`` in every operator. Operands whose types always
+go together share a role: both inputs of ADD are ``input``, and all matrices of an LSTM ``weights``.
 
 >>> operand_roles("CONV_2D", inputs=3, outputs=1)
 ('input', 'weights', 'bias', 'output')
@@ -193,7 +193,7 @@ def operands(operator: str, node: Node) -> Iterator[tuple[str, int]]:
 def _roles(operator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the roles of *operator*'s inputs and of its outputs.
 
-    An operator with more inputs than roles has the last role for each further input.
+    If an operator has more inputs than roles, further inputs have the last role.
     """
     inputs, _, outputs = WORDS.get(operator, "input").partition("->")
     return tuple(inputs.split()), tuple(outputs.split()) or ("output",)

@@ -35,8 +35,8 @@ class Callee:
     """A subgraph that a node calls, with its input and output tensors; recursion is an error.
 
     Attributes:
-        inputs: its input tensors; None for an absent input.
-        outputs: its output tensors.
+        inputs: input tensors of the subgraph; None for an absent input.
+        outputs: output tensors of the subgraph.
         is_dynamic: whether an output's shape is known only while invoking.
     """
 
@@ -51,7 +51,7 @@ class Callee:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a shape inside is known only while invoking; valid after ``take_shapes``."""
+        """Whether a shape inside is known only during the run; valid after ``take_shapes``."""
         return self._subgraph.has_dynamic_tensors
 
     def check(self, inputs: Sequence[Tensor], outputs: int, what: str) -> None:
@@ -92,14 +92,14 @@ class Callee:
                 )
 
     def take_shapes(self, shapes: Sequence[Shape]) -> None:
-        """Give *shapes* to the subgraph's inputs and prepare the subgraph."""
+        """Resize the subgraph's inputs to *shapes*, and prepare the subgraph."""
         for tensor, shape in zip(self.inputs, shapes, strict=True):
             if tensor is not None and tensor.shape != tuple(shape):
                 self._subgraph.resize_input(tensor.index, tuple(shape))
         self._enter(self._subgraph.allocate)
 
     def take(self, values: Sequence[Value]) -> None:
-        """Copy *values* into the subgraph's inputs, and resize inputs whose shape differs."""
+        """Copy *values* into the subgraph's inputs; resize inputs whose shape differs."""
         pairs = list(zip(self.inputs, values, strict=True))
         if any(tensor is not None and tensor.shape != value.shape for tensor, value in pairs):
             self.take_shapes([value.shape for value in values])
@@ -124,7 +124,7 @@ class Callee:
 
 
 def put(tensor: Tensor, value: Value) -> None:
-    """Copy *value* into *tensor* of the same shape; of strings only the references are copied."""
+    """Copy *value* into *tensor* of the same shape; strings are copied by reference."""
     if tensor.type in OBJECT_TYPES or tensor.data is None:
         tensor.data = value.data.copy()
     else:

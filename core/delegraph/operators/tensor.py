@@ -30,7 +30,7 @@ _NOT_PLAIN = OBJECT_TYPES | BITS.keys()
 
 
 class AllocationType(IntEnum):
-    """Where a tensor's data lives. Source: TfLiteAllocationType, tflite/core/c/common.h."""
+    """Kind of memory that holds a tensor's data. Source: TfLiteAllocationType, c/common.h."""
 
     NONE = 0
     MMAP_RO = 1
@@ -54,22 +54,22 @@ class Tensor:
 
     Attributes:
         index: position in the subgraph's tensor list.
-        name: the file's name for it; may be empty.
+        name: name in the model file; may be empty.
         type: element type.
-        dtype: the NumPy dtype of ``data``, except for packed 2- and 4-bit types.
+        dtype: NumPy dtype of ``data``, except for packed 2- and 4-bit types.
         shape: current dimensions. Change it by ``context.resize_tensor`` only.
         shape_signature: declared dimensions, -1 where unknown.
-        has_rank: whether empty dimensions are declared on purpose; else the rank is unknown.
+        has_rank: whether the rank is known; if not, the declared shape is empty.
         data: the values, an array of ``shape`` and ``dtype``; None until memory is allocated.
-            Constants are read-only views of the model file. The array may be another one after
-            each allocation, so a kernel keeps the tensor and reads ``data`` when it runs.
-            Packed types (INT4, UINT4, INT2) hold their bytes: ``[bytes], uint8``. A sparse
-            constant holds its stored values: ``[stored], dtype``. STRING holds ``bytes`` objects.
-        allocation_type: where ``data`` lives.
-        is_variable: keeps its value between invokes.
+            Constants are read-only views of the model file. Each allocation may set another array,
+            so a kernel must keep the tensor and read ``data`` when it runs. Packed types (INT4,
+            UINT4, INT2) hold their bytes: ``[bytes], uint8``. A sparse constant holds its stored
+            values: ``[stored], dtype``. STRING holds ``bytes`` objects.
+        allocation_type: kind of memory that holds ``data``.
+        is_variable: whether the value is kept between invokes.
         quantization: scales and zero points, or None.
         sparsity: storage order of a sparse constant, or None.
-        delegate: the delegate that produces it, or None.
+        delegate: delegate whose buffer may hold the value, or None.
         buffer_handle: handle of the delegate's own copy; -1 if there is no copy.
         data_is_stale: whether only the delegate's copy is up to date.
     """
@@ -130,8 +130,8 @@ class Tensor:
         """Create the tensor that *spec* declares; *data* is its decoded constant, or None.
 
         Args:
-            spec: the declaration, or its fields.
-            data: see above.
+            spec: the declaration, or the tuple of its fields.
+            data: decoded constant, or None.
         """
         tensor = cls.__new__(cls)  # what __init__ does, in half the time
         (tensor.index, tensor.name, kind, tensor.shape, tensor.shape_signature, _, is_variable,
@@ -164,7 +164,7 @@ class Tensor:
         return self.allocation_type == _DYNAMIC
 
     def make_dynamic(self) -> None:
-        """Leave shape and memory open until the tensor's node runs."""
+        """Leave the tensor's shape and memory unknown until its node runs."""
         self.allocation_type = AllocationType.DYNAMIC
         self.data = None
 
@@ -175,9 +175,9 @@ class Tensor:
             self.data = None
 
     def adopt_type(self, type: TensorType) -> None:
-        """Set the element type that the tensor's node computes, not the declared one.
+        """Set the element type that the tensor's node computes, instead of the declared type.
 
-        Strings and resources have memory of their own, numbers a place in the arena.
+        This may change the kind of memory: strings and resources are outside of the arena.
         """
         if type is self.type:
             return
@@ -226,7 +226,7 @@ class Tensor:
 
     @property
     def _one_quantization(self) -> Quantization | None:
-        """The quantization of the whole tensor; None where parts have scales of their own.
+        """Quantization of the whole tensor; None if there are several scales or none.
 
         Source:
             GetLegacyQuantization, tflite/core/subgraph.cc.
@@ -247,7 +247,7 @@ class Tensor:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the current shape; 0 for STRING, RESOURCE and VARIANT."""
+        """Number of bytes of the present shape; 0 for STRING, RESOURCE and VARIANT."""
         if self.type in _NOT_PLAIN:
             return byte_size(self.type, self.shape)
         return math.prod(self.shape) * self.dtype.itemsize

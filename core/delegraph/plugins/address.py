@@ -1,4 +1,4 @@
-"""How a delegate is written as text: ``name``, ``dist:name``, ``dist:name:key=value,key=value``."""
+"""Text form of a delegate: ``name``, ``dist:name``, ``dist:name:key=value,key=value``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _GRAMMAR = r"(?:(?P<distribution>[^:=,]+):)?(?P<name>[^:=,]+)(?::(?P<options>[^:
 def canonical_name(name: str) -> str:
     """Return the name of a distribution in the spelling of package indexes.
 
-    ``packaging.utils`` has it, too, and takes longer to import than all plugins to be found.
+    ``packaging.utils`` has the same function, but importing it takes longer than finding all
+    plugins.
 
     >>> canonical_name("My_Delegates.Fast")
     'my-delegates-fast'
@@ -28,13 +29,13 @@ def canonical_name(name: str) -> str:
 class DelegateAddress:
     """The name and options by which a user requests a delegate.
 
-    The grammar is ``[distribution:]name[:key=value[,key=value]...]``. The first part after a colon
-    that has a ``=`` starts the options, and neither names contain one, so this is unambiguous;
-    values may contain colons.
+    The grammar is ``[distribution:]name[:key=value[,key=value]...]``. The options start at the
+    first part with a ``=``. Names never contain a ``=``, so this is unambiguous; values may contain
+    colons.
 
     Attributes:
         name: the delegate's name.
-        distribution: the distribution that must provide it; None for any.
+        distribution: distribution that must provide the delegate; None means any.
         options: ``key=value,key=value``; empty for none.
     """
 

@@ -1,4 +1,4 @@
-"""Which installed plugins may be used: allow and disable lists."""
+"""The installed plugins that may be used: allow and disable lists."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DISABLE_VARIABLE = "DELEGRAPH_DISABLE_PLUGINS"
 
 @dataclass(frozen=True, slots=True)
 class PluginChoice:
-    """The plugins that may be used; each is written ``plugin`` or ``dist:plugin``.
+    """Allow and disable lists of plugins; each plugin is written ``plugin`` or ``dist:plugin``.
 
     Attributes:
-        allow: only these; None for all.
-        disable: not these, even when allowed.
-        allow_source: where the allow list comes from, for messages.
-        disable_source: where the disable list comes from.
+        allow: the only plugins that may be used; None means all.
+        disable: plugins that may not be used, even if *allow* lists them.
+        allow_source: text that names the origin of the allow list, for messages.
+        disable_source: text that names the origin of the disable list.
     """
 
     allow: frozenset[str] | None = None
@@ -34,10 +34,11 @@ class PluginChoice:
     def of(
         cls, allow: Iterable[str] | None = None, disable: Iterable[str] | None = None
     ) -> PluginChoice:
-        """Return the choice in the arguments, else the environment, else the configuration file.
+        """Return the lists from the arguments, or else the environment, or else the user's file.
 
-        Each list is one of these; they are not put together. ``*`` in an allow list stands for
-        every plugin. An empty ``DELEGRAPH_PLUGINS`` allows none; with no list at all, all are.
+        Each list comes from one of these sources; they are not merged. ``*`` in an allow list means
+        every plugin. An empty ``DELEGRAPH_PLUGINS`` allows no plugin; without any list, all are
+        allowed.
 
         Raises:
             ConfigurationError: the configuration file has a mistake.
@@ -67,7 +68,7 @@ class PluginChoice:
 
     @staticmethod
     def canonical(names: Iterable[str]) -> frozenset[str]:
-        """Return *names* with the distribution, where given, spelled as package indexes do."""
+        """Return *names* with distribution names, if any, in the spelling of package indexes."""
         split = (name.rpartition(":") for name in names)
         return frozenset(
             f"{canonical_name(dist)}:{name}" if dist else name for dist, _, name in split
@@ -75,9 +76,9 @@ class PluginChoice:
 
 
 def _given(variable: str, setting: str) -> tuple[Iterable[str] | None, str]:
-    """Return the plugin names in *variable* of the environment, else in *setting*, and the source.
+    """Return plugin names from an environment *variable*, else the *setting*, and the source.
 
-    *setting* is a name in the configuration file.
+    *setting* is a key of the configuration file.
     """
     text = os.environ.get(variable)
     if text is not None:

@@ -1,4 +1,4 @@
-"""Calls a plugin's own code to make delegates and load objects; errors name the plugin."""
+"""Calls plugins' code that makes delegates and loads objects; errors name the plugin."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
     """Make a new delegate from its spec and options.
 
     Args:
-        spec: what to make.
-        given: its options, see :func:`~delegraph.plugins.options.make_options`.
+        spec: spec of the delegate.
+        given: options of the delegate, see :func:`~delegraph.plugins.options.make_options`.
         provider: the plugin or file that offers it, as errors name it.
 
     Raises:
@@ -55,7 +55,7 @@ def make_delegate(spec: DelegateSpec, given: Given, provider: object) -> Delegat
 
 
 def _options(spec: DelegateSpec, given: Given) -> object:
-    """Options of the delegate *spec*; types are checked only if the user gives options."""
+    """Options object for the delegate *spec*; types are checked only if the user gives options."""
     if given is None:
         with suppress(TypeError, ValueError):  # a required option is missing
             return None if spec.options is None else spec.options()
@@ -103,7 +103,7 @@ def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:
 def describe_custom_op(
     spec: CustomOpSpec, custom_options: bytes, provider: object
 ) -> dict[str, str]:
-    """Description that a provider gives of a custom operator with these options.
+    """Return a description of a custom operator with these options: title to text.
 
     Raises:
         DelegraphError: the options are damaged.
@@ -147,7 +147,7 @@ def load_command(spec: CommandSpec, provider: object) -> click.Command:
 def compile_partition(
     spec: CompilerSpec, model: PartitionModel, options: object, provider: object
 ) -> bytes:
-    """Blob that the compiler *spec* of a provider makes of the partition *model*.
+    """Return the blob that the compiler *spec* of a provider makes from the partition *model*.
 
     Raises:
         PartitionRejected: the compiler does not compile this partition.
@@ -182,7 +182,7 @@ def load_compiled(
 
 
 def compiler_version(spec: CompilerSpec, plugin: Plugin) -> str:
-    """Version of the blobs that the compiler *spec* of a plugin makes and loads.
+    """Version of the blobs that a plugin's compiler *spec* makes and loads.
 
     Raises:
         PluginLoadError: the plugin's own code failed, or returned something else.
@@ -216,7 +216,7 @@ def _wrong_answer(
 
 
 def _loaded(what: str, spec: CustomOpSpec | CommandSpec, provider: object) -> Any:
-    """Return the object that *spec* loads; errors name it as *what* and its *provider*."""
+    """Return the object that *spec* loads; errors call it *what* and name the *provider*."""
     try:
         return spec.load()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The delegate that is applied by default, found without importing any other plugin."""
+"""Finds the default delegate without importing any other plugin."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def default_offer() -> tuple[DelegateSpec, Plugin] | None:
     """Return the default delegate's spec and its plugin; None if none is installed and ready.
 
-    Where the process knows its plugins already, or where the quick way finds none, the offers of
-    all plugins are looked at; a plugin that fails is then recorded as broken.
+    The quick way imports only plugins of this project. If it finds none, or if all plugins are
+    imported already, the offers of all plugins are used; a failing plugin is then recorded as
+    broken.
 
     Raises:
         ConfigurationError: the configuration file has a mistake.

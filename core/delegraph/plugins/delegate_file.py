@@ -39,11 +39,11 @@ Found = TypeVar("Found")
 def delegate_from_file(path: str | os.PathLike[str], options: Given = None) -> Delegate:
     """Return the delegate that a Python file defines; the file is run anew at each call.
 
-    Looked for, in this order: the hook ``delegraph_delegates``, as a plugin has it, with one
-    delegate; a function, class or object named ``delegate``; the only class of the file that is a
-    ``SimpleDelegateInterface`` or a ``Delegate``. A function or class takes nothing, or one
-    argument that is annotated with a dataclass, whose fields are the options. While the file runs
-    it may import the modules beside it.
+    The file must define one of these, tried in this order: the hook ``delegraph_delegates`` with
+    one delegate, as in a plugin; a function, class or object named ``delegate``; a single class
+    that is a ``SimpleDelegateInterface`` or a ``Delegate``. A function or class takes no argument,
+    or one that is annotated with a dataclass, whose fields are the options. While the file runs, it
+    may import modules in its folder.
 
     Args:
         path: the file.
@@ -77,7 +77,7 @@ def _run(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _blamed(file: Path, provider: str) -> Iterator[None]:
-    """Turn any error of the file's own code into a PluginLoadError that names the line."""
+    """Turn any error of the file's code into a ``PluginLoadError`` that names the line."""
     try:
         yield
     except (KeyboardInterrupt, PluginError):
@@ -88,7 +88,7 @@ def _blamed(file: Path, provider: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Make the modules of *folder* importable while the block runs."""
+    """Make the modules of *folder* importable within the block."""
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -108,7 +108,7 @@ def _line(file: Path, error: BaseException) -> str:
 
 
 def _spec(module: ModuleType, name: str, provider: str) -> DelegateSpec:
-    """Return the spec of *module*, which has no plugin hook."""
+    """Return the spec of the delegate in *module*, which has no plugin hook."""
     made = getattr(module, VARIABLE, None)
     if made is None:
         made = _only_class(module, provider)
@@ -154,7 +154,7 @@ def _only(found: Sequence[Found], names: Sequence[str], provider: str) -> Found:
 
 
 def _options_class(make: Callable[..., Any], provider: str) -> type | None:
-    """Return the dataclass of the argument of the function *make*; None if it has no argument.
+    """Return the options dataclass that the function *make* takes; None if it takes nothing.
 
     Raises:
         PluginLoadError: it needs something else.

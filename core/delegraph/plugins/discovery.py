@@ -1,4 +1,4 @@
-"""Finds the installed plugins and asks each for its offers; a broken plugin is kept as data."""
+"""Finds the installed plugins and asks each for its offers; a broken plugin is recorded."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Spec = TypeVar("Spec", DelegateSpec, CustomOpSpec, CommandSpec, CompilerSpec)
 def discover(
     choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
 ) -> tuple[Plugin, ...]:
-    """Return every installed plugin in any state, sorted by name and distribution.
+    """Return all installed plugins in any state, sorted by name and distribution.
 
-    Imports the plugins that *choice* lets through, which are light modules, and calls their hooks.
-    An import that does not end cannot be ended from here; the log names it after :data:`PATIENCE`.
+    Imports the plugins that *choice* allows, which are light modules, and calls their hooks. An
+    import that hangs cannot be stopped here; the log names it after :data:`PATIENCE` seconds.
 
     Args:
-        choice: which plugins may be used; the others are listed and not imported.
-        entry_points: what to look at instead of the installed distributions.
+        choice: which plugins may be used; other plugins are listed but not imported.
+        entry_points: entry points to use instead of those of the installed distributions.
     """
     found = []
     with printed_to_stderr():
@@ -65,7 +65,7 @@ def _log(plugin: Plugin) -> None:
 
 @contextlib.contextmanager
 def _named_when_slow(plugin: Plugin) -> Iterator[None]:
-    """Log that *plugin* is still being imported, after :data:`PATIENCE`."""
+    """Log that *plugin* is still being imported, if the block takes over :data:`PATIENCE` s."""
     text = "%s is still being imported after %g s; DELEGRAPH_DISABLE_PLUGINS=%s leaves it out"
     timer = threading.Timer(PATIENCE, logger.warning, (text, plugin, PATIENCE, plugin.name))
     timer.daemon = True
@@ -79,7 +79,7 @@ def _named_when_slow(plugin: Plugin) -> Iterator[None]:
 def declared_plugins(
     choice: PluginChoice, entry_points: Iterable[EntryPoint] | None = None
 ) -> tuple[Plugin, ...]:
-    """Return every installed plugin without importing any of them.
+    """Return all installed plugins without importing any of them.
 
     Plugins with the status ``OK`` must still be imported, and offer nothing yet.
     """
@@ -133,7 +133,7 @@ def _declared(point: DeclaredPlugin, choice: PluginChoice) -> Plugin:
 def import_plugin(plugin: Plugin) -> Plugin:
     """Import a declared plugin; return it with its offers, or with the error.
 
-    What it prints goes to standard error.
+    Text that the plugin prints goes to standard error.
 
     Raises:
         KeyboardInterrupt: the user's.
@@ -168,7 +168,7 @@ def _loaded(value: str) -> Any:
 
 
 def _ask(module: object, plugin: Plugin) -> Plugin:
-    """Return *plugin* with the specs that the hooks of *module* return.
+    """Call the hooks of *module*; return *plugin* with the specs that the hooks return.
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
@@ -199,7 +199,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
 
 
 def _mark_implementations(module: object) -> None:
-    """Mark the functions of *module* for pluggy that ``hookimpl`` has marked."""
+    """Mark functions of *module* for pluggy if ``hookimpl`` has marked them for Delegraph."""
     import pluggy
 
     marker = pluggy.HookimplMarker(hookspecs.PROJECT)
@@ -213,7 +213,7 @@ def _mark_implementations(module: object) -> None:
 def _require_offered(
     compilers: tuple[CompilerSpec, ...], delegates: tuple[DelegateSpec, ...]
 ) -> None:
-    """Raise unless every compiler is of a delegate that the plugin offers."""
+    """Raise an error unless the plugin offers the delegate of every compiler."""
     offered = {spec.name for spec in delegates}
     for spec in compilers:
         if spec.name not in offered:
@@ -224,7 +224,7 @@ def _require_offered(
 
 
 def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
-    """Call one hook of a plugin; return the checked specs in the plugin's order."""
+    """Call one hook of a plugin; return its specs, all checked to be of *kind*."""
     if not hook.get_hookimpls():
         return ()
     answers: list[Any] = hook()
@@ -260,7 +260,7 @@ def _incompatible(plugin: Plugin, version: object) -> Plugin:
 
 
 def _printable(point: DeclaredPlugin) -> Plugin:
-    """Return the plugin of an entry point, with its texts escaped to protect the terminal."""
+    """Return the plugin of an entry point, with unprintable characters of its texts escaped."""
     return Plugin(
         _escaped(point.name[:100]),
         _escaped(point.distribution),

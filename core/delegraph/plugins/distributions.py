@@ -1,4 +1,4 @@
-"""Reads the entry points of our group from the installed distributions."""
+"""Reads the entry points of group ``delegraph.plugins`` from the installed distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = "(unknown distribution)"
 
 
 class UnreadableList(NamedTuple):
-    """A distribution whose list of entry points cannot be read, and why."""
+    """A distribution whose list of entry points cannot be read, and the reason."""
 
     distribution: str
     version: str
@@ -23,16 +23,16 @@ class UnreadableList(NamedTuple):
 
 
 def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]]:
-    """Return the entry points of our group, and the distributions whose list cannot be read.
+    """Return the entry points of our group, and the distributions with unreadable lists.
 
-    Of several copies of a distribution the first on ``sys.path`` counts, as it does for imports.
+    If a distribution is installed several times, the first on ``sys.path`` counts, as for imports.
     """
     points: list[DeclaredPlugin] = []
     unreadable: list[UnreadableList] = []
     seen: set[str] = set()
     for dist in importlib_metadata.distributions():
         if not _mentions_our_group(dist):
-            continue  # most distributions: neither parsed nor asked for their names
+            continue  # most distributions have no plugin
         name = _distribution_name(dist)
         if name != UNKNOWN:
             if canonical_name(name) in seen:
@@ -66,11 +66,11 @@ def _mentions_our_group(dist: Distribution) -> bool:
 
 
 def _first_on_path(name: str, dist: Distribution) -> Distribution:
-    """Return the first copy of the distribution *name* on the path; it may have no entry points."""
+    """Return the first copy of the distribution *name* on the path, even without entry points."""
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
-        return dist  # its folder bears another name
+        return dist  # its folder has another name
 
 
 def _distribution_name(dist: Distribution) -> str:
@@ -84,8 +84,8 @@ def _version(dist: Distribution) -> str:
 def _header(dist: Distribution, name: str) -> str:
     """Return one header of a distribution's metadata; empty if it is missing or damaged.
 
-    ``dist.name`` parses the whole file as an e-mail, a long description included: milliseconds for
-    each plugin, at the start of every process.
+    ``dist.name`` would parse the whole file, including the long description. That takes
+    milliseconds for each plugin, at the start of every process.
 
     Source:
         Core metadata specifications, https://packaging.python.org/specifications/core-metadata/:

@@ -1,4 +1,4 @@
-"""Custom operators of other projects and vendors, recognized by name: a guess, with advice."""
+"""Guesses the origin of other projects' custom operators by their names, and gives advice."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class Provider(NamedTuple):
     """A project or vendor that probably made a custom operator.
 
     Attributes:
-        name: its name.
-        advice: what to do to run the model.
+        name: name of the project or vendor.
+        advice: text that tells the user how to run the model.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""The hooks that a plugin may implement, and the version of this agreement.
+"""The hooks that a plugin may implement, and the version number of these hooks.
 
-A plugin is a module, named by an entry point of group ``delegraph.plugins``, that imports nothing
-but ``delegraph`` and what is equally light. It may say which version of the hooks it was written
-for by ``DELEGRAPH_API = 1``; without that it is taken to fit. A plugin for another version is
-listed as incompatible and none of its hooks is called.
+A plugin is a module, named by an entry point of group ``delegraph.plugins``, that imports only
+``delegraph`` and other light modules. ``DELEGRAPH_API = 1`` in the module says for which version of
+the hooks it was written; without it, the plugin is assumed to fit. A plugin for another version is
+listed as incompatible, and none of its hooks is called.
 
 ::
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from delegraph.plugins.specs import CommandSpec, CompilerSpec, CustomOpSpec, DelegateSpec
 
 PROJECT = "delegraph"
-"""pluggy's project name; it also starts the name of every hook."""
+"""Name of the project in pluggy, with which the name of every hook starts."""
 
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""
@@ -43,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class _Marker:
-    """Marks functions as ``HookimplMarker`` of pluggy does, without the slow import of pluggy."""
+    """Marks functions like pluggy's ``HookimplMarker``, without the slow import of pluggy."""
 
     @overload
     def __call__(self, function: F) -> F: ...

@@ -1,12 +1,12 @@
-"""The entry points of our group as they were found last time, kept in the user's cache folder.
+"""The entry points of our group as found last time, stored in the user's cache folder.
 
-Looking at every installed distribution takes longer than running a small model. The list that was
-found is kept with what it follows from: ``sys.path``, and name and time of each distribution's
-description there. Installing and removing change those, so the next process looks again. Folders
-without a description, such as those of scripts, make no difference.
+Looking at every installed distribution takes longer than running a small model. So the list is
+stored together with its origin: ``sys.path``, and the name and time of each distribution's metadata
+folder there. Installing or removing a distribution changes these, so the next process searches
+again. Folders without distributions, such as those of scripts, do not count.
 
-The file decides which modules are imported, so it is used only where this user and root alone may
-write it, as :mod:`delegraph.delegation.cache_files` has it; one that is damaged is as good as none.
+The file decides which modules are imported, so it is used only if no other user but root may write
+it; see :mod:`delegraph.delegation.cache_files`. A damaged file is ignored.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class DeclaredPlugin(NamedTuple):
     """An entry point of group ``delegraph.plugins``.
 
     Attributes:
-        name: of the entry point.
+        name: name of the entry point.
         value: object of the entry point: ``package.module`` or ``package.module:attribute``.
-        distribution: the name of the distribution that declares it.
-        version: of that distribution; empty when unknown.
+        distribution: name of the distribution that declares it.
+        version: version of that distribution; empty if unknown.
     """
 
     name: str
@@ -46,10 +46,10 @@ class DeclaredPlugin(NamedTuple):
 
 
 class PathState:
-    """What is on ``sys.path`` now, as far as the entry points follow from it.
+    """State of ``sys.path`` and its distributions, on which the entry points depend.
 
     Attributes:
-        text: tells it from any other state; empty where that cannot be told.
+        text: text that identifies the state; empty if no text can.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class PathState:
             seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
         except (OSError, TypeError):  # the working folder was removed, or a place is no text
             return
-        seen = [each for each in seen if each[1]]  # programs in other folders find the same
+        seen = [each for each in seen if each[1]]  # the same in every working folder
         newest = max((when for _, found in seen for _, when in found), default=0)
         is_settled = newest < time.time_ns() - _SETTLED_NS
         if is_settled and _are_plain_finders():
@@ -73,14 +73,14 @@ class PathState:
         except (OSError, UnicodeDecodeError):
             return None
         if lines[:1] != [self.text] or lines[-1:] != [_FORM]:
-            return None  # of another state, or not whole
+            return None  # the file is of another state, or incomplete
         fields = [line.split("\t") for line in lines[1:-1]]
         if any(len(each) != len(DeclaredPlugin._fields) for each in fields):
             return None
         return [DeclaredPlugin(*each) for each in fields]
 
     def keep(self, points: list[DeclaredPlugin]) -> None:
-        """Keep the entry points that were found in this state; a full or read-only disk is fine."""
+        """Store the entry points found in this state; errors, such as a full disk, are ignored."""
         lines = ["\t".join(point) for point in points]
         is_plain = all(line.isprintable() for point in points for line in point)
         if self.text and is_plain:
@@ -90,16 +90,16 @@ class PathState:
 
 
 def _file() -> str:
-    """Name of the file of this environment: others have other folders on their path."""
+    """Name of the file for this Python environment, which depends on ``sys.path``."""
     number = int.from_bytes(os.fsencode(sys.prefix), "big") % (2**61 - 1)
     return f"plugins/{number:x}"
 
 
 def _descriptions(place: str) -> list[tuple[str, int]]:
-    """Return the descriptions of distributions in a folder of the path, each with its time.
+    """Return name and time of each distribution's metadata in the folder *place*.
 
-    Those are folders that are made anew at each installation, and lists that are changed in place.
-    The time of *place* itself does not count: programs write their results beside themselves.
+    These are metadata folders, which each installation creates anew, and lists that are changed in
+    place. The time of *place* itself does not count, since programs may write results there.
     """
     found: list[tuple[str, int]] = []
     try:
@@ -122,7 +122,7 @@ def _descriptions(place: str) -> list[tuple[str, int]]:
 
 
 def _are_plain_finders() -> bool:
-    """Whether distributions are found on ``sys.path`` alone."""
+    """Whether distributions are found only on ``sys.path``, not by other finders."""
     return all(
         finder is PathFinder
         or not hasattr(finder, "find_distributions")

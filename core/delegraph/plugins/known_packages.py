@@ -25,11 +25,11 @@ OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
 """Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
 
 WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
-"""Those of them that have such a delegate now."""
+"""Distributions that have a default delegate at present."""
 
 
 def package_for(custom_name: str) -> str | None:
-    """Return the distribution that would run a custom operator, None when none is known.
+    """Return the distribution of this project that runs a custom operator; None if unknown.
 
     >>> package_for("FlexErf")
     'delegraph-flex'
@@ -43,7 +43,7 @@ def package_for(custom_name: str) -> str | None:
 
 
 def install_command(custom_name: str) -> str | None:
-    """Return the command that installs what runs a custom operator, None when none is known."""
+    """Return the command that installs a distribution for a custom operator; None if unknown."""
     from delegraph.plugins.sources import pip_install  # here: few models lack an operator
 
     package = package_for(custom_name)
@@ -52,7 +52,7 @@ def install_command(custom_name: str) -> str | None:
 
 
 def package_for_delegate(name: str) -> str | None:
-    """Return the distribution that has a delegate *name*; None if none is known."""
+    """Return the distribution that has the delegate *name*; None if unknown."""
     return _DELEGATES.get(name)
 
 

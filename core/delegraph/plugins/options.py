@@ -2,12 +2,12 @@
 
 As text, options are ``key=value,key=value``. A part without ``=`` belongs to the value before it,
 so ``ops=ADD,SUB,threads=2`` gives two options. Booleans are ``true``/``false`` (``yes``, ``no``,
-``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, an enum is given by member name, and
-``none`` stands for None where that is allowed. The delegate's name before the options
-(``name:key=value``) is split off in :mod:`delegraph.plugins.address`.
+``on``, ``off``, ``1``, ``0``), integers may be hexadecimal, enums are given by member name, and
+``none`` means None where None is allowed. :mod:`delegraph.plugins.address` splits off the
+delegate's name before the options (``name:key=value``).
 
-A field's metadata documents and limits it: ``help``, and for numbers ``minimum`` and ``maximum``,
-which are allowed themselves; of a tuple they limit each number.
+A field's metadata documents it by ``help``, and limits numbers by ``minimum`` and ``maximum``, both
+inclusive; in a tuple they limit each number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Kind = Any  # an annotation: a type, Literal[...], tuple[T, ...] or a union
 Given = Mapping[str, Any] | str | object | None
 
 BOUNDS = ("minimum", "maximum")
-"""Keys of a field's metadata, as JSON Schema has them."""
+"""Keys of a field's metadata, named as in JSON Schema."""
 
 _BOOLS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -41,9 +41,9 @@ class Option:
     """Description of one option of a delegate, for documentation.
 
     Attributes:
-        name: the key.
-        type: what values it takes, in words.
-        default: the default as text; None when the option must be given.
+        name: key of the option.
+        type: text that describes the allowed values.
+        default: default value as text; None if the option is required.
         help: effect of the option; may be empty.
     """
 
@@ -212,7 +212,7 @@ def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
 
 
 def _read(text: str, kind: Kind) -> object:
-    """Convert *text* to a value of *kind*; ValueError or KeyError when that is impossible."""
+    """Convert *text* to a value of *kind*; raise ValueError or KeyError if impossible."""
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(text.strip())
@@ -231,7 +231,7 @@ def _read(text: str, kind: Kind) -> object:
 
 
 def _checked(value: object, kind: Kind) -> object:
-    """Convert *value*, which is not text, to *kind*; ValueError when that is impossible."""
+    """Convert *value*, which is not text, to *kind*; raise ValueError if impossible."""
     arguments = typing.get_args(kind)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -263,7 +263,7 @@ def _first(kinds: tuple[Kind, ...], convert: Callable[[Kind], object]) -> object
 
 
 def type_text(kind: Kind) -> str:
-    """Text that lists the values that the annotation *kind* allows.
+    """Text that lists the allowed values of the annotation *kind*.
 
     >>> type_text(Literal["usb", "pci"])
     "one of 'pci', 'usb'"
@@ -285,7 +285,7 @@ def type_text(kind: Kind) -> str:
 
 
 def option_fields(spec: DelegateSpec) -> list[dataclasses.Field[Any]]:
-    """Return the fields of the options dataclass of *spec* that users may give."""
+    """Return the fields that users may set in the options dataclass of *spec*."""
     if spec.options is None:
         return []
     return [field for field in dataclasses.fields(spec.options) if field.init]
@@ -320,7 +320,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str | None:
 
 
 def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
-    """Text that lists the values that *field* allows, with its range."""
+    """Text that lists the allowed values of *field*, with the range of numbers."""
     low, high = (field.metadata.get(bound) for bound in BOUNDS)
     text = type_text(kind)
     if low is None:
@@ -329,7 +329,7 @@ def _values_text(field: dataclasses.Field[Any], kind: Kind) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value in the syntax of the command line."""
+    """Return a value as text in the syntax of the command line."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Enum):
@@ -348,17 +348,17 @@ def _origin(kind: Kind) -> Any:
 
 
 def is_union(kind: Kind) -> bool:
-    """Return whether the annotation *kind* is a union of types."""
+    """Whether the annotation *kind* is a union of types."""
     return _origin(kind) in (Union, types.UnionType)
 
 
 def _is_class(kind: Kind) -> bool:
-    """Whether values can be instances of *kind*; Python 3.10 says that ``list[int]`` is a type."""
+    """Whether *kind* is a class, so that ``isinstance`` works; ``list[int]`` is not."""
     return isinstance(kind, type) and _origin(kind) is None
 
 
 def is_enum(kind: Kind) -> bool:
-    """Return whether the annotation *kind* is an enumeration, whose members users name."""
+    """Whether the annotation *kind* is an enumeration."""
     return _is_class(kind) and issubclass(kind, Enum)
 
 

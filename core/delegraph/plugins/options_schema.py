@@ -33,8 +33,8 @@ _TYPES: dict[Kind, str] = {
 def options_schema(spec: DelegateSpec) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a mapping with the options of the delegate *spec*.
 
-    An enumeration is given by the names of its members. A field of another type than those that
-    ``DelegateSpec`` lists takes what the schema cannot say; its schema has no ``type``.
+    Enumerations are given by member names. If a field's type is not among those that
+    ``DelegateSpec`` lists, its schema has no ``type``.
 
     Raises:
         PluginOptionError: an annotation that cannot be evaluated.
@@ -86,7 +86,7 @@ def _json(value: object) -> Any:
 
 
 def _is_beyond_json(value: object) -> bool:
-    """Return whether JSON cannot write a value: infinities, and objects of other types."""
+    """Whether JSON cannot express a value, such as infinity or an object."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, tuple | list):

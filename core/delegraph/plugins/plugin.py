@@ -18,10 +18,10 @@ PLUGIN_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
 
 
 class PluginState(Enum):
-    """State of a plugin: usable, or the reason why it is not.
+    """State of a plugin: usable, or why it is not usable.
 
-    The last two occur only where plugins are imported in processes of their own: the import did not
-    end, or the process crashed.
+    The last two occur only if plugins are imported in separate processes: the import hung, or the
+    process crashed.
     """
 
     OK = "ok"
@@ -41,13 +41,13 @@ class Plugin:
         name: name of the entry point.
         distribution: name of the distribution that declares it.
         version: version of that distribution; empty when unknown.
-        module: what the entry point refers to.
+        module: module, and perhaps attribute, to which the entry point refers.
         state: whether it can be used.
         error: the reason why it cannot be used, in one line; empty if it can.
         delegates: specs of the delegates that it offers, by name; empty unless usable.
-        custom_ops: the same for custom operators.
-        commands: the same for subcommands of the command line.
-        compilers: the same for compilers ahead of time, by the name of their delegate.
+        custom_ops: specs of its custom operators, by name.
+        commands: specs of its subcommands of the command line, by name.
+        compilers: specs of its ahead-of-time compilers, by the name of their delegate.
         warnings: texts of the warnings of its import.
         exception: error of its import or of its hooks.
     """
@@ -67,7 +67,7 @@ class Plugin:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether the plugin is wanted but cannot be used, so that the user must repair it."""
+        """Whether the plugin is allowed but cannot be used, so that the user must repair it."""
         is_right = (PluginState.OK, PluginState.DISABLED, PluginState.NOT_ALLOWED)
         return self.state not in is_right
 
@@ -82,7 +82,7 @@ class Plugin:
             from delegraph.plugins.sources import installed_from  # here: most plugins are right
 
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            if not re.fullmatch(PLUGIN_NAME, self.name):  # such a list cannot name it
+            if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot have it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             folder = installed_from(self.distribution, is_editable=True)
             if folder is not None:
@@ -92,17 +92,17 @@ class Plugin:
 
     @property
     def missing_hook(self) -> str:
-        """Advice where a usable plugin offers nothing, as without ``hookimpl``; else empty."""
+        """Advice for a usable plugin that offers nothing, as without ``hookimpl``; else empty."""
         offers = self.delegates or self.custom_ops or self.commands or self.compilers
         if offers or self.state is not PluginState.OK:
             return ""
         return f"mark hooks in {self.module}, as delegraph_delegates, with @delegraph.hookimpl"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plugin, its offers and the options of its delegates, ready for JSON.
+        """Return the plugin, its offers and its delegates' options in JSON form.
 
-        Of a delegate, ``options`` is for people to read, in the words of ``plugins info``;
-        ``options_schema`` is a JSON Schema of the same, for programs.
+        For each delegate, ``options`` describes the options to people, as ``plugins info`` does;
+        ``options_schema`` is a JSON Schema for programs.
         """
         return {
             "name": self.name,
@@ -125,7 +125,7 @@ class Plugin:
 
 
 def is_ready(spec: DelegateSpec) -> bool:
-    """Return whether the delegate *spec* can run here now; a failing check counts as no."""
+    """Whether the delegate *spec* can run here now; if its own check fails, it cannot."""
     if spec.is_ready is None:
         return True
     try:
@@ -162,7 +162,7 @@ def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
 
 
 def one_line(error: BaseException, limit: int = 400) -> str:
-    r"""Return an exception's type and message on one line, cut after about *limit* characters.
+    r"""Return an exception's type and message on one line, cut at about *limit* characters.
 
     >>> one_line(OSError("no driver\nis it plugged in?"))
     'OSError: no driver; is it plugged in?'

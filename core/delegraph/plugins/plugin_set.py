@@ -1,4 +1,4 @@
-"""The plugins of a process: offers by name, and reasons why a name is not available."""
+"""The plugins of a process: their offers by name, or why a name is not available."""
 
 from __future__ import annotations
 
@@ -58,15 +58,16 @@ class Offer:
 class PluginSet:
     """The plugins found at one time; a set does not change afterwards.
 
-    Making one imports the plugins' light modules, and nothing that a ``load`` imports. Most callers
-    want :func:`installed`.
+    Creating a set imports the plugins' light modules, but nothing that ``load`` imports. Most
+    callers should use :func:`installed`.
 
     Args:
-        allow: use only these plugins, ``name`` or ``dist:name``; None for what
-            ``DELEGRAPH_PLUGINS``, or else the user's configuration, says; ``["*"]`` for all.
-        disable: leave these out; None for what ``DELEGRAPH_DISABLE_PLUGINS``, or else that, says.
-        entry_points: look at these instead of the installed distributions.
-        plugins: take these as they are, instead of looking for any.
+        allow: the only plugins to use, ``name`` or ``dist:name``; ``["*"]`` means all. None means
+            the list in ``DELEGRAPH_PLUGINS``, or else in the user's configuration.
+        disable: plugins not to use; None means the list in ``DELEGRAPH_DISABLE_PLUGINS``, or else
+            in the user's configuration.
+        entry_points: entry points to use instead of those of the installed distributions.
+        plugins: plugins to use unchanged, without discovery.
 
     Attributes:
         choice: the allow and disable lists in force.
@@ -84,10 +85,9 @@ class PluginSet:
         self.plugins = discover(self.choice, entry_points) if plugins is None else plugins
 
     def to_json(self) -> dict[str, Any]:
-        """Return every plugin, in any state, with offers and options, ready for JSON.
+        """Return every plugin, in any state, with its offers and options in JSON form.
 
-        Each plugin is as :meth:`Plugin.to_json <delegraph.plugins.Plugin.to_json>` has it, with a
-        JSON Schema of the options of each delegate.
+        Each plugin has the form of :meth:`Plugin.to_json <delegraph.plugins.Plugin.to_json>`.
         """
         return {"plugins": [plugin.to_json() for plugin in self.plugins]}
 
@@ -97,9 +97,9 @@ class PluginSet:
         return tuple(sorted(found, key=lambda o: (o.spec.name, o.plugin.distribution)))
 
     def by_rank(self) -> tuple[Offer, ...]:
-        """Return all delegate offers in the order in which they are applied by default.
+        """Return all delegate offers in the order in which a set of delegates is applied.
 
-        Ascending rank, ties by name and distribution.
+        They are sorted by rank, then by name and distribution.
         """
         return tuple(sorted(self.offers(), key=lambda offer: offer.spec.rank))
 
@@ -128,7 +128,7 @@ class PluginSet:
         )
 
     def find(self, address: DelegateAddress | str) -> Offer:
-        """Return the delegate that *address* means.
+        """Return the offer of the delegate that *address* names.
 
         Raises:
             PluginOptionError: the text is no address.
@@ -154,8 +154,8 @@ class PluginSet:
 
         Args:
             address: ``name``, ``dist:name``, either with ``:key=value,key=value`` after it.
-            options: a mapping or the delegate's own options class; None for those in *address*,
-                or the defaults.
+            options: a mapping, or an instance of the delegate's options class; None means the
+                options in *address*, or the defaults.
 
         Raises:
             PluginError: it cannot be found (see :meth:`find`), its options do not fit
@@ -170,9 +170,9 @@ class PluginSet:
     def custom_ops(self) -> dict[str, CustomOpSpec]:
         """Return the custom operators of all usable plugins, by name.
 
-        Their ``load`` raises :class:`~delegraph.errors.PluginLoadError`, naming the plugin, for
-        whatever goes wrong. Where two plugins offer one, the first in order of plugin and
-        distribution name is taken and the log says so; ``delegraph plugins doctor`` reports it.
+        Any error in their ``load`` becomes a :class:`~delegraph.errors.PluginLoadError` that names
+        the plugin. If two plugins offer the same operator, the first by plugin and distribution
+        name is used, and the log says so; ``delegraph plugins doctor`` reports it.
         """
         found: dict[str, CustomOpSpec] = {}
         for name, plugins in self.custom_op_providers().items():
@@ -185,7 +185,7 @@ class PluginSet:
         return found
 
     def custom_op_providers(self) -> dict[str, list[Plugin]]:
-        """Return the plugins that offer each custom operator, sorted."""
+        """Return, for each custom operator, the plugins that offer it, sorted."""
         providers: dict[str, list[Plugin]] = {}
         for plugin in self.plugins:
             for spec in plugin.custom_ops:
@@ -193,7 +193,7 @@ class PluginSet:
         return dict(sorted(providers.items()))
 
     def commands(self) -> dict[str, list[tuple[Plugin, CommandSpec]]]:
-        """Return the commands of all usable plugins, by name, with the plugins that offer each."""
+        """Return the commands of all usable plugins, by name, each with its plugin."""
         found: dict[str, list[tuple[Plugin, CommandSpec]]] = {}
         for plugin in self.plugins:
             for spec in plugin.commands:
@@ -201,7 +201,7 @@ class PluginSet:
         return dict(sorted(found.items()))
 
     def load_command(self, name: str) -> click.Command | None:
-        """Return the command that a plugin offers under *name*; None when no plugin does.
+        """Return the command that a plugin offers under *name*; None if no plugin does.
 
         Raises:
             PluginError: several plugins offer it.
@@ -222,7 +222,8 @@ class PluginSet:
     def _not_found(self, address: DelegateAddress) -> PluginError:
         """Return the error for the delegate *address*, which no usable plugin offers.
 
-        What an unusable plugin would offer is not known, so its names are compared instead.
+        The offers of an unusable plugin are unknown, so the plugin's own names are compared with
+        *address*.
         """
         from delegraph.plugins.sources import pip_install  # here: most names are found
 
@@ -258,8 +259,8 @@ _is_discovering = False
 def installed() -> PluginSet:
     """Return the plugins of this process; the first call finds them, later calls reuse them.
 
-    Which may be used is as the environment and the user's ``delegraph.toml`` say. Plugins' light
-    modules are imported; delegates are when they are asked for.
+    The environment and the user's ``delegraph.toml`` decide which plugins may be used. Plugins'
+    light modules are imported now, delegates only when they are requested.
 
     ::
 
@@ -285,14 +286,14 @@ def installed() -> PluginSet:
 
 
 def _is_from(plugin: Plugin, distribution: str | None) -> bool:
-    """Return whether *plugin* comes from *distribution*; None matches every distribution."""
+    """Whether *plugin* comes from *distribution*; None matches every distribution."""
     if distribution is None:
         return True
     return canonical_name(plugin.distribution) == canonical_name(distribution)
 
 
 def _would_offer(plugin: Plugin, address: DelegateAddress) -> bool:
-    """Return whether an unusable plugin is probably the plugin that *address* names."""
+    """Whether an unusable plugin is probably the plugin that *address* means."""
     if address.distribution is not None:
         return _is_from(plugin, address.distribution)
     package = known_packages.package_for_delegate(address.name)
@@ -329,7 +330,7 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
 
 
 def only_one(address: DelegateAddress, options: Given) -> Given:
-    """Return the options from the address or from the argument; both at once is an error."""
+    """Return the options from the address or from the argument; raise an error if both exist."""
     if options is None:
         return address.options or None
     if address.options:

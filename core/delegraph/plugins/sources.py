@@ -1,4 +1,4 @@
-"""Folders of sources that distributions were installed from, and how pip installs from them."""
+"""Source folders from which distributions were installed, and pip commands to install from them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ _FOLDERS = {
 def pip_install(distribution: str, extra: str = "") -> str:
     """Return the command that installs one of this project's distributions.
 
-    Where Delegraph itself was installed from a clone, or runs in it, so is the other.
+    If Delegraph itself was installed from a clone or runs in one, the command installs from the
+    clone.
 
     Args:
-        distribution: its name.
-        extra: name of an extra of it; empty for none.
+        distribution: name of the distribution.
+        extra: name of one of its extras; empty for none.
     """
     clone = _clone()
     found = distribution
@@ -41,7 +42,7 @@ def pip_install(distribution: str, extra: str = "") -> str:
 
 
 def _clone() -> Path | None:
-    """Folder of the clone that Delegraph comes from; None for a wheel of a release."""
+    """Folder of the clone that Delegraph comes from; None if it comes from a released wheel."""
     here = Path(__file__).parents[3]
     for folder in (here, installed_from("delegraph")):
         if folder is not None and (folder / _FOLDERS["delegraph-example"]).is_dir():
@@ -50,11 +51,11 @@ def _clone() -> Path | None:
 
 
 def installed_from(distribution: str, *, is_editable: bool = False) -> Path | None:
-    """Return the folder of sources that a distribution was installed from; None for no such folder.
+    """Return the source folder from which a distribution was installed; None if there is none.
 
     Args:
         distribution: its name.
-        is_editable: whether only an installation counts whose files are those of the folder.
+        is_editable: whether only an editable installation counts.
 
     Source:
         Recording the Direct URL Origin, https://packaging.python.org/specifications/direct-url/.

@@ -1,4 +1,4 @@
-"""Specs of a plugin's delegates, operators, commands and compilers, before their import."""
+"""Specs of a plugin's delegates, operators, commands and compilers, which load on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DELEGATE_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
 COMMAND_NAME = r"[a-z][a-z0-9_-]*"
 
 Isolate = Literal["process", "none"]
-"""Place where a delegate runs: a process of its own, or the process that asks for it."""
+"""Place where a delegate runs: a separate process, or the process of the interpreter."""
 
 RESERVED_NAMES = frozenset({"all", "default", "help", "none"})
 """Words for ``--delegate`` that are no names of delegates."""
@@ -39,10 +39,10 @@ RESERVED_NAMES = frozenset({"all", "default", "help", "none"})
 
 @dataclass(frozen=True, slots=True)
 class DelegateSpec:
-    """A delegate that users ask for by name.
+    """A delegate that users request by name.
 
     Attributes:
-        name: what users type; a letter, then letters, digits, ``_``, ``-`` or ``.``.
+        name: name that users type: a letter, then letters, digits, ``_``, ``-`` or ``.``.
         summary: one line for ``delegraph plugins list``.
         load: function that imports the heavy part and returns the delegate's class, or another
             callable that makes the delegate. The callable gets an instance of ``options``, or
@@ -50,28 +50,31 @@ class DelegateSpec:
         options: a dataclass whose fields are the options; None for a delegate without any. Fields
             may be bool, int, float, str, an enum, a ``Literal``, ``tuple[T, ...]`` of these, or
             one of them ``| None``. ``field(metadata={"help": "..."})`` documents a field.
-        rank: place among several delegates that are requested without an order (a set, a mapping,
-            ``--delegate all``): ascending, ties by name. A delegate that is best at a few operators
-            has a rank below 0, one that takes all other operators a rank above 0.
-        custom_ops: custom operators that the delegate is there for, by name or pattern
-            (``"Flex*"``). A model that has one, which no kernel provides, gets the delegate
-            without asking, before those that are asked for.
-        isolate: ``"process"`` runs it in a process of its own, unless users say otherwise: for one
-            whose engine may crash or hang.
-        timeout: seconds that its kernels may take for an invoke in such a process, unless users say
-            otherwise; None for no limit.
-        default_rank: place among the delegates that may be the default delegate, which computes the
-            nodes that all others reject; of those that are ready, the lowest is applied. It counts
-            only in Delegraph's own distributions; users make another delegate a default by their
-            configuration or environment. None means that it cannot be the default.
-        is_ready: quick function that tells whether the delegate can work here at once, without
-            compiling for seconds; asked of default delegates. None means that it always can.
-        load_compiling: function like ``load`` for a delegate that keeps something in model files:
-            ``delegraph compile`` applies and prepares the delegate that it returns, which gives
-            what it keeps to ``DelegateContext.model_entries``. It need not be able to run. None for
-            a delegate that keeps nothing there.
-        advice: quick function that returns what slows the delegate down on this machine, as pairs
-            of a text and a command that helps, for ``delegraph doctor``. None means nothing.
+        rank: sort key for delegates that are requested without an order (a set, a mapping,
+            ``--delegate all``); the lowest is applied first, ties by name. A delegate that is best
+            at a few operators should have a rank below 0, one for all other operators a rank above
+            0.
+        custom_ops: names or patterns (``"Flex*"``) of custom operators that the delegate computes.
+            A model with such an operator, for which there is no kernel, gets the delegate without a
+            request, before the requested delegates.
+        isolate: ``"process"`` runs the delegate in a separate process, unless users choose
+            otherwise; for engines that may crash or hang.
+        timeout: seconds that its kernels may take for an invoke in a separate process, unless users
+            choose another limit; None means no limit.
+        default_rank: sort key among delegates that may be the default delegate, which computes the
+            nodes that all others reject. The ready delegate with the lowest rank is applied. The
+            rank counts only in Delegraph's own distributions; users can make other delegates
+            defaults by configuration or environment. None means that the delegate cannot be the
+            default.
+        is_ready: quick function that tells whether the delegate can run here without compiling for
+            seconds; called for default delegates. None means that it always can.
+        load_compiling: function like ``load`` for a delegate that stores content in model files.
+            ``delegraph compile`` applies and prepares the returned delegate, which writes to
+            ``DelegateContext.model_entries``. The delegate need not be able to run. None means that
+            the delegate stores no such content.
+        advice: quick function for ``delegraph doctor`` that returns pairs: a text about something
+            that slows the delegate down on this machine, and a command that helps. None means no
+            advice.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -124,15 +127,15 @@ class DelegateSpec:
 
 @dataclass(frozen=True, slots=True)
 class CustomOpSpec:
-    """A custom operator that runs as a kernel, without any delegate.
+    """A custom operator that runs as a kernel, without a delegate.
 
     Attributes:
         name: the custom code in the model file.
         summary: one line for ``delegraph plugins info``.
         load: function that imports and returns the operator: a result of ``custom_op``, or a
-            registration.
-        describe: function from an operator's custom options to a mapping of names to texts, which
-            ``delegraph inspect`` shows; None shows nothing.
+            ``Registration``.
+        describe: function that returns a mapping from titles to texts for an operator's custom
+            options; ``delegraph inspect`` shows it. None means no description.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -158,11 +161,11 @@ class CommandSpec:
     """A subcommand of the command line: ``delegraph NAME``.
 
     Attributes:
-        name: what users type; lower-case letters, digits, ``_`` and ``-``, a letter first.
+        name: name that users type: a lower-case letter, then such letters, digits, ``_`` and ``-``.
         summary: one line for ``delegraph --help``.
         load: function that imports and returns the command, a ``click.Command``. The command's
-            result is the exit code, None for 0; errors of :mod:`delegraph.errors` are shown in one
-            line.
+            result is the exit code; None means 0. Errors of :mod:`delegraph.errors` are shown on
+            one line.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -191,23 +194,26 @@ class CompilerSpec:
 
     ``delegraph compile`` lets the delegate, or the class of ``load_claims``, claim nodes. Then it
     calls ``compile_partition`` for each partition, and stores the result, the blob, in the model
-    file. When the file runs, ``load_compiled`` makes a kernel from the blob. Both functions import
-    heavy modules only when they are called.
+    file. When the file is loaded, ``load_compiled`` makes a kernel from the blob. Both functions
+    import heavy modules only when they are called.
 
     Attributes:
-        name: of the delegate, which the same plugin offers; it is a ``SimpleDelegateInterface``.
-        compile_partition: function from a ``PartitionModel`` and the delegate's options (None if it
-            has none) to the blob. It raises ``PartitionRejected`` for a partition that is not to be
-            compiled.
-        load_compiled: function from the blob, the ``DelegateContext`` and the ``DelegateParams`` of
-            its node to a kernel, whose ``init`` is not called. ``params.input_tensors`` are what
-            ``PartitionModel.inputs`` were, in that order, then the variables that the partition
-            uses; ``params.output_tensors`` what its ``outputs`` were. The node that ``prepare`` and
-            ``eval`` get has the same. Shapes are those that were compiled.
+        name: name of the delegate, which the same plugin must offer; it is a
+            ``SimpleDelegateInterface``.
+        compile_partition: function that is called with a ``PartitionModel`` and the delegate's
+            options (None if it has none) and returns the blob. It raises ``PartitionRejected`` for
+            a partition that should not be compiled.
+        load_compiled: function that is called with the blob, the ``DelegateContext`` and the node's
+            ``DelegateParams`` and returns a kernel, whose ``init`` is not called.
+            ``params.input_tensors`` correspond to ``PartitionModel.inputs``, in that order,
+            followed by the variables that the partition uses. ``params.output_tensors`` correspond
+            to its ``outputs``. The node passed to ``prepare`` and ``eval`` has the same tensors.
+            Shapes are the compiled ones.
         version: function that returns the version of the blobs; blobs of other versions are not
             loaded. None means the version of the plugin's distribution.
-        load_claims: function like ``DelegateSpec.load`` for the class that claims nodes when a
-            model is compiled; needed if the delegate itself only runs compiled partitions.
+        load_claims: function like ``DelegateSpec.load`` that returns the class that claims nodes
+            while a model is compiled. It is needed if the delegate itself only runs compiled
+            partitions.
 
     Raises:
         ArgumentError: a field that cannot be used.
@@ -263,5 +269,5 @@ def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> 
 
 def _is_dataclass_type(value: object) -> bool:
     if not isinstance(value, type):
-        return False  # fields of a class are not asked for: a lazy one would make them
+        return False  # fields on the class are not read: a lazy field would be computed
     return any("__dataclass_fields__" in vars(each) for each in value.__mro__)

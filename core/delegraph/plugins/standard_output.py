@@ -1,4 +1,4 @@
-"""Redirects output of plugins to standard error, since standard output belongs to the program."""
+"""Redirects the output of plugins to standard error; standard output belongs to the program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _undo = contextlib.ExitStack()
 
 @contextlib.contextmanager
 def printed_to_stderr() -> Iterator[None]:
-    """Redirect standard output to standard error in this block: Python's, the descriptor's and C's.
+    """Redirect all standard output to standard error in this block, also that of C code.
 
     The output of the whole process is redirected, other threads included. If several such blocks
     are open, the last one that ends restores the output.
@@ -38,14 +38,14 @@ def printed_to_stderr() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _descriptor_exchanged() -> Iterator[None]:
-    """Point the descriptor of standard output to standard error, if both exist."""
+    """Point the file descriptor of standard output to standard error, if both exist."""
     if sys.__stdout__ is None or sys.__stderr__ is None:
         yield
         return
     _flush()
     try:
         kept = os.dup(1)
-    except OSError:  # closed since Python started
+    except OSError:  # closed before Python started
         yield
         return
     try:
@@ -59,7 +59,7 @@ def _descriptor_exchanged() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Flush the output buffers of Python and C to the present destination."""
+    """Flush the output buffers of Python and C to their present destination."""
     with contextlib.suppress(OSError, ValueError):  # closed
         sys.__stdout__.flush()  # type: ignore[union-attr]  # the caller looked
     flush = _flush_of_c()

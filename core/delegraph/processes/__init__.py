@@ -1,6 +1,7 @@
-"""Child processes: starting, asking, terminating, and describing their exit status.
+"""Child processes: starting, sending requests, terminating, and describing how they ended.
 
-``child.py`` starts a process and ends it with all that it has started; ``worker.py`` asks one
-questions and starts it again after its death. ``messages.py`` has the answers, which are data and
-never pickled; ``ending.py`` says how a process ended; ``parent.py`` runs first in the child.
+``child.py`` starts a process and ends it with all its child processes; ``worker.py`` sends it
+requests and restarts it after its death. ``messages.py`` encodes answers, which are data and never
+pickled. ``ending.py`` describes how a process ended; ``parent.py`` is the code that runs first in
+the child.
 """

@@ -34,7 +34,7 @@ class Closeable(Protocol):
 
 
 class _Process(Protocol):
-    """Interface that :class:`Child` needs of ``subprocess.Popen`` and :class:`_Fork`."""
+    """The methods of ``subprocess.Popen`` and :class:`_Fork` that :class:`Child` uses."""
 
     pid: int
 
@@ -44,12 +44,12 @@ class _Process(Protocol):
 
 
 class Child:
-    """A child process, made by :func:`start` or :func:`fork`.
+    """A running child process, made by :func:`start` or :func:`fork`.
 
     Attributes:
         pid: identifier of the process, which leads a session, so that Ctrl-C does not reach it.
-        requests: stream to its standard input.
-        answers: stream from its standard output; its reader closes it.
+        requests: stream to which the parent writes requests.
+        answers: stream from which the parent reads answers; its reader closes it.
     """
 
     requests: BinaryIO
@@ -63,7 +63,7 @@ class Child:
         self._errors: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._listener: threading.Thread | None = None
         self.close = weakref.finalize(self, _close, process, life, owned, patience, os.getpid())
-        """End the process with all that it started; at the latest when this process exits."""
+        """Function that ends the process and its children, at exit at the latest."""
         _children.add(self)
 
     @property
@@ -72,14 +72,14 @@ class Child:
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Wait for the end, and return the exit status; None after *seconds* without an end."""
+        """Wait for the end and return the exit status; None if *seconds* pass first."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def send(self, request: Any) -> None:
-        """Write a pickled request; unpickling is safe as the child trusts its parent.
+        """Send a pickled request; unpickling is safe, since the child trusts its parent.
 
         Raises:
             OSError: the process has ended.
@@ -102,7 +102,7 @@ class Child:
         self._listener.start()
 
     def last_line(self) -> str:
-        """Return the last non-blank line of standard error after the end; empty if none."""
+        """Return the last non-blank line of standard error, after the process ended; or empty."""
         if self._listener is not None:
             self._listener.join(_LAST_WORDS)
         lines = (line.decode(errors="replace").strip() for line in reversed(list(self._errors)))
@@ -142,12 +142,13 @@ def start(
         function: ``module:function``; when it returns, the process ends.
         arguments: arguments of the function, which JSON must be able to hold.
         files: descriptors that the process inherits (not on Windows).
-        owned: resource that is closed to tell the process to end by itself.
-        patience: seconds that the process then has before it is killed.
-        piped: whether it has requests and answers, see :func:`delegraph.processes.parent.pipes`.
-        keeps_errors: whether its standard error is kept; otherwise it goes to this process's
+        owned: resource whose closing tells the process to end.
+        patience: seconds after that closing until the process is killed.
+        piped: whether the process has streams of requests and answers, see
+            :func:`delegraph.processes.parent.pipes`.
+        keeps_errors: whether its standard error is captured; otherwise it goes to this process's
             standard error.
-        cwd: working folder of the process; None for this process's.
+        cwd: working folder of the process; None means this process's working folder.
 
     Raises:
         OSError: the process cannot be started.
@@ -191,7 +192,7 @@ def start(
 
 
 def _pipes() -> tuple[int, int, list[BinaryIO]]:
-    """Return descriptors of the child's input and output, and the parent's ends as streams."""
+    """Return descriptors of the child's input and output, and streams of the parent's ends."""
     (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
     # Without buffers: a fork of this process would write what they hold a second time.
     streams: list[Any] = [open(requests, "wb", buffering=0), open(answers, "rb", buffering=0)]  # noqa: SIM115 - the child's
@@ -199,7 +200,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return descriptor *life* as text for the command line, and ``Popen`` options to pass it."""
+    """Return descriptor *life* as text for the command line, and ``Popen`` options for it."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -211,7 +212,7 @@ def _inherited(life: int) -> tuple[str, dict[str, Any]]:
 
 
 class _Fork:
-    """A fork of this process, with the methods of ``subprocess.Popen``."""
+    """A forked copy of this process, with the methods of ``subprocess.Popen``."""
 
     def __init__(self, run: Callable[[], object]) -> None:
         import multiprocessing  # only forks need it
@@ -241,7 +242,7 @@ class _Fork:
 
 
 def can_fork() -> bool:
-    """Whether this system can copy a process: all but Windows can."""
+    """Whether this system can fork a process; only Windows cannot."""
     return hasattr(os, "fork")
 
 
@@ -249,7 +250,7 @@ def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
     """Start a fork of this process that calls *run* with streams of requests and answers.
 
     Use it only for objects that cannot be sent to another process, such as a delegate: locks that
-    other threads hold stay locked in the copy.
+    other threads hold stay locked in the fork.
     """
     its_life, life = os.pipe()
     its_input, its_output, streams = _pipes()
@@ -272,11 +273,11 @@ def fork(run: Callable[[BinaryIO, BinaryIO], object]) -> Child:
 
 
 def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
-    """Return the streams with data to read or at their end.
+    """Return the streams that have data to read or are at their end.
 
     Args:
-        streams: requests or answers without a buffer.
-        seconds: longest time to wait for such a stream.
+        streams: unbuffered streams of requests or answers.
+        seconds: longest time to wait for a ready stream.
     """
     from multiprocessing import connection
 
@@ -290,12 +291,12 @@ def ready(streams: Sequence[BinaryIO], seconds: float) -> Sequence[BinaryIO]:
 def _close(
     process: _Process, life: int, owned: Sequence[Closeable], patience: float, starter: int
 ) -> None:
-    """Kill *process*, which may still run, and close its streams; in a fork, only close.
+    """Kill *process* and close its streams; in a forked copy of the starter, only close.
 
     Args:
         process: the child.
         life: descriptor whose closing tells the child to end.
-        owned: resources to close first.
+        owned: resource to close first, which tells the process to end.
         patience: seconds that the process has before it is killed.
         starter: identifier of the process that started the child.
     """
@@ -326,7 +327,7 @@ _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 
 def _close_in_fork() -> None:
-    """Close, in a fork, the pipes that keep the parent's children alive."""
+    """Close the pipes that keep the parent's children alive; called in a fork."""
     for child in list(_children):
         child.close()
 

@@ -1,4 +1,4 @@
-"""How a process ended, in words."""
+"""Describes in words how a process ended."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 
 def how_it_ended(status: int) -> str:
-    """Return the signal that ended a process with exit code *status*, or the exit code, as text.
+    """Text for exit code *status* of a process: name of the signal, or the exit code.
 
     >>> how_it_ended(3), how_it_ended(-11), how_it_ended(-99)
     ('exit code 3', 'SIGSEGV', 'signal 99')
 
     Args:
-        status: as ``subprocess`` has it, negative for a signal.
+        status: exit code as in ``subprocess``; negative for a signal.
     """
     if status >= 0:
         return f"exit code {status}"
@@ -22,12 +22,12 @@ def how_it_ended(status: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Death of a process that owed an answer.
+    """Description of the end of a process that had not answered a request.
 
     Attributes:
         how: text such as ``exit code 3``, ``SIGSEGV`` or ``no answer after 5 s``.
         is_hung: whether the process was killed because its time was up.
-        last_line: last line of its standard error; empty if that was not kept.
+        last_line: last line of its standard error; empty if it was not captured.
     """
 
     how: str
@@ -36,5 +36,5 @@ class Death:
 
     @property
     def text(self) -> str:
-        """The end as a clause: ``the process ended with SIGSEGV``."""
+        """The end as text: ``the process ended with SIGSEGV``."""
         return self.how if self.is_hung else f"the process ended with {self.how}"

@@ -1,7 +1,7 @@
 """Messages between processes: JSON, followed by the bytes of arrays.
 
-Nothing is pickled, so the message of a broken process runs no code in the reader. Records come back
-as their class only if the reader has named the class.
+Nothing is pickled, so the message of a broken process cannot run code in the reader. Records are
+restored as their class only if the reader has named the class.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def write(stream: BinaryIO, value: Any) -> None:
     """Write a message to a stream.
 
     Args:
-        stream: to the other process.
-        value: plain values, paths, ``bytes``, arrays, numbers and types of NumPy, dataclasses,
-            named tuples, enums and errors, in lists, tuples and dictionaries.
+        stream: stream to the other process.
+        value: lists, tuples and dictionaries of plain values, paths, ``bytes``, NumPy arrays,
+            numbers and dtypes, dataclasses, named tuples, enums and errors.
 
     Raises:
         TypeError: *value* holds something else; nothing is written.
@@ -50,7 +50,7 @@ def read(stream: BinaryIO, records: Sequence[type] = ()) -> Any:
     """Return the next message of a stream.
 
     Args:
-        stream: from the other process.
+        stream: stream from the other process.
         records: the dataclasses, named tuples and enums that the message may hold.
 
     Raises:
@@ -84,7 +84,7 @@ def _whole(stream: BinaryIO, size: int) -> memoryview:
 
 
 def _plain(value: Any, buffers: list[bytes | memoryview]) -> Any:
-    """Return *value* as JSON; kinds that JSON lacks are dictionaries ``{kind: content}``.
+    """Return *value* as JSON; types that JSON lacks become dictionaries ``{kind: content}``.
 
     The bytes of arrays are added to *buffers*.
     """
@@ -131,7 +131,7 @@ def _plain_array(value: Any, buffers: list[bytes | memoryview]) -> dict[str, Any
 
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Return the name from which :func:`_dtype` recreates the dtype, also for ``ml_dtypes``."""
+    """Name of *dtype* from which :func:`_dtype` restores it, also for ``ml_dtypes``."""
     return dtype.str if np.dtype(dtype.str) == dtype else dtype.name
 
 
@@ -151,7 +151,7 @@ def _error_parts(error: Exception) -> tuple[str, tuple[Any, ...], dict[str, Any]
 
 
 class _Reader:
-    """Makes values of JSON again; a method for each kind."""
+    """Restores values from JSON, by one method for each kind."""
 
     def __init__(self, buffers: Sequence[memoryview], records: Mapping[str, type]) -> None:
         self._buffers, self._records = buffers, records

@@ -1,7 +1,7 @@
-"""Entry of a child process: ties its life to the parent's, then calls a function.
+"""Entry point of a child process: binds its life to the parent's, then calls a function.
 
-This file is a program, started by its path and made of the standard library alone: nothing of
-Delegraph is imported before the function is.
+The file is run as a program by its path. It uses only the standard library, so Delegraph is
+imported only with the function.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any, BinaryIO
 
 
 def die_with_parent(life: int) -> None:
-    """Make this process end when its parent ends, even while native code holds the GIL.
+    """Make this process end when its parent ends, even if native code holds the GIL.
 
-    On Linux the kernel kills it, with its process group where it leads one.
+    On Linux, the kernel kills it, with its process group if it leads one.
 
     Args:
-        life: read end of a pipe to which nothing is written; only the parent has the other end.
+        life: descriptor of a pipe's read end; only the parent has the write end, and writes
+            nothing.
     """
     if sys.platform == "linux":
         import fcntl
@@ -32,16 +33,17 @@ def die_with_parent(life: int) -> None:
         fcntl.fcntl(life, fcntl.F_SETOWN, -os.getpid() if leads_group else os.getpid())
         fcntl.fcntl(life, getattr(fcntl, "F_SETSIG", 10), signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([life], [], [], 0)[0]:  # the parent ended before this was set up
+        if select.select([life], [], [], 0)[0]:  # the parent ended before the watch was set up
             os._exit(1)
     else:
         threading.Thread(target=_exit_after, args=(life,), daemon=True).start()
 
 
 def _let_group_end(life: int) -> None:
-    """Stay for a moment: if the parent has just died, the kernel still has to end the group.
+    """Sleep briefly, since the kernel may still have to end the process group of a dead parent.
 
-    The parent's pipes close one after the other, and without this process no signal is sent.
+    The parent's pipes close one after the other. If this process ended too early, no signal would
+    be sent.
     """
     if sys.platform == "linux" and os.getpgrp() == os.getpid():
         import select
@@ -55,13 +57,13 @@ def _exit_after(life: int) -> None:
 
 
 def pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the streams of the parent's requests and of this process's answers."""
+    """Return the stream of the parent's requests and the stream of this process's answers."""
     program: Any = sys.modules["__main__"]
     return program.requests, program.answers
 
 
 def _descriptor(life: str) -> int:
-    """Return the descriptor of the parent's pipe; on Windows, *life* is a handle."""
+    """Return the file descriptor of the parent's pipe; on Windows, *life* is a handle."""
     if sys.platform != "win32":
         os.set_inheritable(int(life), False)
         return int(life)
@@ -71,7 +73,7 @@ def _descriptor(life: str) -> int:
 
 
 def main() -> None:
-    """Call the function in the command line, then exit; its prints go to standard error."""
+    """Call the function in the command line, then exit; printed text goes to standard error."""
     global requests, answers
     life, name, arguments, *path = sys.argv[1:]
     del sys.argv[1:]
@@ -88,7 +90,7 @@ def main() -> None:
         with suppress(AttributeError, OSError, ValueError):
             stream.flush()
     _let_group_end(tie)
-    os._exit(code if isinstance(code, int) else 0)  # threads and exit handlers are not waited for
+    os._exit(code if isinstance(code, int) else 0)  # do not wait for threads and exit handlers
 
 
 if __name__ == "__main__":

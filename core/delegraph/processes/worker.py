@@ -1,4 +1,4 @@
-"""A worker: a child process that answers requests, and is restarted after its death."""
+"""A worker: a child process that answers requests and is restarted after its death."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _END = 10.0
 """Seconds that a process has to end after its pipe has broken."""
 
 UNREADABLE = "an answer that cannot be read"
-"""Text for the end of a process that sent something else than a message."""
+"""Text for the end of a process that sent something other than a message."""
 
 
 class Worker:
-    """A process that makes an object and answers calls of the object's methods.
+    """A process that creates an object and answers calls of the object's methods.
 
     Attributes:
-        argument: argument of *make*.
+        argument: argument with which the object is created.
         time_limit: seconds that an answer may take; None for no limit.
 
     Args:
-        make: function of a module that makes the object in the process. If the function or
-            *argument* is from the main module, the process imports that module under another name
-            than ``__main__``.
+        make: module-level function that creates the object in the process. If it or *argument* is
+            from the main module, the process imports that module under another name than
+            ``__main__``.
         argument: argument of *make*.
         time_limit: seconds that an answer may take; None for no limit.
         records: classes that answers may hold, see :func:`~delegraph.processes.messages.read`.
         forked: whether the process is a fork of this one, for an *argument* that cannot be pickled.
-        keeps_errors: whether the last line of its standard error is kept for :class:`Death`.
+        keeps_errors: whether the last line of standard error is captured for :class:`Death`.
 
     Raises:
         ArgumentError: the system cannot fork.
@@ -73,7 +73,7 @@ class Worker:
     @property
     def is_alive(self) -> bool:
         """Whether a process is running; :meth:`ask` starts one if not."""
-        return self._line is not None and self._line.child.close.alive  # False in a fork
+        return self._line is not None and self._line.child.close.alive  # False in a forked process
 
     def ask(
         self,
@@ -105,9 +105,9 @@ class Worker:
 
         timer = self.timer(end)
         try:
-            if self._is_killed:  # by another thread, since this one asked
+            if self._is_killed:  # another thread has killed it after this call began
                 line.child.kill()
-            line.await_start()  # which the limit does not count
+            line.await_start()  # the time limit does not count this
             if not patiently and self.time_limit is not None:
                 timer.start()
             line.send(method, *arguments)
@@ -117,7 +117,7 @@ class Worker:
                 kind, answer = line.receive()
         except LostError as error:
             return self._death(hung.is_set(), error.is_unreadable)
-        except BaseException:  # an interrupt: a later question must not get this one's answer
+        except BaseException:  # an interrupt: a later call must not get this answer
             self.close()
             raise
         finally:
@@ -127,7 +127,7 @@ class Worker:
         return answer
 
     def timer(self, end: Callable[[], object]) -> threading.Timer:
-        """Return a timer that calls *end*, which kills the process, after the time limit."""
+        """Return a timer that kills the process after the time limit, by calling *end*."""
         found = threading.Timer(self.time_limit or 0.0, end)
         found.daemon = True
         return found
@@ -140,7 +140,7 @@ class Worker:
         content = pickle.dumps((self._make, self.argument))
         request = _main_module() if b"__main__" in content else {}, content
         child = start(f"{__name__}:serve_parent", piped=True, keeps_errors=self._keeps_errors)
-        with suppress(OSError):  # it has ended already, which the question will show
+        with suppress(OSError):  # if the process has ended, asking it fails
             child.send(request)
         return Line(child, self._records)
 
@@ -153,7 +153,7 @@ class Worker:
         return line.death(is_unreadable)
 
     def kill(self) -> None:
-        """Kill the process for good, from another thread; later questions return a Death."""
+        """Kill the process for good, from another thread; later requests return a Death."""
         self._is_killed = True
         line = self._line
         if line is not None:
@@ -173,12 +173,12 @@ class Worker:
 
 
 def itself(served: Any) -> Any:
-    """Return *served* unchanged: *make* of a :class:`Worker` for a picklable object."""
+    """Return *served* unchanged; for a :class:`Worker` whose object can be pickled."""
     return served
 
 
 def _main_module() -> dict[str, Any]:
-    """Return the location of this process's main module, whose classes a pickle may name."""
+    """Return the location of this process's main module, whose classes a pickle may need."""
     from multiprocessing import spawn  # few children need it
 
     names = ("init_main_from_name", "init_main_from_path")
@@ -186,7 +186,7 @@ def _main_module() -> dict[str, Any]:
 
 
 class LostError(Exception):
-    """Error: the process has ended, or its messages cannot be read.
+    """The process has ended, or its messages cannot be read.
 
     Attributes:
         is_unreadable: whether messages cannot be read; otherwise the process has ended.
@@ -198,13 +198,13 @@ class LostError(Exception):
 
 
 class Line:
-    """Connection to a serving child: requests to it, and messages from it.
+    """Connection to a child that runs :func:`serve`: requests to it, messages from it.
 
-    A thread reads, so that neither a process that hangs nor a grandchild that holds its pipe can
-    keep the parent waiting.
+    A thread reads the messages. So neither a hanging child, nor a grandchild that keeps the pipe
+    open, can block the parent.
 
     Args:
-        child: started with pipes.
+        child: child process, started with pipes.
         records: classes that answers may hold.
     """
 
@@ -237,7 +237,7 @@ class Line:
             raise LostError from error
 
     def receive(self) -> tuple[str, Any]:
-        """Return the next message: kind (``told``, ``answer`` or ``error``) and content.
+        """Return kind (``told``, ``answer`` or ``error``) and content of the next message.
 
         Raises:
             LostError: the process has ended, or its message cannot be read.
@@ -247,7 +247,7 @@ class Line:
             try:
                 found = self._heard.get(timeout=_LOOK)
             except Empty:
-                if has_ended:  # and the pipe stayed silent after that
+                if has_ended:  # and no message came after that
                     raise LostError from None
                 has_ended = self.child.status is not None
                 continue
@@ -256,7 +256,7 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """Return the death of the process whose pipe has broken; kill it if it still runs.
+        """Return the death of the process after its pipe broke; kill the process if it still runs.
 
         *is_unreadable* says that its messages cannot be read.
         """
@@ -268,7 +268,7 @@ class Line:
 
 
 def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) -> None:
-    """Put each message of *stream* into the queue *heard*, and at last the error that ends it.
+    """Put each message of *stream* into the queue *heard*, and finally the error that ends it.
 
     *records* are the classes that messages may hold.
     """
@@ -281,7 +281,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
                 heard.put((kind, content))
         except EOFError:
             heard.put(LostError())
-        except (OSError, TypeError, ValueError):  # no message, or one of another kind
+        except (OSError, TypeError, ValueError):  # no message, or one of an unknown kind
             heard.put(LostError(is_unreadable=True))
 
 
@@ -289,7 +289,7 @@ def _listen(stream: BinaryIO, records: Sequence[type], heard: SimpleQueue[Any]) 
 
 
 def serve_parent() -> None:
-    """Make the object that the parent describes, and answer until the parent closes the pipe."""
+    """Create the object that the parent describes; answer requests until the pipe closes."""
     requests, answers = pipes()
     main_module, content = pickle.load(requests)
     if main_module:
@@ -301,11 +301,11 @@ def serve_parent() -> None:
 
 
 def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer *requests* for calls of *served*'s methods, by *answers*, until the parent ends.
+    """Answer *requests* for calls of *served*'s methods, until the parent closes the pipe.
 
-    The parent ends the service by closing the pipe.
+    The answers are written to *answers*.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of Ctrl-C, and ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends this process
     _parent.append(answers)
     _send("started", None)
     while True:
@@ -320,11 +320,11 @@ def serve(served: Any, requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 _parent: list[BinaryIO] = []
-"""Where the answers of this process go, last."""
+"""Stream for the answers of this process, as the last element."""
 
 
 def tell(message: Any) -> None:
-    """Send a message to the parent before the answer; any thread may."""
+    """Send a message to the parent before the answer; may be called in any thread."""
     _send("told", message)
 
 
@@ -334,4 +334,4 @@ def _send(kind: str, content: Any) -> None:
 
 
 _sending = threading.Lock()
-"""Held while a message is written, so that messages of two threads do not mix."""
+"""Lock that is held while a message is written, so that two messages do not mix."""

@@ -4,5 +4,5 @@ Open first: ``interpreter.py`` for the class that users have; ``session.py`` for
 and the delegates applied to it; ``subgraph.py`` for tensors, nodes and memory;
 ``execution/steps.py`` for how nodes are prepared and run; ``op_resolver.py`` for which kernel an
 operator gets; ``subgraph_memory.py`` for where tensors are; ``execution/node_errors.py`` for what
-an error says; ``official/`` for what programs use of the official class besides.
+an error says; ``official/`` for rarely used members of the official class.
 """

@@ -2,7 +2,7 @@
 
 A state is an input and an output with one name, type and shape: a call reads the array and writes
 the new values into it. Where the plan allows it, both tensors lie in the array, and nothing is
-copied. Otherwise the input lies there, and the output is copied after the call.
+copied. Otherwise only the input lies in the array, and the output is copied after the call.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def state_names(
     inputs: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Mapping[str, Any]]
 ) -> tuple[str, ...]:
-    """Names that an input and an output of numbers share, all else of them equal too, sorted.
+    """Sorted names that an input and an output of equal type, shape and quantization share.
 
-    A tensor that has several names is no state.
+    String tensors and tensors with several names are no states.
 
     Args:
         inputs: details of the inputs by name, of this or the official interpreter.
@@ -103,11 +103,11 @@ class BoundState:
         return tuple(state.name for state in self._states if state.is_in_place)
 
     def put(self, subgraph: Subgraph, write: Callable[[int, NDArray[Any]], object]) -> None:
-        """Let inputs and possible outputs use the caller's arrays; call it before each run.
+        """Let inputs, and outputs where possible, use the caller's arrays; called before each run.
 
         Args:
             subgraph: the allocated subgraph.
-            write: copies values into an input that cannot be bound.
+            write: function that copies values into an input that cannot lie in the caller's array.
 
         Raises:
             ArgumentError: an input has got another shape since.
@@ -143,19 +143,19 @@ class BoundState:
 
 
 def may_move(tensor: Tensor) -> bool:
-    """Return whether a tensor may have other memory at the next run."""
+    """Whether a tensor may have other memory at the next run."""
     return tensor.allocation_type == AllocationType.ARENA_RW
 
 
 def may_share_memory(subgraph: Subgraph, given: int, made: int) -> bool:
     """Whether an output of an allocated subgraph may lie in the memory of an input.
 
-    It may if the node that writes the output is the only one that reads the input, and overwrites
-    it element by element. So no node sees a new value where it expects an old one, and a failed
-    node can be computed once more.
+    It may if only the node that writes the output reads the input, and if that node overwrites it
+    element by element. Then no node reads a new value instead of the old one, and a failed node can
+    be computed again.
 
     Args:
-        subgraph: the subgraph, all whose shapes are known.
+        subgraph: a subgraph in which all shapes are known.
         given: index of the input.
         made: index of the output.
     """
@@ -183,7 +183,7 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
     policy, kernel = subgraph.session.policy_of(node.delegate), node.user_data
     compares = policy.validate or policy.on_failure == "shadow"
     if compares or (policy.on_failure != "raise" and not policy.is_default):
-        return False  # the original nodes need the inputs as they were
+        return False  # the original nodes need unchanged inputs
     if not isinstance(kernel, SimpleDelegateKernelInterface):
         return False
     try:
@@ -195,7 +195,7 @@ def _kernel_allows(subgraph: Subgraph, node: Any, given: int, made: int) -> bool
 
 
 def is_bindable(tensor: Tensor) -> bool:
-    """Return whether a user's array can hold a tensor's values: not if they have 4 bits."""
+    """Whether a user's array can hold a tensor's values; it cannot if elements have 4 bits."""
     return tensor.type in STORED_AS_SEEN
 
 

@@ -1,4 +1,4 @@
-"""Graph inputs that have a value in the file, and get another value.
+"""Gives another value to graph inputs that are constants in the model file.
 
 Source:
     InterpreterWrapper::SetTensor, tflite/python/interpreter_wrapper/interpreter_wrapper.cc. It
@@ -19,13 +19,13 @@ from delegraph.runtime.tensor_access import write_tensor
 def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], None]) -> None:
     """Change the value of a constant tensor in memory; the model file stays unchanged.
 
-    Nodes and delegates may have packed, folded or compiled the old value. So a different value
-    makes all of them prepare again, as if the file had the new value.
+    Nodes and delegates may have packed, folded or compiled the old value. So if the new value
+    differs, all of them are prepared again, as if the file held it.
 
     Args:
         tensor: the constant.
         value: new value, of the same shape and dtype.
-        exchange: function that gives the tensor an array, and prepares all nodes again.
+        exchange: function that sets the array of a tensor and prepares all nodes again.
 
     Raises:
         ArgumentError: another dtype or shape.
@@ -43,7 +43,7 @@ def write_constant(tensor: Tensor, value: ArrayLike, exchange: Callable[[Any], N
 
 
 def _written(tensor: Tensor, value: ArrayLike) -> NDArray[Any]:
-    """Return the array that the tensor will have after *value* is written to it."""
+    """Array that the tensor holds after *value* is written to it; shape, dtype of the tensor."""
     before = tensor.data
     tensor.data = before.copy()
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def runtime_tensors(subgraph: SubgraphSpec) -> list[Tensor]:
-    """Return the tensors of a subgraph in their first state, before allocation."""
+    """Return the tensors of a subgraph as they are before allocation."""
     strings: dict[tuple[int, tuple[int, ...]], Any] = {}
     return [
         Tensor.from_spec(row, None if row[_DATA] is None else _constant(row, strings))
@@ -30,7 +30,7 @@ _DATA = TensorSpec._fields.index("data")
 def _constant(row: tuple[Any, ...], strings: dict[tuple[int, tuple[int, ...]], Any]) -> Any:
     """Return the array of the constant whose ``TensorSpec`` has the fields *row*.
 
-    *strings* keeps the decoded strings by buffer and shape, which STRING tensors share.
+    *strings* maps buffer and shape to decoded strings, so that STRING tensors share them.
     """
     spec = TensorSpec._make(row)
     if spec.type is not TensorType.STRING:
@@ -42,7 +42,7 @@ def _constant(row: tuple[Any, ...], strings: dict[tuple[int, tuple[int, ...]], A
 
 
 def constant_value(spec: TensorSpec) -> Any:
-    """Return the array of the constant *spec*, as ``Tensor.data`` has it; None for no constant."""
+    """Array of the constant *spec*, as in ``Tensor.data``; None if *spec* is no constant."""
     if spec.data is None:
         return None
     if spec.type == TensorType.STRING:

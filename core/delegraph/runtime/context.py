@@ -47,8 +47,8 @@ class SubgraphState(Enum):
 
     * ``UNINVOKABLE``: not before it is allocated.
     * ``INVOKABLE``: it can run.
-    * ``IMMUTABLE``: it can run, and a static delegate relies on tensors to stay what they are. A
-      resize takes the delegates off until the next allocation.
+    * ``IMMUTABLE``: it can run, and a static delegate relies on the present types and shapes of
+      tensors. A resize removes the delegates until the next allocation.
     """
 
     UNINVOKABLE = "uninvokable"
@@ -75,15 +75,15 @@ class RunningSubgraph(Protocol):
 
     @property
     def findings(self) -> Findings:
-        """Errors, known tensors and open shapes that the last check of the nodes has found."""
+        """Errors, known tensors and unknown shapes that the last check of the nodes found."""
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The nodes of the model file, in its order, as they were before any was delegated."""
+        """The nodes of the model file in file order, before any delegate replaced nodes."""
 
     @property
     def has_dynamic_tensors(self) -> bool:
-        """Whether a shape is known only while invoking."""
+        """Whether any tensor's shape is known only while the subgraph runs."""
 
     def invoke(self) -> None:
         """Run the execution plan once."""
@@ -107,7 +107,8 @@ class ModelContext:
         spec: the subgraph as the model declares it.
         cache_dir: folder in which delegates store what they compile; None for the user's cache
             folder.
-        objects: objects that the interpreter shares with others; they live as long as it does.
+        objects: objects that this interpreter shares with other interpreters; they live as long as
+            the interpreter.
 
     Attributes:
         spec: the subgraph as the model declares it.
@@ -141,21 +142,21 @@ class ModelContext:
 
     @property
     def model_digest(self) -> str | None:
-        """SHA-256 of the model file; None if the host does not tell it."""
+        """SHA-256 of the model file; None if the host does not provide it."""
         return None
 
     @property
     def recommended_num_threads(self) -> int:
-        """Number of threads that the user allows; -1 if open, 1 if the host has no such option."""
+        """Number of threads that the user allows; -1 if not set, 1 if the host cannot say."""
         return 1
 
     @property
     def num_threads(self) -> int:
-        """Threads a kernel may use; >= 1."""
+        """Number of threads that a kernel may use, at least 1."""
         return max(self.recommended_num_threads, 1)
 
     def cache(self, namespace: str, version: str) -> BlobCache:
-        """Return the cache for the files that the delegate *namespace* keeps for its *version*."""
+        """Return the cache for files of the delegate *namespace* in one *version* of it."""
         from delegraph.delegation.blob_cache import BlobCache
 
         return BlobCache(namespace, version, self._cache_dir)
@@ -167,7 +168,7 @@ class ModelContext:
         return ModelEntries(self._model, namespace, self._written_entries)
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
-        """Return the object that interpreters share under *key*; *make* creates it at first."""
+        """Return the object that interpreters share under *key*; *make* creates it if missing."""
         from delegraph.delegation.shared_objects import shared_object  # here: few delegates share
 
         return shared_object(self._objects, key, make)
@@ -217,7 +218,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def numerics(self) -> Numerics:
-        """Official kernels whose rounding is to be reproduced: ``"builtin"`` or ``"reference"``."""
+        """Official kernels whose rounding is reproduced: ``"builtin"`` or ``"reference"``."""
         return self._subgraph.session.options.numerics
 
     @property
@@ -232,7 +233,7 @@ class SubgraphContext(ModelContext):
 
     @property
     def resources(self) -> MutableMapping[Any, Any]:
-        """Resources of the interpreter, shared by all subgraphs."""
+        """Resources of the interpreter, such as hash tables, shared by all subgraphs."""
         return self._subgraph.session.resources
 
     @property
@@ -241,7 +242,7 @@ class SubgraphContext(ModelContext):
         return self._subgraph.session.model_digest
 
     def write_entries(self, entries: dict[str, bytes]) -> None:
-        """Add the entries that delegates keep in the model file to *entries* from now on."""
+        """Add the entries that delegates keep in the model file to *entries*, now and later."""
         self._written_entries = entries
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
@@ -355,7 +356,7 @@ class SubgraphContext(ModelContext):
 
 
 class SubgraphCallee(Generic[Running]):
-    """The runtime's ``CallableSubgraph``, which resizes and allocates through the session.
+    """The runtime's ``CallableSubgraph``; it resizes and allocates through the session.
 
     A new shape removes static delegates, and allocating applies them again first; both need the
     session. Invoking needs only the subgraph.

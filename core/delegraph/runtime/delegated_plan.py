@@ -41,7 +41,7 @@ class DelegatedPlan:
 
     Args:
         nodes: the model's nodes, each with its registration.
-        partitioner: arguments of the ``PlanPartitioner`` that cuts the plan for delegates.
+        partitioner: arguments for the ``PlanPartitioner`` that splits the plan into node subsets.
 
     Attributes:
         nodes: the model's nodes, then the delegate nodes, each with its registration.
@@ -49,7 +49,7 @@ class DelegatedPlan:
         applied: delegates in force, in order.
         undone: delegates that a resize has removed, to be applied again before the next allocation.
         owner: mapping from each replaced node to the delegate node that replaced it.
-        absorbed: other subgraphs that delegate nodes of this one compute.
+        absorbed: other subgraphs that delegate nodes of this subgraph compute as a whole.
         application: the delegate that is being applied; None if no delegate is being applied.
     """
 
@@ -97,13 +97,13 @@ class DelegatedPlan:
         return [a.delegate for a in self.applied if not a.delegate.flags & dynamic]
 
     def current(self, index: int) -> int:
-        """Return the node of the present plan that computes model node *index*."""
+        """Return the index of the node in the present plan that computes model node *index*."""
         while index in self.owner:
             index = self.owner[index]
         return index
 
     def delegate_of(self, index: int) -> str | None:
-        """Return the name of the delegate that computes model node *index*; None for none."""
+        """Return the name of the delegate that computes model node *index*, or None."""
         delegate: Any = self.nodes[self.current(index)][0].delegate
         return None if delegate is None else delegate_name(delegate)
 
@@ -143,11 +143,12 @@ class DelegatedPlan:
         delegate: object,
         context: DelegateContext,
     ) -> None:
-        """Replace *nodes* by delegate nodes, one per partition, which all have *registration*.
+        """Replace *nodes* by delegate nodes, one per partition, all with *registration*.
 
         See ``DelegateContext.replace_node_subsets_with_delegate_kernels``.
 
-        If the method fails, some new nodes may be in the list; restore a snapshot then.
+        If the method fails, the list may contain some new nodes; the caller must restore a
+        snapshot.
         """
         from delegraph.delegation.delegate import raise_if_requested
 
@@ -206,7 +207,7 @@ class DelegatedPlan:
         return index
 
     def absorb(self, other: int) -> None:
-        """Record that the delegate that is being applied computes subgraph *other*.
+        """Record that the delegate now being applied computes the whole subgraph *other*.
 
         See ``DelegateContext.mark_subgraph_as_delegation_skippable``.
         """
@@ -221,7 +222,7 @@ class DelegatedPlan:
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> PlanSnapshot:
-        """Snapshot from which :meth:`restore` brings the present plan back."""
+        """Return a snapshot from which :meth:`restore` restores the present plan."""
         from delegraph.runtime.delegates.plan_state import PlanSnapshot
 
         return PlanSnapshot(
@@ -235,7 +236,7 @@ class DelegatedPlan:
         )
 
     def restore(self, snapshot: PlanSnapshot) -> None:
-        """Restore the plan *snapshot*; free delegate nodes that were made later.
+        """Restore the plan *snapshot*; free delegate nodes that were added since.
 
         After an interrupt the method can be called again.
         """

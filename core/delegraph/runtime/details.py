@@ -1,4 +1,4 @@
-"""The dictionaries that describe tensors, nodes and signatures, as the official interpreter's.
+"""The dictionaries that describe tensors, nodes and signatures, as in the official interpreter.
 
 Source:
     tflite/python/interpreter.py and interpreter_wrapper/interpreter_wrapper.cc.
@@ -73,7 +73,7 @@ def _sparsity(sparsity: Sparsity) -> dict[str, Any]:
 
 
 def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
-    """Return index, op_name, inputs, outputs and dtypes of node *index*, a delegate's included.
+    """Return index, op_name, inputs, outputs and dtypes of node *index*, or of a delegate node.
 
     Raises:
         ArgumentTypeError: no integer.
@@ -99,7 +99,7 @@ def node_details(subgraph: Subgraph, index: int) -> dict[str, Any]:
 
 
 def signature_details(signatures: Iterable[Signature]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return names, sorted, and tensor indices of each signature, in the model's order."""
+    """Return sorted input and output names with tensor indices, for each signature of a model."""
     return {
         signature.key: {
             "inputs": dict(sorted(signature.inputs.items())),
@@ -116,7 +116,7 @@ _NAME = 20
 
 
 def in_brief(tensors: Sequence[Tensor], indices: Sequence[int]) -> str:
-    """Return name, type and shape of the first tensors in *indices* as text on one line."""
+    """Text with name, type and shape of the first few tensors in *indices*, on one line."""
     shown = [tensors[index] for index in indices[:_SHOWN]]
     told = [f"{_short(t.name)} {t.type.name}{list(t.shape)}" for t in shown]
     more = [f"{len(indices) - _SHOWN} more"] if len(indices) > _SHOWN else []

@@ -1,4 +1,4 @@
-"""``Interpreter``: the class that users create, a drop-in for the official Python class.
+"""``Interpreter``, the class that users create: a drop-in for the official Python class.
 
 Source:
     Interpreter, tflite/python/interpreter.py.
@@ -58,44 +58,46 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     """Runs a ``.tflite`` model; delegates may compute parts of it.
 
     The constructor arguments, methods, detail dictionaries, dtypes and error types are those of
-    ``ai_edge_litert.interpreter.Interpreter``; what follows the ``*`` is beyond them. It does one
-    thing at a time: each thread needs one of its own.
+    ``ai_edge_litert.interpreter.Interpreter``; arguments after the ``*`` are additions. An
+    interpreter runs one call at a time, so each thread needs its own.
 
     Args:
         model_path: a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it is mapped, not read.
-        model_content: the bytes of a model, kept without a copy. Either this or ``model_path``.
+        model_content: the bytes of a model, kept without a copy. Give this or ``model_path``.
         experimental_delegates: delegates to apply, in order.
-        num_threads: threads that kernels may use; >= 1, and at most eight for each processor, with
-            a warning. None is one for Delegraph's kernels, and leaves it to delegates.
+        num_threads: threads that kernels may use, >= 1; above eight for each processor, they are
+            reduced with a warning. None means one for Delegraph's kernels; delegates choose.
         experimental_op_resolver_type: ``BUILTIN_REF`` means ``numerics="reference"``; it and
-            ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` leave out delegates that were not named.
+            ``BUILTIN_WITHOUT_DEFAULT_DELEGATES`` apply no delegates that were not named.
         experimental_preserve_all_tensors: keep intermediate tensors readable after ``invoke``.
         experimental_disable_delegate_clustering: partition in plan order, not greedily.
         experimental_default_delegate_latest_features: accepted; it changes nothing here.
         experimental_compress_quantization_zero_points: accepted; results are the same.
         experimental_disable_delegate_node_fusion: one node in each delegated partition.
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
-        delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None: those of
-            the user's ``delegraph.toml``. Those that operators call for come before; the rest
-            goes to the default delegate where one is installed and need not compile. ``[]``: none.
+        delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None means the
+            delegates of the user's ``delegraph.toml``. Delegates that the model's operators need
+            come first. The default delegate, if installed and ready, gets the remaining nodes.
+            ``[]`` means no requested delegates.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
-        placement: which nodes delegates get: ``PlacementPolicy(rules, require, partitions)``.
-        limits: what the model may take:
+        placement: which nodes delegates may claim: ``PlacementPolicy(rules, require, partitions)``.
+        limits: limits on the model's memory, time and size:
             ``Limits(memory, time, tables, depth, cancellation, weights_dir)``.
-        failures: what becomes of delegates that fail, or run in a process of their own:
+        failures: reaction to failures of delegates, and which delegates run in separate processes:
             ``FailurePolicy(on_failure, validate, shadow_share, isolate, timeout)``.
-        on_loaded: is called between loading the model and applying delegates: to time them apart.
-        cache_dir: where delegates keep what they compile; default: the user's own folder.
-        deprecated: the fields of the groups as keywords of their own, until 0.3.
+        on_loaded: function that is called after the model is loaded and before delegates are
+            applied, to measure their times separately.
+        cache_dir: folder for compiled partitions of delegates; default: the user's cache folder.
+        deprecated: fields of ``placement``, ``limits`` and ``failures`` as keywords, until 0.3.
 
     Raises:
         ArgumentError: (ValueError) wrong arguments, or no such file.
         MalformedModelError: (ValueError) a damaged model.
-        SectionError: (ValueError) a bundle without the model asked for, or with several.
+        SectionError: (ValueError) a bundle without the requested model, or with several models.
         ExternalBufferError: (ValueError) constants in another file that cannot be used.
         UnsupportedModelError: (ValueError) no kernel for an operator, or calls that are too deep.
-        PluginError: a delegate asked for by name is missing or broken.
+        PluginError: a delegate that is requested by name is missing or broken.
         DelegateError: (RuntimeError) a delegate failed.
         PlacementError: (RuntimeError) nodes are not where ``placement`` wants them.
         TimeLimitError: (RuntimeError) applying the delegates took more than ``limits.time``.
@@ -168,7 +170,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     # -- running -------------------------------------------------------------------------------
 
     def allocate_tensors(self) -> None:
-        """Prepare the nodes and give the tensors memory; needed before data is set.
+        """Prepare all nodes and allocate the tensors; required before inputs are set.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
@@ -180,7 +182,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         self.session.calls.run("allocate_tensors", self.session.allocate_first)
 
     def invoke(self) -> None:
-        """Run the model on the data set.
+        """Run the model on the input data that has been set.
 
         Raises:
             StateError: not allocated, a view from ``tensor()`` is alive, or another call runs.
@@ -198,10 +200,11 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         session.calls.run("invoke", first.invoke)
 
     def cancel(self) -> None:
-        """Stop the call that runs; from another thread, from a signal handler, or from a kernel.
+        """Stop the running call; may be called from another thread, a signal handler or a kernel.
 
-        It raises ``CallCancelledError`` before its next node or round of a loop, or when a
-        delegate's kernel has seen it. Where nothing runs nothing happens: no later call is stopped.
+        The running call raises ``CallCancelledError`` before its next node or loop iteration, or
+        earlier if a delegate's kernel checks for it. If no call runs, nothing happens; no later
+        call is stopped.
         """
         if self._session is not None:
             self._session.cancellation.request()
@@ -209,10 +212,10 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     def resize_tensor_input(
         self, input_index: int, tensor_size: ArrayLike, strict: bool = False
     ) -> None:
-        """Give a tensor another shape; ``allocate_tensors`` must follow.
+        """Set the shape of a tensor; ``allocate_tensors`` must follow.
 
         Args:
-            input_index: tensor index, any tensor that is not constant.
+            input_index: index of any tensor that is not constant.
             tensor_size: the new dimensions.
             strict: allow changes only where ``shape_signature`` has -1.
 
@@ -236,7 +239,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     # -- data ----------------------------------------------------------------------------------
 
     def set_tensor(self, tensor_index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor: same dtype and shape as ``get_input_details`` says.
+        """Copy *value* into a tensor; dtype and shape must be those of ``get_input_details``.
 
         Raises:
             ArgumentError: no such tensor, another dtype or shape, or not allocated yet.
@@ -250,7 +253,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Any:
         """Return a copy of a tensor's values; a NumPy scalar for a tensor without dimensions.
 
-        Intermediate tensors share memory unless ``experimental_preserve_all_tensors`` is set.
+        Intermediate tensors share memory, so their values are lost, unless
+        ``experimental_preserve_all_tensors`` is set.
 
         Raises:
             ArgumentError: no such tensor, or it has no data.
@@ -273,9 +277,9 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         """Return a function that gives a writable view of a tensor, without a copy.
 
         While a view or a slice of one is alive, ``allocate_tensors``, ``invoke`` and
-        ``resize_tensor_input`` raise; the function itself may be kept. Where a tensor has no
-        dimensions it gives a NumPy scalar, and where it holds strings a copy. It raises
-        ``ArgumentError`` when there is no such tensor, or it has no data.
+        ``resize_tensor_input`` raise an error; the function itself may be kept. For a tensor
+        without dimensions the function returns a NumPy scalar, and for strings a copy. It raises
+        ``ArgumentError`` if the tensor does not exist or has no data.
         """
 
         def view() -> Any:
@@ -301,7 +305,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         return [tensor_details(tensor) for tensor in self.session.subgraph(subgraph_index).tensors]
 
     def subgraph(self, index: int = 0) -> CallableSubgraph:
-        """Return the running subgraph *index*; its tensors can be read in place.
+        """Return the running subgraph *index*, whose tensors can be read without a copy.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -333,7 +337,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
 
     @property
     def numerics(self) -> Numerics:
-        """Official kernels whose rounding results have: ``"builtin"`` or ``"reference"``."""
+        """Official kernels whose rounding is reproduced: ``"builtin"`` or ``"reference"``."""
         return self.session.options.numerics
 
     def profile(self, *, whole_partitions: bool = False) -> AbstractContextManager[Profile]:
@@ -343,7 +347,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
     # -- life ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for ``invoke_async``, release model, memory and delegates; every later call raises.
+        """Wait for ``invoke_async``, then free model, memory and delegates; later calls raise.
 
         Raises:
             StateError: another call runs.

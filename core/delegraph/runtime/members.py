@@ -1,4 +1,4 @@
-"""Base classes of interpreters, with members whose work other modules do when they are called."""
+"""Base classes of interpreters, with members that import other modules only when called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ClosedByWith(ABC):
-    """A base of interpreters: ``with Interpreter(...) as interpreter``."""
+    """Base class of interpreters that can be used as ``with Interpreter(...) as interpreter``."""
 
     @abstractmethod
     def close(self) -> None:
@@ -42,7 +42,7 @@ class ClosedByWith(ABC):
 
 
 class InvokesAsync:
-    """A base of interpreters that invoke in a thread of their own."""
+    """Base class of interpreters that can invoke in a background thread."""
 
     if TYPE_CHECKING:
         _views: MemoryViews
@@ -54,12 +54,13 @@ class InvokesAsync:
         """Run the model on the present inputs like ``invoke``, in a background thread.
 
         Until the Future is done, inputs may not be set nor outputs read: such calls raise
-        ``StateError``. Close waits for it. Several interpreters may run at the same time.
+        ``StateError``. ``close`` waits for the Future. Several interpreters may run at the same
+        time.
 
         Returns:
-            A Future whose ``result()`` is None, or raises what ``invoke`` raises. Its ``cancel()``
-            asks the run to stop, as the interpreter's ``cancel`` does where there is one, and
-            returns False: it ends with ``CallCancelledError``, or as usual where it was too late.
+            A Future whose ``result()`` is None, or raises the errors of ``invoke``. Its
+            ``cancel()`` asks the run to stop and returns False, since the run is not over yet. The
+            run ends with ``CallCancelledError``, or normally if the request came too late.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
@@ -68,7 +69,7 @@ class InvokesAsync:
         return self._background.start(*self._background_invoke(), keep=self)
 
     def _background_invoke(self) -> tuple[Run, Callable[[], None]]:
-        """Return a function that invokes as the only call, and a function that stops it."""
+        """Return a function that invokes under the interpreter's lock, and one that stops it."""
         self._views.require_none()
         run, invoke = self.session.calls.run, self.session.subgraphs[0].invoke
         return lambda begin: run("invoke_async", begin, invoke), self.session.cancellation.request
@@ -92,12 +93,12 @@ class TakesDelegates:
     def modify_graph_with_delegate(self, delegate: AnyDelegate) -> None:
         """Apply a delegate to every subgraph, after the delegates applied before.
 
-        The default delegate, if there is one, stays the last. Subgraphs whose name starts with
+        The default delegate, if there is one, remains last. Subgraphs whose name starts with
         ``VALIDATION:`` are not changed. The method can be called at any time: allocated tensors
         stay allocated, and inputs and variables keep their data.
 
         Raises:
-            PluginError: a delegate asked for by name is missing or broken.
+            PluginError: a delegate that is requested by name is missing or broken.
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
@@ -110,7 +111,7 @@ class TakesDelegates:
         session.calls.run("modify_graph_with_delegate", apply_before_the_rest, session, chosen)
 
     def remove_delegate(self, name: str) -> None:
-        """Remove the delegates called *name*; apply all other delegates again; keep tensor data.
+        """Remove the delegates called *name*, apply the others again, and keep tensor data.
 
         Raises:
             ArgumentError: no delegate with that name is applied; the message lists the applied
@@ -122,7 +123,7 @@ class TakesDelegates:
         self.session.calls.run("remove_delegate", self.session.remove, name)
 
     def remove_all_delegates(self) -> None:
-        """Remove all delegates, at any time; Delegraph's kernels run all nodes, and data is kept.
+        """Remove all delegates; Delegraph's kernels then run all nodes. Tensor data is kept.
 
         Raises:
             StateError: a view from ``tensor()`` is alive, or another call runs.
@@ -157,7 +158,7 @@ class NotebookView:
         return f"<{type(self).__name__} {'that is closed' if session is None else session}>"
 
     def _repr_html_(self) -> str:
-        """Return inputs, outputs and the placement."""
+        """Return HTML with inputs, outputs and the placement, which notebooks display."""
         from delegraph.delegation.html_tables import html_table  # here: only notebooks ask
 
         if getattr(self, "_session", None) is None:
@@ -177,7 +178,7 @@ def _tensor(details: dict[str, Any]) -> tuple[object, ...]:
 
 
 def warn_of_kept_tensors() -> None:
-    """Give the warning of ``experimental_preserve_all_tensors``, in the constructor's caller."""
+    """Warn the constructor's caller of the memory that ``preserve_all_tensors`` costs."""
     warnings.warn(
         "Warning: Enabling `experimental_preserve_all_tensors` with the BUILTIN or AUTO op resolver"
         " is for debugging: every intermediate tensor gets memory of its own, and each node that a "
@@ -187,17 +188,17 @@ def warn_of_kept_tensors() -> None:
 
 
 class OfficialMembers:
-    """Base class of ``Interpreter`` with undocumented members of the official class.
+    """Base class of ``Interpreter`` with the official class's undocumented members.
 
-    Benchmarks, converters and the official tests call these names with an underscore; nothing of
-    Delegraph's own needs them.
+    Benchmarks, converters and the official tests call these names with an underscore; Delegraph
+    itself does not use them.
 
     Source:
         Interpreter, tflite/python/interpreter.py.
     """
 
     _views: MemoryViews
-    _model_content: Any  # there only where the model was given as bytes
+    _model_content: Any  # set only if the model was given as bytes
     _delegates: list[Delegate]
     _custom_op_registerers: Sequence[Any]  # see InterpreterWithCustomOps
     _experimental_compress_quantization_zero_points: bool
@@ -209,13 +210,13 @@ class OfficialMembers:
             """See ``Interpreter.session``."""
 
     def _keep(self, model_content: Any, compresses_zero_points: bool) -> None:
-        """Keep two arguments of the constructor, as attributes that programs read again."""
+        """Store two constructor arguments as attributes, since some programs read them."""
         if model_content:
             self._model_content = model_content
         self._experimental_compress_quantization_zero_points = compresses_zero_points
 
     def _all_custom_ops(self, model: Model, given: CustomOps) -> CustomOps:
-        """Return the *given* custom operators, and those that registerers make for *model*."""
+        """Return the *given* custom operators, and those of the registerers, for *model*."""
         if not hasattr(self, "_custom_op_registerers"):
             self._custom_op_registerers = []
         if not self._custom_op_registerers:
@@ -228,7 +229,7 @@ class OfficialMembers:
 
     @cached_property
     def _interpreter(self) -> InterpreterWrapper:
-        """The object whose methods the official class calls."""
+        """The object whose methods the official class calls: the ``InterpreterWrapper``."""
         from delegraph.runtime.official.interpreter_wrapper import (
             InterpreterWrapper,  # here: nothing of Delegraph's own goes through it
         )
@@ -245,11 +246,11 @@ class OfficialMembers:
 
     @property
     def experimental_compress_quantization_zero_points(self) -> bool:
-        """The constructor's argument of this name, which has no effect on results."""
+        """The constructor's argument of this name; it has no effect on results."""
         return self._experimental_compress_quantization_zero_points
 
     def _safe_to_run(self) -> bool:
-        """Return whether no view from ``tensor()`` is alive."""
+        """Whether no view from ``tensor()`` is alive."""
         return not self._views
 
     def _ensure_safe(self) -> None:
@@ -257,7 +258,7 @@ class OfficialMembers:
         self._views.require_none()
 
     def _native_handle(self) -> int:
-        """Return a number that identifies the interpreter, since no C++ object exists."""
+        """A number that identifies the interpreter, in place of a C++ object's address."""
         return self._interpreter.interpreter()
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
@@ -278,7 +279,7 @@ class OfficialMembers:
         return [self._get_op_details(i) for i in range(len(self.session.subgraphs[0].plan.nodes))]
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be copied or pickled.
+        """Raise an error: an interpreter cannot be copied or pickled.
 
         Raises:
             ArgumentTypeError: always; a copy would share memory with this one.

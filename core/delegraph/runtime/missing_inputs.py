@@ -1,4 +1,4 @@
-"""Finds node inputs that never get a value, and operands that contradict each other."""
+"""Finds node inputs that never get a value, and nodes whose operands overlap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MissingInputs = Sequence[tuple[OperatorSpec, int]]
 def missing_inputs(subgraph: SubgraphSpec) -> MissingInputs:
     """Return the node inputs that no graph input, constant, variable or earlier node provides.
 
-    In linear time.
+    The time is linear in the number of nodes and their tensors.
 
     Source:
         Subgraph::InvokeImpl, tflite/core/subgraph.cc, which looks at each invoke. As there, RESHAPE
@@ -50,7 +50,7 @@ def _needs_no_values(subgraph: SubgraphSpec, operator: OperatorSpec, position: i
 def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dict[int, NodeError]:
     """Return the error of each operator with a missing value, by operator index.
 
-    Tensors without elements count as set, except strings and resources, on which the official
+    Tensors without elements need no value, except strings and resources; on those the official
     interpreter crashes.
 
     Args:
@@ -65,7 +65,7 @@ def missing_input_errors(unset: MissingInputs, tensors: Sequence[Tensor]) -> dic
 
 
 def empty_inputs(unset: MissingInputs, tensors: Sequence[Tensor]) -> Iterable[Tensor]:
-    """Return the tensors among *unset*, the missing inputs, that have no elements."""
+    """Return the tensors among the missing inputs *unset* that have no elements."""
     return (tensors[index] for _, index in unset if _is_empty(tensors[index]))
 
 
@@ -92,7 +92,7 @@ def require_consistent_operands(subgraph: SubgraphSpec) -> None:
     columns = (column_of(subgraph.operators, name) for name in ("inputs", "outputs"))
     for number, (inputs, outputs) in enumerate(zip(*columns, strict=True)):
         if len(outputs) == 1 and outputs[0] not in inputs:
-            continue  # as nearly all: nothing else can be wrong
+            continue  # nearly all inputs: no other error is possible
         operator = subgraph.operators[number]
         written = [index for index in outputs if index >= 0]
         if len(set(written)) < len(written):

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @unique
 class OpResolverType(Enum):
-    """Which kernels and default delegates the official interpreter would use.
+    """Which official kernels to reproduce, and whether unnamed delegates may be applied.
 
-    Here it decides which official kernels' rounding is followed, and whether a model gets delegates
-    that no argument names; with the last two it does not.
+    It decides which official kernels' rounding is reproduced. It also decides whether a model gets
+    delegates that no argument names; with the last two members it does not.
 
     Source:
         OpResolverType, tflite/python/interpreter.py.
@@ -40,16 +40,17 @@ class OpResolverType(Enum):
 def builtin_registration(name: str) -> Registration | None:
     """Return Delegraph's registration of a builtin operator, or None if it has none.
 
-    A delegate may run it on values of its own, for example to tabulate an 8-bit operator.
+    A delegate may run it on its own values, for example to tabulate an 8-bit operator.
 
     Args:
-        name: ``ADD``, or the name of a custom operator that TFLite or TFLM ships.
+        name: name of an operator, such as ``ADD``, or of a custom operator that TFLite or TFLM
+            ships.
     """
     return OP_TABLE.get(name)
 
 
 def resolver_type(given: Enum) -> OpResolverType:
-    """Return the ``OpResolverType`` for a member of this class or of the official one.
+    """Return the ``OpResolverType`` for a member of this class or of the official class.
 
     Raises:
         ArgumentTypeError: *given* is neither.
@@ -64,22 +65,22 @@ def resolver_type(given: Enum) -> OpResolverType:
 
 
 def numerics_of(resolver: OpResolverType) -> Numerics:
-    """Return the rounding that the kernels of *resolver* have."""
+    """Return which official kernels' rounding the kernels of *resolver* reproduce."""
     return "reference" if resolver == OpResolverType.BUILTIN_REF else "builtin"
 
 
 def default_delegates_are_wanted(resolver: OpResolverType) -> bool:
-    """Return whether models get delegates without asking under *resolver*."""
+    """Whether *resolver* allows delegates that no argument names."""
     return resolver in (OpResolverType.AUTO, OpResolverType.BUILTIN)
 
 
 class OpResolver:
-    """Finds registrations: of builtin operators by version, of custom operators by name.
+    """Finds registrations: builtin operators by name and version, custom operators by name.
 
-    A custom operator is looked for in ``custom_ops``, then among those registered in this process
-    (``register_custom_op``, ``custom_op``), then among the operators that TFLite and TFLM ship,
-    then in installed plugins. An operator that is found nowhere gets an unresolved registration: it
-    stays in the graph, where a delegate may claim it.
+    A custom operator is searched in this order: ``custom_ops``; operators registered in this
+    process (``register_custom_op``, ``custom_op``); operators that TFLite and TFLM ship; installed
+    plugins. An operator that is not found gets an unresolved registration: it stays in the graph,
+    where a delegate may claim it.
     """
 
     def __init__(self, custom_ops: Mapping[str, AnyCustomOp] | None = None) -> None:
@@ -91,7 +92,7 @@ class OpResolver:
             self._custom_ops = {name: as_registration(op) for name, op in custom_ops.items()}
 
     def resolve(self, operator: OperatorSpec | tuple[Any, ...]) -> Registration:
-        """Return the registration of *operator*, which may be given as its fields.
+        """Return the registration of *operator*, an ``OperatorSpec`` or the tuple of its fields.
 
         Raises:
             UnsupportedModelError: a builtin operator or version that has no kernel.

@@ -37,12 +37,12 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class PlacementPolicy:
-    """Rules for the nodes that delegates may take, must take or must not take.
+    """Rules about the nodes that delegates may, must or must not claim.
 
     Attributes:
-        rules: which nodes delegates may not take, or must: a TOML file or ``PlacementRule``s.
-        require: ``"full"`` fails when a node has no delegate after all ``delegates`` are applied.
-        partitions: ``"measured"`` leaves a delegate only those partitions that save time.
+        rules: nodes that delegates must or must not claim: a TOML file or ``PlacementRule``s.
+        require: ``"full"`` raises an error if any node has no delegate after all are applied.
+        partitions: ``"measured"`` keeps only the partitions that save time.
 
     Raises:
         ArgumentError: an unknown word.
@@ -62,13 +62,13 @@ class Limits:
     """Limits on memory, time and size, so that a hostile or broken model does no harm.
 
     Attributes:
-        memory: bytes that a subgraph's tensors may take, and that may be read from the file besides
-            constants; None for a limit in proportion to the file.
-        time: seconds that making the interpreter, allocating, changing delegates or invoking may
-            take; None for no limit.
-        tables: number of operators, options and tensors in the file; None for a million.
-        depth: number of calls of subgraphs within each other; None for 50.
-        weights_dir: folder from which constants may be read, besides the model's own folder.
+        memory: maximal number of bytes of a subgraph's tensors, and of data read from the file
+            other than constants. None means a limit in proportion to the file's size.
+        time: seconds that each call may take: the constructor, allocating, changing delegates,
+            invoking. None means no limit.
+        tables: maximal number of operators, options and tensors in the file; None means a million.
+        depth: maximal depth of nested subgraph calls; None means 50.
+        weights_dir: folder, besides the model's own, whose files may hold constants.
         cancellation: stop request of a delegate's context, for an interpreter that a kernel uses.
 
     Raises:
@@ -96,18 +96,18 @@ OnFailure = Literal["raise", "fallback", "shadow"]
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """User's choice of an interpreter's reaction to the failure of a delegate.
+    """Reaction of an interpreter to the failure of a delegate, as the user chooses it.
 
     Attributes:
-        on_failure: None is ``"fallback"`` for delegates in processes of their own, ``"raise"`` for
-            others. ``"raise"`` lets the error out. ``"fallback"`` computes the partition's original
-            nodes by Delegraph's kernels and records an incident. ``"shadow"`` does that, and
-            recomputes a share of all invokes besides: a delegate that differs by more than its
-            tolerance is quarantined: its nodes stay with Delegraph's kernels from then on.
+        on_failure: ``"raise"`` raises the error. ``"fallback"`` computes the partition's original
+            nodes by Delegraph's kernels and records an incident. ``"shadow"`` does the same, and
+            also recomputes a share of all invokes; a delegate that differs by more than its
+            tolerance is quarantined: Delegraph's kernels compute its nodes from then on. None means
+            ``"fallback"`` for delegates in separate processes, ``"raise"`` for others.
         validate: check the results of delegates for NaN, wrong shapes and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
-        isolate: whether delegates run in processes of their own, as for ``load_delegate``.
+        isolate: whether delegates run in separate processes; see ``load_delegate``.
         timeout: seconds that an invoke of an isolated delegate may take.
         is_default: whether the policy is for the default delegate, whose first failure removes it
             and gives a warning.
@@ -130,11 +130,11 @@ class FailurePolicy:
         if not 0 < self.shadow_share <= 1:
             raise ArgumentError(f"shadow_share is {self.shadow_share}, expected 0 < share <= 1")
         if self.isolate is not None or self.timeout is not None:
-            _ = self.isolation  # which checks its words
+            _ = self.isolation  # the property checks the names
 
     @property
     def isolation(self) -> Isolation:
-        """Settings that say which delegates get a process of their own."""
+        """Settings that say which delegates run in separate processes."""
         from delegraph.runtime.isolation.isolation import Isolation  # here: only delegates do
 
         return Isolation(self.isolate, self.timeout)
@@ -144,8 +144,8 @@ class FailurePolicy:
 
         Args:
             delegate: the delegate.
-            is_default: whether the delegate is applied by default; its errors are never raised
-                then.
+            is_default: whether the delegate is applied by default; then its errors are never
+                raised.
         """
         if is_default:
             kept: OnFailure = "shadow" if self.on_failure == "shadow" else "fallback"
@@ -190,7 +190,7 @@ OWN_RUNTIME_ONLY = ("partition_policy",)
 
 
 def in_groups(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return groups of options by argument name, for options by their names in :data:`PLACES`.
+    """Return the groups of *options*, by argument name; see :data:`PLACES`.
 
     >>> in_groups({"time_limit": 2.5})["limits"].time
     2.5
@@ -247,10 +247,9 @@ class InterpreterOptions:
     """All options of an interpreter.
 
     Attributes:
-        recommended_num_threads: number of threads that the user allows; -1 if the user has not
-            said.
-        numerics: which official kernels to round like.
-        preserve_all_tensors: keep every intermediate tensor; delegates then get one node at a time.
+        recommended_num_threads: number of threads that the user allows; -1 if not set.
+        numerics: official kernels whose rounding is reproduced.
+        preserve_all_tensors: keep every intermediate tensor; then each partition has one node.
         disable_delegate_clustering: partition in plan order instead of pulling nodes together.
         disable_delegate_node_fusion: one node in each partition.
         force_delegate_node_profiling: profile delegate nodes even if they profile their own nodes.
@@ -272,7 +271,7 @@ class InterpreterOptions:
     cache_dir: AnyPath | None = None
 
     def __post_init__(self) -> None:
-        """Check that each option is one of its choices.
+        """Check that the value of each option is one of its choices.
 
         Raises:
             ArgumentError: a wrong value.
@@ -284,5 +283,5 @@ class InterpreterOptions:
 
     @property
     def num_threads(self) -> int:
-        """Threads that kernels use; >= 1."""
+        """Number of threads that kernels may use, at least 1."""
         return max(self.recommended_num_threads, 1)

@@ -1,4 +1,4 @@
-"""Tensor values that are kept over a new allocation: the user's inputs, and variables."""
+"""Tensor values that are kept when a subgraph is allocated again: inputs and variables."""
 
 from __future__ import annotations
 

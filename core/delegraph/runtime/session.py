@@ -1,6 +1,6 @@
-"""A loaded model with its running subgraphs and the delegates applied to them.
+"""A loaded model with its running subgraphs and applied delegates.
 
-Modules that only delegates, rules and profiles need are imported when these exist.
+Modules that only delegates, rules or profiles need are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Session(SharedState):
     Attributes:
         subgraphs: the subgraphs, in the model's order.
         delegates: the applied delegates, in order.
-        rest: the default delegate, which has the nodes that the others rejected; None without one.
-        writes: fast paths to inputs of the first subgraph that were set before; see
+        rest: the default delegate, which claims nodes that others rejected; None without one.
+        writes: fast functions that write inputs of the first subgraph, by index; see
             ``bound_write``.
-        reads: the same to its outputs that were read before; see ``bound_read``.
+        reads: fast functions that read outputs of the first subgraph, by index; see ``bound_read``.
         bound_states: states of signatures that lie in arrays of the caller, by subgraph.
     """
 
@@ -177,7 +177,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def write_first(self, index: int, value: ArrayLike) -> None:
-        """Copy *value* into a tensor of the first subgraph; the next one may go by ``writes``.
+        """Copy *value* into a tensor of the first subgraph; make the next write of it fast.
 
         Raises:
             ArgumentError: as of :meth:`write`.
@@ -196,7 +196,7 @@ class Session(SharedState):
         return subgraph_at(self.subgraphs, index)
 
     def callee(self, index: int) -> CallableSubgraph:
-        """Return subgraph *index* as control flow sees it; its calls take the interpreter's lock.
+        """Return subgraph *index* as control flow uses it; its calls take the interpreter's lock.
 
         Raises:
             ArgumentError: no such subgraph.
@@ -217,7 +217,7 @@ class Session(SharedState):
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:
-                self._stacks[subgraph.spec.index].take_off_static()  # first: see an interrupt after
+                self._stacks[subgraph.spec.index].take_off_static()  # first, for an interrupt
             subgraph.resize_input(index, shape)
 
     def close(self) -> None:
@@ -270,9 +270,9 @@ class Session(SharedState):
         self.check_placement()
 
     def apply(self, delegate: Delegate) -> None:
-        """Apply a delegate to every subgraph that may be delegated, or to none.
+        """Apply a delegate to all subgraphs that may be delegated; if one fails, to none.
 
-        A subgraph that is allocated stays so, with the data of its inputs and variables.
+        An allocated subgraph stays allocated, and keeps the data of its inputs and variables.
 
         Raises:
             DelegateError: the delegate failed on a subgraph; all subgraphs are as they were before.
@@ -297,7 +297,7 @@ class Session(SharedState):
         except BaseException as error:
             _restore(before)
             del self.delegates[count:]
-            self.cancellation.forget()  # so that all is as before
+            self.cancellation.forget()  # restore the former state
             self._allocate_again(kept)
             is_failure = isinstance(error, Exception) and not isinstance(error, CallCancelledError)
             if not (is_failure and self.is_by_default(delegate)):
@@ -319,7 +319,7 @@ class Session(SharedState):
             index = subgraph.spec.index
             if not subgraph.spec.is_validation and index not in absorbed:
                 stack.apply(delegate, barred.get(index, {}))
-                absorbed |= subgraph.plan.absorbed  # a node of this one computes those
+                absorbed |= subgraph.plan.absorbed  # a node of this subgraph computes those
 
     def _kept_data(self) -> list[PreservedTensors]:
         from delegraph.runtime.preserved_tensors import PreservedTensors
@@ -357,7 +357,7 @@ class Session(SharedState):
             self._remove_all(kept)
         except BaseException:
             self.cancellation.forget()
-            self._remove_all(kept)  # an interrupt: some may be off, and tensors without memory
+            self._remove_all(kept)  # after an interrupt, remove the rest
             raise
 
     def _remove_all(self, kept: Iterable[PreservedTensors]) -> None:
@@ -367,7 +367,7 @@ class Session(SharedState):
         self._allocate_again(kept)
 
     def placement(self) -> Placement:
-        """Return which delegate has each node now.
+        """Return the present placement: which delegate computes each node.
 
         Between a resize and the next allocation, a delegate that needs fixed shapes has no nodes.
         """
@@ -376,7 +376,7 @@ class Session(SharedState):
         return placement_of(self.subgraphs, self.delegates, self.by_default, self.rest)
 
     def check_placement(self) -> None:
-        """Raise an error unless the placement meets the rules' pins and ``require``.
+        """Raise an error if pinned nodes or ``require`` of the placement policy are not met.
 
         Raises:
             PlacementError: a pinned node, or a node that needs a delegate, runs elsewhere.

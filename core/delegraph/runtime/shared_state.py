@@ -37,21 +37,21 @@ class SharedState:
         model: content of the model file.
         options: options of the interpreter.
         resolver: finds the implementations of the model's operators.
-        memory_limit: bytes that each subgraph may take.
-        resources: variables and tables.
+        memory_limit: maximal number of bytes of each subgraph's tensors.
+        resources: resource variables and hash tables.
         cache_dir: folder for partitions that delegates compile; None for the user's own folder.
-        shared: objects that this interpreter shares with others, kept for as long as it lives.
+        shared: objects that this interpreter shares with others, kept alive while it lives.
         control_edges: control edges in the model file, by subgraph; None if there are none.
-        rules: the nodes that the user's rules keep from delegates, or pin to one.
+        rules: the user's placement rules, with the nodes that match them.
         by_default: the applied delegates that no argument or option names.
         failure_memory: failures of configured delegates in earlier processes; None without such
             delegates.
         cancellation: stop request for the running call.
         calls: lock that lets one call run at a time.
         profile: the profile that records running nodes; None while no profile is taken.
-        callees: view of each subgraph for control flow; empty until all subgraphs are made.
+        callees: each subgraph as control flow calls it; empty until all subgraphs are created.
         contexts: context of each subgraph for kernels and delegates; empty until all subgraphs are
-            made.
+            created.
         has_other_constants: whether a constant has a value other than the file's.
     """
 
@@ -103,7 +103,7 @@ class SharedState:
 
     @cached_property
     def incidents(self) -> Incidents:
-        """Failures of delegates after which Delegraph went on."""
+        """Failures of delegates after which the interpreter went on."""
         from delegraph.runtime.delegates.incidents import Incidents  # here: only delegates do
 
         return Incidents()
@@ -119,8 +119,8 @@ class SharedState:
     def profiling(self, *, whole_partitions: bool = False) -> Iterator[Profile]:
         """Record the nodes that run while the context lasts; see ``Profile``.
 
-        With *whole_partitions*, a delegate's partition is recorded even if it records its
-        operators.
+        With *whole_partitions*, a partition is recorded as a whole even if its delegate records
+        each operator.
         """
         from delegraph.runtime.execution.profile import Profile
 
@@ -150,11 +150,11 @@ class SharedState:
             forget_kept_arrays(self.resources)
 
     def is_by_default(self, delegate: object) -> bool:
-        """Return whether a delegate is applied by default."""
+        """Whether a delegate is applied without being named by an argument or option."""
         return any(delegate is known for known in self.by_default)
 
     def has_failed_by_default(self, delegate: object) -> bool:
-        """Return whether a delegate is a default delegate that failed in this interpreter."""
+        """Whether a delegate is a default delegate that failed in this interpreter."""
         return self.is_by_default(delegate) and self.supervision.is_quarantined(delegate)
 
     def policy_of(self, delegate: object) -> FailurePolicy:
@@ -162,7 +162,7 @@ class SharedState:
         return self.options.failures.of(delegate, is_default=self.is_by_default(delegate))
 
     def barred(self, subgraph: int, delegate: str) -> Barred:
-        """Return the nodes of a subgraph that the user's rules keep from a delegate."""
+        """Return the nodes of a subgraph that the user's rules forbid to a delegate."""
         return {} if self.rules is None else self.rules.barred(subgraph, delegate)
 
     def pinned(self, subgraph: int, delegate: str) -> frozenset[int]:

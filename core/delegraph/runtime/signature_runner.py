@@ -30,7 +30,7 @@ class HasSession(Protocol):
 
 
 class SignatureRunner:
-    """A callable for one signature. Made by ``Interpreter.get_signature_runner``.
+    """A callable that runs one signature; returned by ``Interpreter.get_signature_runner``.
 
     Source:
         SignatureRunner, tflite/python/interpreter.py.
@@ -63,7 +63,7 @@ class SignatureRunner:
     def __call__(self, **kwargs: ArrayLike) -> dict[str, Any]:
         """Run the signature's subgraph on named inputs; return copies of the outputs by name.
 
-        Inputs may have other shapes than declared: the subgraph is resized for them.
+        Inputs may have other shapes than declared; the subgraph is resized for them.
 
         Raises:
             ArgumentError: a missing or unknown name, or a value of the wrong dtype.
@@ -113,20 +113,20 @@ class SignatureRunner:
     def bind_state(
         self, arrays: Mapping[str, NDArray[Any]] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Let inputs and outputs of one name, such as a KV cache, stay in arrays between calls.
+        """Keep states, such as a KV cache, in arrays of the caller between calls.
 
-        A call of the signature then neither takes nor returns them: it reads the arrays and writes
-        the new values into them. Input and output lie in the array itself, and nothing is copied,
-        where only the node that writes the output reads the input and can overwrite it. Else the
-        output is copied after the call. Give the arrays to runners of other signatures, to go on
-        where this one ended. After a call that failed, an array may have old and new values.
+        A state is an input and an output with one name. A call then neither takes nor returns them:
+        it reads the arrays and writes the new values into them. Nothing is copied if only the node
+        that writes the output reads the input and can overwrite it. Otherwise the output is copied
+        after the call. Runners of other signatures continue from this state if they get the same
+        arrays. After a failed call, an array may hold a mixture of old and new values.
 
         >>> decode = interpreter.get_signature_runner("decode")  # doctest: +SKIP
         >>> cache = decode.bind_state()  # doctest: +SKIP
         >>> decode(tokens=tokens, input_pos=position)["logits"]  # doctest: +SKIP
 
         Args:
-            arrays: an array for each name, as another ``bind_state`` has returned them; an empty
+            arrays: an array for each name, such as the result of another ``bind_state``; an empty
                 mapping ends the binding. None means new arrays of zeros for all states: for each
                 name of an input and an output with equal type, shape and quantization.
 
@@ -154,7 +154,7 @@ class SignatureRunner:
 
     @property
     def states_in_place(self) -> tuple[str, ...]:
-        """Names of the bound states that the last call did not copy."""
+        """Names of the bound states that the last call updated in place, without a copy."""
         state = self._interpreter.session.bound_states.get(self._subgraph_index)
         return () if state is None else state.in_place
 
@@ -219,7 +219,7 @@ def run_subgraph(session: Session, subgraph: Subgraph) -> None:
 
 
 def _require_array(name: str, value: object) -> None:
-    """Raise an error if *value* of input *name* has no shape, since its type would be a guess.
+    """Raise an error if *value* of input *name* is no array, since its dtype would be a guess.
 
     Raises:
         ArgumentAttributeError: the value is a list, a Python number or the like.

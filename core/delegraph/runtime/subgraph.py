@@ -1,6 +1,6 @@
 """A running subgraph: tensors, nodes, execution plan and memory; allocated, then invoked.
 
-What only delegates and asynchronous nodes need is imported when they are there.
+Modules that only delegates or asynchronous nodes need are imported when they are needed.
 
 Source:
     Subgraph, tflite/core/subgraph.{h,cc}.
@@ -56,13 +56,13 @@ class Subgraph:
 
     Attributes:
         spec: declaration of the subgraph in the model file.
-        tensors: its tensors, by index; delegates may append some.
+        tensors: tensors of the subgraph, by index; delegates may append tensors.
         plan: nodes, registrations and their execution order, delegates applied.
         memory: arenas and scratch memory.
         steps: runner that prepares and runs the nodes of the plan.
-        session: state that it shares with the other subgraphs.
+        session: state shared with the other subgraphs.
         context: context through which kernels and delegates access this subgraph.
-        bound_call: what ``Interpreter.invoke`` does for a simple plan; None if not allocated.
+        bound_call: fast function that ``Interpreter.invoke`` calls for a simple plan, or None.
     """
 
     def __init__(self, spec: SubgraphSpec, session: SharedState) -> None:
@@ -86,15 +86,15 @@ class Subgraph:
         require_channel_copies(spec, session.memory_limit)
         self.context = SubgraphContext(self)
         self.plan = self._new_plan()
-        self._bound_run: Eval | None  # what a run does where nothing else is to be seen to
+        self._bound_run: Eval | None  # the run for a simple plan
         self.bound_call: Eval | None
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
-        self._unset_error: NodeError | None = None  # what invoke() raises
+        self._unset_error: NodeError | None = None  # error that invoke() raises
 
     def _new_plan(self) -> DelegatedPlan:
-        """Return a plan of the model's own nodes, each one initialised by its kernel."""
+        """Return a plan of the model's nodes, each initialised by its kernel."""
         spec, session = self.spec, self.session
         resolve = session.resolver.resolve
         nodes = [(Node.from_operator(row), resolve(row)) for row in rows_of(spec.operators)]
@@ -113,7 +113,7 @@ class Subgraph:
 
     @cached_property
     def findings(self) -> Findings:
-        """Result of the last check of the model's nodes; nodes with errors get no delegate."""
+        """Result of the last check of the model's nodes; delegates cannot claim faulty nodes."""
         from delegraph.runtime.delegates.node_facts import NOTHING_KNOWN
 
         return NOTHING_KNOWN
@@ -138,12 +138,12 @@ class Subgraph:
 
     @property
     def has_dynamic_tensors(self) -> bool:
-        """Whether a shape is known only while invoking; once the nodes are prepared."""
+        """Whether any shape is known only while invoking; valid once the nodes are prepared."""
         return self.steps.has_open_shapes
 
     @property
     def operators(self) -> Sequence[OperatorSpec]:
-        """The nodes of the model file, in its order, as they were before any was delegated."""
+        """The nodes of the model file in file order, before any delegate replaced nodes."""
         return self.spec.operators
 
     # -- allocation ----------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Subgraph:
             self.steps.allocate()
         for tensor in (self.tensors[index] for index in self.inputs):
             if tensor.type == TensorType.STRING and tensor.data is None and 0 in tensor.shape:
-                tensor.data = np.empty(tensor.shape, object)  # nothing is left to be set
+                tensor.data = np.empty(tensor.shape, object)  # an empty array needs no values
         for tensor in empty_inputs(self._unset_inputs, self.tensors):
             tensor.data = view(np.empty(0, np.uint8), tensor)
         self._unset_error = next(iter(self.missing_input_errors().values()), None)
@@ -186,16 +186,17 @@ class Subgraph:
 
     @property
     def _runs_our_code_only(self) -> bool:
-        """Whether no delegate, custom operator or other subgraph runs here."""
+        """Whether this subgraph runs only Delegraph's kernels and calls no other subgraph."""
         registrations = {id(registration): registration for _, registration in self.steps.nodes}
         others = (registration.custom_name for registration in registrations.values())
         return len(self.session.model.subgraphs) == 1 and not any(others)
 
     def _overlapped(self) -> Mapping[int, Sequence[int]] | None:
-        """Schedule asynchronous nodes to overlap; return the tensors that must stay meanwhile.
+        """Let asynchronous nodes overlap others; return the tensors that must keep their memory.
 
-        A node with open output shapes is the last of the prepared nodes, so no other node has
-        started to use these outputs.
+        The result maps a plan position to tensors that must keep their memory while the node there
+        runs. A node with unknown output shapes is the last prepared node, so no other node uses
+        these outputs yet.
         """
         if not may_be_asynchronous(self.steps.evals):
             return None
@@ -216,7 +217,7 @@ class Subgraph:
         return missing_input_errors(self._unset_inputs, self.tensors)
 
     def prepare_all(self) -> None:
-        """Prepare nodes from the first up to the first whose output shapes stay open."""
+        """Prepare nodes in order, up to the first with an unknown output shape."""
         self.is_allocated = False
         for tensor in self.tensors:
             tensor.make_static()
@@ -246,7 +247,7 @@ class Subgraph:
         return tensor
 
     def release_non_persistent_memory(self) -> None:
-        """Free the memory of all tensors but variables; ``allocate`` allocates it again.
+        """Free the memory of all tensors except variables; :meth:`allocate` allocates it again.
 
         Delegates stay applied.
 
@@ -315,7 +316,7 @@ class Subgraph:
                 _run(self.steps, wrap)
 
     def exchange_eval(self, present: Eval, other: Eval) -> None:
-        """Replace the evaluation *present* by *other*, from the next run at the latest."""
+        """Replace the evaluation *present* by *other*; takes effect at the next run or earlier."""
         evals = self.steps.evals
         evals[:] = [other if run is present else run for run in evals]
         self._bound_run = self.bound_call = None
@@ -327,7 +328,7 @@ class Subgraph:
     # -- shapes --------------------------------------------------------------------------------
 
     def is_resized_by(self, index: int, shape: Sequence[int]) -> bool:
-        """Return whether :meth:`resize_input` of tensor *index* to *shape* would change anything.
+        """Whether :meth:`resize_input` of tensor *index* to *shape* would change anything.
 
         Raises:
             OperatorError: a constant, a negative dimension, or too many bytes.
@@ -344,10 +345,10 @@ class Subgraph:
         tensor = self.tensors[index]
         self.is_allocated = False
         tensor.data = None
-        tensor.shape = tuple(map(int, shape))  # last: after an interrupt, the call does the rest
+        tensor.shape = tuple(map(int, shape))  # last, so that an interrupted call can be repeated
 
     def exchange_constant(self, tensor: Tensor, data: Any) -> None:
-        """Replace the value of the constant *tensor* by *data*; prepare prepared nodes again.
+        """Replace the value of the constant *tensor* by *data*, and prepare all nodes again.
 
         Raises:
             NodeError: as of :meth:`allocate`, if the subgraph was allocated.
@@ -361,7 +362,7 @@ class Subgraph:
     # -- going back ----------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return a snapshot; :meth:`restore` then removes the delegates applied after it."""
+        """Return a snapshot of the subgraph before delegates are applied, for :meth:`restore`."""
         from delegraph.runtime.delegates.plan_state import Snapshot
 
         return Snapshot(
@@ -381,7 +382,7 @@ class Subgraph:
         try:
             self._restore(snapshot, shapes)
         except BaseException:
-            self._restore(snapshot, shapes)  # an interrupt: half of it is of no use
+            self._restore(snapshot, shapes)  # after an interrupt, restore the rest
             raise
 
     def _restore(self, snapshot: Snapshot, shapes: bool) -> None:

@@ -1,4 +1,4 @@
-"""Memory of one subgraph: the planner's offsets as NumPy views in ``tensor.data``."""
+"""Memory of one subgraph: arrays at the planner's offsets, as ``tensor.data``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from delegraph.operators.registration import Node, Registration
 
 _CHANNEL_BYTES = 64
-"""What a kernel keeps for a channel of quantized weights: a multiplier, a shift and a sum."""
+"""Number of bytes for a channel of quantized weights: a multiplier, a shift and a sum."""
 
 _KINDS = {
     AllocationType.ARENA_RW: TensorKind.ARENA_RW,
@@ -48,7 +48,7 @@ _COUNTABLE = 2**59
 
 @dataclass(slots=True)
 class _PlannedGraph:
-    """Planner's view of a subgraph: the execution plan, and each tensor's size and kind."""
+    """The subgraph as the planner sees it: execution plan, and each tensor's size and kind."""
 
     tensors: Sequence[Tensor]
     nodes: Sequence[PlanNode]
@@ -64,7 +64,7 @@ class _PlannedGraph:
     def tensor_bytes(self, index: int) -> int:
         tensor = self.tensors[index]
         sort = tensor.type, tensor.shape
-        if (found := self._bytes.get(sort)) is None:  # many tensors, few sorts
+        if (found := self._bytes.get(sort)) is None:  # many tensors share few kinds
             found = self._bytes[sort] = tensor.bytes
         return found
 
@@ -154,18 +154,18 @@ class SubgraphMemory:
         self._bind(indices, self._planner)
 
     def reset_after(self, position: int) -> None:
-        """Take back the memory of tensors first used after a plan position."""
+        """Free the memory of tensors that are first used after a plan position."""
         assert self._planner is not None, "plan() comes first"
         self._planner.reset_allocations_after(position)
 
     def release(self) -> None:
-        """Free all memory; the next :meth:`plan` must come before another allocation."""
+        """Free all memory; :meth:`plan` must be called before the next allocation."""
         self._planner = self.graph = None
         self._tensors, self._plan, self._inputs = (), [], ()
         self.workspace.release()
 
     def resize_running(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Set a dynamic tensor's shape to *dims* while nodes run; allocate if it changes.
+        """Set a dynamic tensor's shape to *dims* while nodes run, with new memory if it changes.
 
         Raises:
             OperatorError: the tensor is not dynamic and would change, or the limit is exceeded.
@@ -174,12 +174,12 @@ class SubgraphMemory:
             if dims != tensor.shape:
                 raise OperatorError(f"{tensor!r} cannot become {list(dims)} while invoking")
         elif tensor.data is None or tensor.shape != dims:
-            tensor.data = None  # until it has the shape: an interrupt may come in between
+            tensor.data = None  # first, in case of an interrupt
             tensor.shape = dims
             self.allocate_dynamic(tensor)
 
     def allocate_dynamic(self, tensor: Tensor) -> None:
-        """Allocate separate memory for a dynamic tensor's present shape, uninitialised."""
+        """Allocate separate, uninitialised memory for a dynamic tensor's present shape."""
         self._check(tensor.bytes)
         if tensor.is_packed:
             tensor.data = np.empty(tensor.bytes, np.uint8)
@@ -193,10 +193,10 @@ class SubgraphMemory:
     def _bind(self, indices: Iterable[int], planner: ArenaPlanner) -> None:
         """Set the arrays of the tensors *indices* to the memory that *planner* gave them.
 
-        Tensors of one memory, type and shape share the array object.
+        Tensors of equal memory, type and shape share one array object.
 
-        NumPy is slow to find out that two arrays share memory, which matters when a node works in
-        place.
+        For different array objects, NumPy checks slowly whether they overlap; this matters when a
+        node works in place.
         """
         tensors, root_of = self._tensors, planner.roots.get
         views: dict[tuple[int, TensorType, tuple[int, ...]], NDArray[Any]] = {}
@@ -216,7 +216,7 @@ class SubgraphMemory:
 
 
 def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
-    """Check that the per-channel data of nodes that share constants fits the memory *limit*.
+    """Check that per-channel data of nodes that share constants fits the memory *limit*.
 
     Raises:
         OperatorError: multipliers, shifts and sums of all channels of all nodes take too much.
@@ -237,7 +237,7 @@ def require_channel_copies(subgraph: SubgraphSpec, limit: MemoryLimit) -> None:
 
 
 def _channels(tensor: TensorSpec) -> int:
-    """Number of channels of a tensor for which kernels keep data."""
+    """Number of channels of a tensor for which kernels store per-channel data."""
     if tensor.quantization is None:
         return 0
     outputs = tensor.shape[:1] if tensor.data is not None else ()
@@ -245,7 +245,7 @@ def _channels(tensor: TensorSpec) -> int:
 
 
 def view(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[Any]:
-    """Return *raw* bytes as the tensor's array; packed types stay bytes."""
+    """Return *raw* bytes as an array of the tensor's dtype and shape; packed types stay bytes."""
     if tensor.is_packed:
         return raw
     return raw.view(tensor.dtype).reshape(tensor.shape)
@@ -266,6 +266,6 @@ def checked_shape(tensor: Tensor, shape: Sequence[int], limit: MemoryLimit) -> t
         raise OperatorError(f"{tensor!r} cannot have shape {list(dims)}: no array can")
     is_object = tensor.type in OBJECT_TYPES  # arrays of pointers
     size = math.prod(dims) * 8 if is_object else byte_size(tensor.type, dims)
-    if size > limit.bytes:  # else no text is made
+    if size > limit.bytes:  # otherwise no text is needed
         limit.require(size, f"{tensor!r} with shape {list(dims)}")
     return dims

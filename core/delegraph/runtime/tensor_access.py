@@ -68,14 +68,14 @@ def write_tensor(tensor: Tensor, value: ArrayLike) -> None:
 
 
 def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
-    """Return a fast function that writes simple values to a tensor, for :func:`write_tensor`.
+    """Return a function that quickly writes simple values to *tensor*, or returns False.
 
-    It returns False, and has done nothing, unless the value is an array of the very dtype and shape
-    of a tensor of numbers that has memory and belongs to no delegate. It does so, too, while a call
-    runs, and if the tensor has another shape than now.
+    The function returns True if it has written the value. It needs an array of the tensor's dtype
+    and shape, and a numeric tensor with memory and without a delegate. It returns False, without
+    effect, for other values, while a call runs, and after the tensor's shape has changed.
 
-    NumPy copies few numbers without letting other threads run, so no call can begin meanwhile; to
-    copy many takes the interpreter's lock.
+    NumPy copies small arrays without letting other threads run, so no call can begin meanwhile.
+    Copying a large array takes the interpreter's lock.
     """
     plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
     dtype, shape = tensor.dtype, tensor.shape
@@ -104,10 +104,10 @@ def bound_write(tensor: Tensor, calls: Calls) -> Callable[[Any], bool]:
 
 
 def bound_read(tensor: Tensor, calls: Calls) -> Callable[[], Any]:
-    """Return a fast function that copies a tensor's value, for :func:`read_tensor`.
+    """Return a function that quickly copies the value of *tensor*, or returns None.
 
-    It returns None unless the tensor is one of numbers, with dimensions, that has up-to-date data,
-    and while a call runs.
+    The function returns None while a call runs. It also returns None unless the tensor is numeric,
+    has dimensions, and has up-to-date data.
     """
     plain_type = tensor.type if tensor.type in STORED_AS_SEEN else None
     turn = calls.turn
@@ -164,8 +164,8 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
 def read_tensor(tensor: Tensor) -> Any:
     """Return a copy of a tensor's value: an ndarray, or a NumPy scalar for a scalar tensor.
 
-    2- and 4-bit integers come unpacked, a sparse constant as its stored values in one dimension,
-    strings as an object array of ``bytes``.
+    2- and 4-bit integers are unpacked. A sparse constant is a 1-D array of its stored values.
+    Strings are an object array of ``bytes``.
 
     Raises:
         ArgumentError: the tensor has no data.
@@ -191,17 +191,17 @@ def _read_objects(tensor: Tensor) -> NDArray[Any]:
 
 
 def signature_of(tensor: Tensor) -> tuple[int, ...]:
-    """Return the declared shape of *tensor* if it has an open dimension, else the present shape.
+    """Return the declared shape of *tensor* if it has a -1, else the present shape.
 
-    Files without open dimensions have no signature. The official interpreter then reports the
-    present shape, and a strict resize must keep it.
+    Files without -1 in a shape have no signature. The official interpreter then reports the present
+    shape, and a strict resize must keep it.
     """
     declared = tensor.shape_signature
     return declared if -1 in declared else tensor.shape
 
 
 def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
-    """Check that *shape* differs from the declared shape of *tensor* only where that has -1.
+    """Check that *shape* differs from the declared shape of *tensor* only in dimensions of -1.
 
     Raises:
         ResizeError: another rank, or another dimension than declared.
@@ -225,7 +225,7 @@ def require_resizable(tensor: Tensor, shape: Sequence[int]) -> None:
 
 
 class _Exporter:
-    """Base object of a view, which lives as long as the view or any slice of it."""
+    """Base object of a view; it lives as long as the view or any slice of it."""
 
     def __init__(self, data: NDArray[Any]) -> None:
         self._data = data
@@ -233,7 +233,7 @@ class _Exporter:
 
 
 class MemoryViews:
-    """Hands out views of memory and counts the views that are still alive.
+    """Creates views of memory and counts the views that are still alive.
 
     >>> views = MemoryViews()
     >>> half = views.export(np.zeros(4))[:2]
@@ -248,7 +248,7 @@ class MemoryViews:
         self.alive: set[weakref.ref[_Exporter]] = set()  # asked at each call: no WeakSet
 
     def of(self, tensor: Tensor) -> Any:
-        """Return a view of a tensor's data; a copy of strings, and a NumPy scalar of a number.
+        """Return a view of a tensor's data; for strings a copy, without dimensions a scalar.
 
         For a tensor without dimensions the result is a number, as in the official class. It does
         not count as a view, and cannot be written through.
@@ -269,7 +269,7 @@ class MemoryViews:
         return np.asarray(exporter)
 
     def require_none(self) -> None:
-        """Reject the call if a view is alive.
+        """Raise an error if any view is alive.
 
         Raises:
             StateError: a view is alive.

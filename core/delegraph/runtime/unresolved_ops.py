@@ -1,4 +1,4 @@
-"""The error for custom operators without an implementation, with advice."""
+"""The error for custom operators without an implementation, with advice for the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.runtime.delegates.compiled_partitions import not_applied
 
 
 def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None:
-    """Raise an error if no kernel or delegate runs one of the nodes.
+    """Raise an error if any node has neither a kernel nor a delegate.
 
     Args:
         placement: placement of the model.
@@ -33,7 +33,7 @@ def check_resolved(placement: Placement, plans: Sequence[DelegatedPlan]) -> None
 
 
 def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
-    """Error that lists all custom operators without an implementation; *node* is the first."""
+    """Return the error that lists all custom operators without an implementation."""
     missing: dict[str, list[Node]] = {}
     for found, registration in plan.steps():
         if registration.is_unresolved:
@@ -47,7 +47,7 @@ def unresolved_op_error(plan: DelegatedPlan, node: Node) -> UnresolvedOpError:
 
 
 def _refusals(plan: DelegatedPlan, nodes: Sequence[Node]) -> str:
-    """Return the reasons of delegates that know the operator of *nodes* but rejected them."""
+    """Text with the reasons of delegates that support the operator but rejected *nodes*."""
     reasons = {
         f"delegate {delegate_name(applied.delegate)!r} refuses it: {rejection}": None
         for applied in plan.applied
@@ -65,7 +65,7 @@ def _remedy(custom_op: str, nodes: Sequence[Node]) -> str:
 
 
 def remedy(custom_op: str) -> str:
-    """Return advice that names a delegate, a package or a function for a custom operator."""
+    """Advice that names a delegate, a package or a function for the operator *custom_op*."""
     offers = installed().for_custom_ops([custom_op])
     if offers:
         return f"delegate {offers[0].spec.name!r} is there for it and was not applied"

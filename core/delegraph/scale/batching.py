@@ -1,4 +1,4 @@
-"""Batching: turns the rows of a batch into calls of a model, several rows per call if possible."""
+"""Batching: converts the rows of a batch to calls of a model, several rows per call if possible."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class BatchedModel:
 
     Args:
         setup: the model, and the runtime, delegates and threads that run it.
-        signature: signature to call. None means the only one, or the whole model if it has no
-            signature.
-        batching: how rows become calls of the model.
+        signature: name of the signature to call. None means the only signature, or the whole model
+            if it has none.
+        batching: method by which rows become calls of the model.
         max_batch: largest number of rows in a call.
 
     Raises:
@@ -60,7 +60,7 @@ class BatchedModel:
 
     @property
     def batching(self) -> Batching:
-        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
+        """Method of batching: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def _possible(self, batching: Batching) -> Batching:
@@ -86,14 +86,14 @@ class BatchedModel:
         return self._past_incidents + present
 
     def placement(self) -> dict[str, Any]:
-        """Return the placement of nodes as JSON data, taken from an interpreter for single rows."""
+        """Return the placement of nodes as JSON data, for calls with a single row."""
         if self._spare is None:
             return dict(next(iter(self._ready.values())).interpreter.placement.to_json())
         self._spare.allocate_tensors()
         return dict(self._spare.placement.to_json())
 
     def nothing(self) -> Columns:
-        """Return empty outputs, for a batch without rows."""
+        """Return the outputs of a batch without rows: empty arrays of the right types."""
         along = all(map(declared_shape, self.inputs))
         return {
             entry["name"]: np.empty((0, *_row_shape(entry, along)), entry["dtype"])
@@ -125,7 +125,7 @@ class BatchedModel:
     def _piece(self, given: Sequence[NDArray[Any]], batching: Batching) -> Columns:
         """Return the outputs of the rows in *given*, which one call computes, by output name.
 
-        *batching* is the way: ``"rows"`` for a single row, ``"pad"`` to the declared batch, or
+        *batching* is the method: ``"rows"`` for a single row, ``"pad"`` to the declared batch, or
         ``"resize"``.
         """
         if batching == "rows":
@@ -159,8 +159,8 @@ class BatchedModel:
     def _tried(self, given: Sequence[NDArray[Any]]) -> Columns:
         """Compute the rows of *given* singly and together; keep the faster way if results agree.
 
-        A model may accept several rows and yet mix them, by a constant shape or a sum over all
-        rows. Rows that all have the same answer cannot show such mixing.
+        A model may accept several rows but mix them, by a constant shape or a sum over all rows. If
+        all rows have the same answer, such mixing cannot be seen.
         """
         one_by_one = joined([self._piece(piece, "rows") for piece in self._pieces(given, "rows")])
         if all(_all_alike(values) for values in one_by_one.values()):
@@ -221,12 +221,12 @@ def _row_shape(output: Details, has_rows: bool) -> list[int]:
 
 
 def _all_alike(values: NDArray[Any]) -> bool:
-    """Return whether all rows of *values* equal the first row."""
+    """Whether all rows of *values* equal the first row."""
     return bool(np.array_equal(values, np.repeat(values[:1], len(values), 0), equal_nan=False))
 
 
 def _same(found: Columns, expected: Columns) -> bool:
-    """Return whether *found* equals *expected*: integers exactly, floats but for roundings."""
+    """Whether *found* equals *expected*: integers exactly, floats except for rounding."""
     return all(_equal(found[name], values) for name, values in expected.items())
 
 

@@ -1,4 +1,4 @@
-"""A model with delegates in Beam's ``RunInference``. Needs ``pip install 'delegraph[beam]'``.
+"""A model with delegates in Beam's ``RunInference``; needs ``pip install 'delegraph[beam]'``.
 
 Beam groups the examples, runs the pipeline and repeats batches that were lost. The predictor
 handles bad rows, because Beam knows only whole batches.
@@ -45,13 +45,13 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
 
     An example is a dict with the model's inputs; ``KeyedModelHandler(DelegraphModelHandler(...))``
     takes pairs of a key and an example instead. The ``inference`` of a ``PredictionResult`` is a
-    dict of the outputs, with ``error`` where the predictor has ``on_error="column"``; ``model_id``
-    is the model's path. With ``on_error="raise"`` a bad row fails its batch. Beam then repeats the
-    batch, or puts it aside under ``RunInference(...).with_exception_handling()``.
+    dict of the outputs, with ``error`` if the predictor has ``on_error="column"``; ``model_id`` is
+    the model's path. With ``on_error="raise"``, a bad row fails its batch. Then Beam repeats the
+    batch, or sets it aside with ``RunInference(...).with_exception_handling()``.
     """
 
     def __init__(self, predictor: Predictor, **options: Any) -> None:
-        """Store the predictor; each worker loads its model.
+        """Store the predictor, whose model each worker loads.
 
         Args:
             predictor: the predictor that computes the examples.
@@ -124,7 +124,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
             raise ArgumentError(f"inference_args {sorted(inference_args)}: a model takes none")
 
     def update_model_path(self, model_path: str | None = None) -> None:
-        """Set another model with the same inputs; Beam loads it afterwards."""
+        """Use another model with the same inputs, which Beam loads afterwards."""
         if model_path:
             self._predictor = self._predictor.replaced(model=model_path)
 
@@ -148,5 +148,5 @@ def _column(values: Sequence[ArrayLike]) -> NDArray[Any]:
 
 
 def counts(metrics: PredictorMetrics) -> dict[str, int]:
-    """Return a predictor's counts so far: mapping from the name of Beam's counter to the count."""
+    """Return a predictor's counts so far, by the name of Beam's counter."""
     return {name: int(getattr(metrics, field)) for field, name in COUNTERS.items()}

@@ -1,4 +1,4 @@
-"""The best classes of each row by name, in place of the scores of a classifier."""
+"""Columns with the best classes of each row, which replace a classifier's scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClassColumns:
 
     Attributes:
         details: details of the output that holds the scores.
-        labels: names of the classes by index; without them, classes are numbers.
+        labels: names of the classes by index; if empty, classes are numbers.
         names: names of the columns of a class and of its score, best first.
     """
 
@@ -60,7 +60,8 @@ class Classes:
 
     Attributes:
         outputs: the columns, by output.
-        keeps_scores: whether the scores are written as well, as their columns were asked for.
+        keeps_scores: whether the scores are written as well, because the user selected their
+            columns.
     """
 
     outputs: Mapping[str, ClassColumns]
@@ -85,11 +86,11 @@ class Classes:
 def classes_of(
     predictor: Predictor, labels: Sequence[str], top: int, taken: Container[str]
 ) -> Classes:
-    """Return the columns for the best classes of the outputs that hold scores of classes.
+    """Return the columns of best classes for all outputs that are class scores.
 
     Args:
-        predictor: computes the outputs.
-        labels: names of the classes; empty for the classes in the model's metadata, if it has any.
+        predictor: predictor that computes the outputs.
+        labels: names of the classes; empty means the names in the model's metadata, if any.
         top: number of classes; >= 1.
         taken: names of the data's columns.
 
@@ -117,7 +118,7 @@ def classes_of(
 
 
 def has_labels(predictor: Predictor) -> bool:
-    """Return whether the metadata of *predictor*'s model name the classes of an output."""
+    """Whether the metadata of *predictor*'s model names the classes of an output."""
     return any(labels for _, (_, labels) in _scored(predictor, ()))
 
 

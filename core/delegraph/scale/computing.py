@@ -1,6 +1,6 @@
-"""Computers: objects that compute rows by an interpreter in this process or a child process.
+"""Computers: objects that compute rows with an interpreter, here or in a child process.
 
-A bad row is one without outputs: the model fails on it, or it kills its process or takes too long.
+A bad row has no outputs: the model fails on it, or it kills its process, or it takes too long.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Recipe:
 
     Attributes:
         setup: the model, and the runtime, delegates and threads that run it.
-        signature: signature to call; None means the only one.
-        batching: how rows become calls.
+        signature: name of the signature to call; None means the only signature.
+        batching: method by which rows become calls.
         max_batch: largest number of rows in a call.
     """
 
@@ -46,7 +46,7 @@ class Facts:
         inputs: details of each input.
         outputs: details of each output.
         nothing: outputs of a batch without rows: empty arrays of the right types.
-        batching: how rows become calls.
+        batching: method by which rows become calls.
     """
 
     inputs: list[Details]
@@ -62,7 +62,7 @@ class Computed:
     Attributes:
         outputs: outputs of the good rows, in order.
         errors: mapping from the index of a bad row to the reason why it has no outputs.
-        batching: how rows become calls, as far as this is known.
+        batching: method by which rows become calls; ``"auto"`` if not known yet.
         incidents: number of delegate failures so far after which Delegraph went on.
     """
 
@@ -175,7 +175,7 @@ class IsolatedComputer:
     Args:
         recipe: description of the computation.
         timeout: seconds that ``max_batch`` rows may take; None means no limit.
-        max_restarts: how often a child that died is started again.
+        max_restarts: maximal number of restarts after a child has died.
     """
 
     def __init__(self, recipe: Recipe, timeout: float | None, max_restarts: int) -> None:

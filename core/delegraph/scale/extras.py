@@ -1,4 +1,4 @@
-"""Checks that optional engines of the distribution are installed."""
+"""Checks that optional dependencies (extras) are installed."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ class Cause(JsonRecord):
 
     Attributes:
         rows: number of these rows.
-        first: number of the first one.
-        reason: its reason.
+        first: number of the first of these rows.
+        reason: reason of the first row.
     """
 
     rows: int
@@ -71,10 +71,11 @@ class JobResult(JsonRecord):
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
         processes: number of processes.
-        batching: how rows became calls.
+        batching: method by which rows became calls.
         incidents: number of delegate failures after which Delegraph went on, in all runs.
         lost_processes: number of child processes that rows have killed, in all runs.
-        fingerprint: fingerprint of the predictor.
+        fingerprint: digest of everything that determines the results; see
+            ``Predictor.fingerprint``.
     """
 
     json_properties: ClassVar = {"rows_per_second": "rate", "causes": "causes"}
@@ -123,8 +124,8 @@ def predict(
     The file has these columns: the number of each row, the source's columns except the model's
     inputs, the outputs, and the errors if ``predictor.on_error`` is ``"column"``. The file is
     written whole at the end; until then, finished rows are in the folder ``OUTPUT.job``. Rows
-    become calls in the same way in every process and after every interruption, so the file does not
-    depend on the number of processes or on interruptions.
+    become calls in the same way in every process and after every interruption. So the file depends
+    neither on the number of processes nor on interruptions.
 
     Each process is a new Python process. It imports the main module if the source's class is
     defined there: such a script must call this under ``if __name__ == "__main__":``.
@@ -135,14 +136,15 @@ def predict(
         output: a ``.jsonl``, ``.npz`` or ``.parquet`` file.
         processes: number of processes that compute; None means one per core.
         resume: whether to continue an interrupted job.
-        resumed_from: is called with *resume*, before any row is computed: with the number of rows
-            that earlier runs have finished, and the number of bad rows among them.
+        resumed_from: function that is called with *resume*, before any row is computed. Its
+            arguments are the number of rows that earlier runs have finished, and the number of bad
+            rows among them.
         top: number of best classes that replace an output's scores, each with a column for the
             class and one for its score; None leaves the scores. Outputs that the predictor has by
             name are kept as well.
         labels: names of the classes, with *top*; by default the classes in the model's metadata,
             else classes are numbers.
-        progress: is called with the number of finished rows.
+        progress: function that is called with the number of finished rows.
 
     Raises:
         ArgumentError: the output's suffix is unknown, the data do not fit the model, an interrupted
@@ -202,15 +204,16 @@ def predict(
 
 
 def _piece_rows(rows: int, max_batch: int) -> int:
-    """Return the number of rows in a piece: whole batches, whatever the number of processes."""
+    """Return the number of rows in a piece: whole batches, for any number of processes."""
     wanted = min(rows // PIECES, MOST_PIECE_ROWS)
     return max(1, wanted // max_batch) * max_batch
 
 
 def _batching(predictor: Predictor, source: Source) -> Batching:
-    """Return how all processes turn rows into calls: ``"resize"``, ``"pad"`` or ``"rows"``.
+    """Return the method by which all processes turn rows into calls.
 
-    The predictor decides by trying the first rows of *source*.
+    It is ``"resize"``, ``"pad"`` or ``"rows"``; the predictor decides by trying the first rows of
+    *source*.
 
     Raises:
         ArgumentError: the data do not fit the model.
@@ -228,7 +231,7 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
 
 
 class _Told:
-    """Reports progress together with the rate of this run."""
+    """Reports progress, with the number of rows per second in this run."""
 
     def __init__(self, progress: Progress, done: int, total: int) -> None:
         self._progress = progress
@@ -248,7 +251,7 @@ class _Told:
 def _computed(
     work: Work, folder: JobFolder, pending: Iterable[int], processes: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield number and record of each piece in *pending*, in the order in which they are finished.
+    """Yield number and record of each piece in *pending*, in the order of completion.
 
     Raises:
         PredictionError: a process died.

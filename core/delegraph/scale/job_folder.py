@@ -1,4 +1,4 @@
-"""Job folder: finished pieces, from which a killed job continues; it is beside the output.
+"""Job folder beside the output: finished pieces, from which a killed job continues.
 
 A piece is a run of consecutive rows. Its file is written first, then its record, each whole or not
 at all. So a piece with a record is finished.
@@ -50,7 +50,7 @@ class JobFolder:
 
     Args:
         output: path of the job's output; the folder is ``OUTPUT.job``.
-        identity: mapping from the name of each part that decides the results to the part, as JSON
+        identity: mapping from the name of each part that determines the results to the part's JSON
             data.
         resume: whether the folder may exist already.
 
@@ -113,11 +113,11 @@ class JobFolder:
         return str(self.path / f"{number:08}{self._suffix}")
 
     def add(self, number: int, record: Record) -> None:
-        """Store *record*, that of the finished piece *number*."""
+        """Store the record of the finished piece *number*."""
         write_whole(str(self.path / f"{number:08}.done"), json.dumps(to_json(record)).encode())
 
     def records(self) -> dict[int, Record]:
-        """Return the records of finished pieces, by number; a damaged one counts as missing."""
+        """Return the records of finished pieces, by number; damaged records count as missing."""
         found = {}
         for path in sorted(self.path.glob("*.done")):
             with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Work of a job's processes: each computes pieces of rows, one piece after the other."""
+"""Work of a job's processes: each computes one piece of rows after another."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Work:
     """Description of a job, sent to every process.
 
     Attributes:
-        predictor: computes the rows; it keeps bad rows, with a reason.
+        predictor: predictor that computes the rows; it returns bad rows with a reason.
         source: source of the rows.
-        on_error: how the output treats bad rows: an error, a column with reasons, or no such row.
+        on_error: treatment of bad rows in the output: an error, a column with reasons, or omission.
         piece_rows: number of rows in a piece.
         output: path of the job's output.
-        classes: columns that replace scores; None leaves the scores.
+        classes: columns that replace class scores; None keeps the scores.
     """
 
     predictor: Predictor

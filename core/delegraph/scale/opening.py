@@ -14,12 +14,12 @@ KINDS: dict[str, type[Table]] = {".npz": NpzRows, ".parquet": ParquetRows, ".jso
 
 
 def open_source(path: str, inputs: Inputs, described: TensorMetadata = NOTHING_SAID) -> Source:
-    """Return the rows of a folder or a file.
+    """Return the rows of a folder or a file as a source.
 
     Args:
         path: a folder of pictures or ``.npy`` files, or a ``.npz``, ``.parquet``, ``.jsonl`` file.
         inputs: inputs of the model.
-        described: what the model's metadata says about its first input; used to convert pictures.
+        described: metadata of the model's first input, used to convert pictures.
 
     Raises:
         ArgumentError: the path does not exist, has an unknown suffix, is empty, or cannot be read.

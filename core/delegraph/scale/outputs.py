@@ -24,10 +24,11 @@ class OutputFormat:
     """A format of output files.
 
     Attributes:
-        write: writes columns to a file; raises ArgumentError for columns that the format does not
-            have.
-        join: writes the rows of several files, in their order, to one file.
-        require: raises ArgumentError if a package that the format needs is not installed.
+        write: function that writes columns to a file; it raises ArgumentError for columns that the
+            format does not support.
+        join: function that writes the rows of several files, in order, to one file.
+        require: function that raises ArgumentError if a package that the format needs is not
+            installed.
     """
 
     write: Callable[[str, Columns], object]
@@ -145,7 +146,7 @@ def _npz_values(name: str, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def join_npz(pieces: Sequence[str], path: str) -> None:
-    """Write the rows of the ``.npz`` files *pieces* into one, with one piece in memory at a time.
+    """Join the rows of the ``.npz`` files *pieces* in one file; only one piece is in memory.
 
     Raises:
         ArgumentError: rows of a column differ in shape.

@@ -1,4 +1,4 @@
-"""Parquet files as columns of rows. Needs PyArrow: ``pip install 'delegraph[parquet]'``."""
+"""Parquet files as columns of rows; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
 
 from __future__ import annotations
 

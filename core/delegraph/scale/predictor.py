@@ -54,7 +54,7 @@ ERROR = "error"
 class Predictor:
     """Computes batches of rows by a model with delegates, in any process.
 
-    A pickled predictor holds its arguments only: each process makes its own interpreter at the
+    A pickled predictor holds only its arguments; each process creates its own interpreter at the
     first call. So delegates are given by name, because delegate objects cannot be pickled.
 
     Columns with the names of inputs go to the model. The result has all other columns unchanged,
@@ -95,25 +95,25 @@ class Predictor:
             delegates: names of installed delegates, ``"name:option=value"``.
             signature: name of the signature to call.
             inputs: mapping from an input to its column; by default the column of the same name.
-            outputs: mapping from an output to its column; other outputs are left out. By default,
+            outputs: mapping from an output to its column; other outputs are omitted. By default,
                 all outputs have columns of their names.
-            batching: how rows become calls. ``"resize"`` computes several rows together by resizing
-                the inputs. ``"pad"`` pads to the batch size that the model declares. ``"rows"``
-                computes each row alone. ``"auto"`` pads if the model declares a batch size.
-                Otherwise it resizes if the first batch shows that this gives the same results, and
-                else computes single rows.
+            batching: method by which rows become calls. ``"resize"`` computes several rows together
+                by resizing the inputs. ``"pad"`` pads to the batch size that the model declares.
+                ``"rows"`` computes each row alone. ``"auto"`` pads if the model declares a batch
+                size. Otherwise it resizes if the first batch shows that the results are the same,
+                or else computes single rows.
             max_batch: largest number of rows in a call; >= 1.
             num_threads: threads of an interpreter; 1 by default, because jobs use a process per
                 core.
-            on_error: what happens to rows on which the model fails. ``"raise"`` ends the batch with
-                an error. ``"column"`` gives the reason in the column ``error`` (``""`` for good
-                rows) and zeros or NaN as outputs. ``"drop"`` leaves these rows out.
+            on_error: treatment of rows on which the model fails. ``"raise"`` ends the batch with an
+                error. ``"column"`` gives the reason in the column ``error`` (``""`` for good rows)
+                and zeros or NaN as outputs. ``"drop"`` leaves these rows out.
             isolation: ``"process"`` computes in a child process. A row that kills the child, or
                 takes too long, is treated like a row on which the model fails.
             timeout: seconds that ``max_batch`` rows may take in the child; the first batch of a
                 size also prepares the model in this time.
-            max_restarts: how often a child that died is started again; >= 0. A bad row in a batch
-                needs two restarts.
+            max_restarts: maximal number of restarts after a child has died; >= 0. A bad row in a
+                batch needs two restarts.
 
         Raises:
             ArgumentError: an argument has an invalid value.
@@ -142,7 +142,7 @@ class Predictor:
         self._forget()
 
     def _forget(self) -> None:
-        """Reset to the state of a new process, with nothing loaded."""
+        """Reset to the state of a new process, without a loaded model."""
         self.metrics = Metrics()
         self._facts: Facts | None = None
         self._batching = self._recipe.batching
@@ -195,7 +195,7 @@ class Predictor:
 
     @property
     def batching(self) -> Batching:
-        """How rows become calls: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
+        """Method of batching: ``"resize"``, ``"pad"`` or ``"rows"``, or ``"auto"`` at first."""
         return self._batching
 
     def replaced(
@@ -251,7 +251,7 @@ class Predictor:
             return self._renamed({entry["name"]: entry for entry in facts.outputs})
 
     def no_rows(self) -> Columns:
-        """Return an empty batch that has all input columns.
+        """Return a batch without rows that has all input columns.
 
         Raises:
             DelegraphError: the model cannot be loaded.
@@ -271,7 +271,7 @@ class Predictor:
             pass
 
     def close(self) -> None:
-        """Close the interpreter or the child process; the next call makes a new one.
+        """Close the interpreter or the child process; the next call creates a new one.
 
         Metrics are kept.
         """
@@ -288,7 +288,7 @@ class Predictor:
         self.close()
 
     def identity(self) -> dict[str, Any]:
-        """Return the parts that decide results: mapping from the part's name to JSON data.
+        """Return everything that determines results: JSON data, by the name of each part.
 
         Raises:
             DelegraphError: the model cannot be loaded.

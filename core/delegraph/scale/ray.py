@@ -1,4 +1,4 @@
-"""Batch jobs on a Ray cluster, by Ray Data. Needs ``pip install 'delegraph[ray]'``.
+"""Batch jobs on a Ray cluster, by Ray Data; needs ``pip install 'delegraph[ray]'``.
 
 Ray reads and writes the data, places the actors, and restarts lost work. The predictor handles bad
 rows, because Ray knows only whole blocks.
@@ -34,17 +34,19 @@ def predict(
     """Return a dataset with the outputs of each row, computed when it is read.
 
     Each actor loads the model once, so its file must be at the same path on every node. Ray keeps
-    the order of rows only if ``execution_options.preserve_order`` is set; use a column of ids.
+    the order of rows only if ``execution_options.preserve_order`` is set; otherwise use a column of
+    ids.
 
     Args:
         dataset: a dataset with a column for each input of the model.
         predictor: the predictor that computes the rows. With ``on_error="raise"`` a bad row ends
             the whole job.
-        batch_size: rows in a call of the predictor, which computes at most ``max_batch`` of them
-            together; None means all rows of a block.
+        batch_size: number of rows in a call of the predictor, which computes at most ``max_batch``
+            rows together; None means all rows of a block.
         compute: number of actors, such as ``ray.data.ActorPoolStrategy(size=2)``; by default Ray
             starts as many as the cluster has room for.
-        num_cpus: processors that an actor reserves; by default the threads of its interpreter.
+        num_cpus: number of processors that an actor reserves; by default the threads of its
+            interpreter.
         fingerprint: expected fingerprint of the predictor. An actor whose predictor has another
             fingerprint fails, because its node has another model or delegate.
         options: other arguments of ``Dataset.map_batches``: ``num_gpus``, ``resources`` and so on.
@@ -68,7 +70,7 @@ def predict(
 def checkpoint_config(
     predictor: Predictor, id_column: str, checkpoint_path: str, **options: Any
 ) -> CheckpointConfig:
-    """Return the configuration with which a job continues after its driver was killed.
+    """Return the configuration by which a job continues after its driver was killed.
 
     Set it as ``ray.data.DataContext.get_current().checkpoint_config`` before the data is read. The
     ids of written rows are stored in a folder named by the predictor's fingerprint. So rows written
@@ -76,7 +78,7 @@ def checkpoint_config(
 
     Args:
         predictor: predictor of the job; its model is loaded here, for the fingerprint.
-        id_column: column that names each row; no two rows have the same.
+        id_column: column with a unique id for each row.
         checkpoint_path: folder of the job, which all nodes can reach, or a URI.
         options: other arguments of ``ray.data.checkpoint.CheckpointConfig``.
 

@@ -1,4 +1,4 @@
-"""Columns of rows, and their conversion to a model's inputs."""
+"""Columns of rows, and their conversion to inputs of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
-    """Return a batch as arrays, after a check that all have the same number of rows.
+    """Return a batch as arrays, after checking that all have the same number of rows.
 
     Raises:
         ArgumentError: there is no column, one has no axis of rows, or numbers of rows differ.
@@ -36,7 +36,7 @@ def columns_of(batch: Mapping[str, ArrayLike]) -> Columns:
 
 
 def require_no_clash(passed: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no name in *made*, the outputs, is that of a passed-through column.
+    """Check that no output name in *made* equals the name of a column that is passed through.
 
     Raises:
         ArgumentError: a name occurs twice.
@@ -54,7 +54,7 @@ def row_count(columns: Columns) -> int:
 
 
 def has_batch_axis(details: Details, column: NDArray[Any]) -> bool:
-    """Return whether the rows of *column* lie along the first axis of the input in *details*."""
+    """Whether the rows of *column* lie along the first axis of the input *details*."""
     return column.ndim == len(declared_shape(details))
 
 
@@ -87,7 +87,7 @@ def fitted_column(column: NDArray[Any], details: Details, name: str) -> NDArray[
 
 
 def is_ragged(column: NDArray[Any]) -> bool:
-    """Return whether a column has an array object per row, because shapes differ."""
+    """Whether a column holds an array object for each row, because shapes differ."""
     return column.dtype == object and any(isinstance(row, np.ndarray) for row in column)
 
 

@@ -1,7 +1,7 @@
 """Serves a model to many clients by the Open Inference Protocol, REST and gRPC.
 
 Needs ``pip install 'delegraph[serve]'``. The command ``delegraph serve`` runs :func:`serve`. The
-folder ``serving`` has the parts: what a request holds, the endpoints, and the engines that compute.
+folder ``serving`` has the parts: requests, endpoints, and the engines that compute.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def serve(
     """Serve a model until SIGTERM or SIGINT, then answer the pending requests.
 
     Args:
-        predictor: computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` together.
         options: options of the server.
-        on_ready: is called when the server starts to answer requests.
+        on_ready: function that is called when the server starts to answer requests.
 
     Returns:
         Number of requests that were ``"answered"``, ``"invalid"``, ``"refused"`` and ``"failed"``.
@@ -63,7 +63,7 @@ def _cluster(options: ServeOptions) -> RayCluster | None:
 
 
 def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | None) -> Models:
-    """Return the models to serve; errors of a single model are raised before the server listens."""
+    """Return the models to serve; errors of a single model are raised before the server starts."""
     from delegraph.scale.serving.one_model import OneModel
 
     offered = options.offered
@@ -84,9 +84,9 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
 def _engine(
     predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster | None
 ) -> StartedEngine:
-    """Return the engine of the model *name*: one on *cluster*, or in this process without it.
+    """Return the engine of the model *name*: on *cluster* if given, else in this process.
 
-    Errors of the model are raised here, before anything listens.
+    Errors of the model are raised here, before the server listens.
     """
     if cluster is not None:
         from delegraph.scale.serving.engines.ray_engine import RayEngine

@@ -35,11 +35,11 @@ Inputs = Mapping[str, Details]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A run of rows of a source, with the errors of unreadable rows.
+    """Consecutive rows of a source, with the errors of unreadable rows.
 
     Attributes:
-        passed: columns that are no inputs, with all the rows.
-        given: columns of inputs, with only the rows that can be read.
+        passed: columns that are not inputs, with all rows.
+        given: columns of inputs, with only the readable rows.
         unread: mapping from the index of an unreadable row to the reason.
     """
 
@@ -67,12 +67,12 @@ class Source(ABC):
         """Return the rows from *start* to before *stop*, at most up to the last row."""
 
     def name(self, row: int) -> str:
-        """Return the name of a row, such as its file; empty if the row has a number only."""
+        """Return the name of a row, such as its file; empty if the row only has a number."""
         return ""
 
     @abstractmethod
     def identity(self) -> str:
-        """Return a digest of the data: of the names, sizes and times of its files."""
+        """Return a digest of the data, from names, sizes and times of its files."""
 
 
 class Table(Source):
@@ -111,7 +111,7 @@ class Table(Source):
 
 
 def require_columns(path: str, columns: Sequence[str], inputs: Inputs) -> None:
-    """Check that the file *path* has among *columns* one for each input.
+    """Check that the *columns* of the file *path* include one for each input.
 
     Raises:
         ArgumentError: an input has no column.
@@ -154,7 +154,7 @@ class NpzRows(Table):
 
 
 class ParquetRows(Table):
-    """The columns of a Parquet file. Needs PyArrow: ``pip install 'delegraph[parquet]'``."""
+    """The columns of a Parquet file; needs PyArrow: ``pip install 'delegraph[parquet]'``."""
 
     def __init__(self, path: str, inputs: Inputs) -> None:
         super().__init__(path, inputs)
@@ -174,7 +174,7 @@ class FileRows(Source):
     Args:
         folder: path of the folder.
         inputs: the single input of the model.
-        described: what the model's metadata says about the input.
+        described: metadata of the input.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Replaces operators of a model by custom operators, on the records of the model file."""
+"""Replaces operators by custom operators in the records of a model file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class CustomNode:
     """A custom operator, version 1, that replaces operators of a subgraph.
 
     Attributes:
-        custom_code: its name.
-        custom_options: its options.
-        inputs: tensor indices of the subgraph.
-        outputs: tensor indices of the subgraph.
-        constant: bytes of an additional last input, a constant UINT8 tensor; None without it.
+        custom_code: name of the custom operator.
+        custom_options: options of the custom operator, as bytes.
+        inputs: indices of its input tensors in the subgraph.
+        outputs: indices of its output tensors in the subgraph.
+        constant: bytes of an additional last input, a constant UINT8 tensor; None if there is none.
         constant_name: name of that tensor.
     """
 
@@ -34,17 +34,17 @@ class CustomNode:
 
 
 Plan = Sequence[int | CustomNode]
-"""What a subgraph executes, in order: operators that it has, by index, and custom ones."""
+"""Execution plan of a subgraph: indices of its operators, and custom nodes, in order."""
 
 
 def with_plans(record: tables.Model, plans: Sequence[Plan]) -> tables.Model:
-    """Return *record* with the plan of each subgraph in *plans* as its list of operators.
+    """Return *record* with the operators of each subgraph replaced by its plan in *plans*.
 
     Unused operator codes and tensors are kept.
 
     Args:
-        record: the model.
-        plans: one for each of its subgraphs.
+        record: record of the model.
+        plans: new list of operators for each subgraph: kept indices and custom nodes.
     """
     codes = list(record.operator_codes or ())
     buffers = list(record.buffers or ())

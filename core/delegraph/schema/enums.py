@@ -1,8 +1,8 @@
 """The enumerations of the TFLite schema, with the schema's names.
 
-A file may hold values newer than this list; readers keep those as plain integers. The longest
-lists and the rarest are in :mod:`delegraph.schema.rare_enums` and made when they are asked
-for here: making an enumeration takes as long as importing a module.
+A file may hold newer values than these; readers keep them as plain integers. The longest and rarest
+enumerations are in :mod:`delegraph.schema.rare_enums`. They are created when first needed, since
+creating an enumeration takes as long as importing a module.
 
 Source:
     tflite/converter/schema/schema.fbs.

@@ -1,4 +1,4 @@
-"""Bounds-checked reading of flatbuffer primitives, for many places of the file at once.
+"""Bounds-checked reading of flatbuffer primitives, at many positions of the file at once.
 
 Positions are byte offsets from the start of the file, ``[N], int64``. Nothing is assumed about
 alignment: every primitive is read through a view whose stride is one byte.
@@ -27,7 +27,7 @@ Positions: TypeAlias = "NDArray[np.int64]"
 NOT_A_FLATBUFFER = "The model is not a valid Flatbuffer buffer"
 
 MAX_TABLES = 1_000_000
-"""Tables that a file may hold unless the user grants more.
+"""Largest number of tables of a file, unless the user allows more.
 
 Source: ``flatbuffers::Verifier::Options::max_tables``.
 """
@@ -40,21 +40,22 @@ With more tables they are more in proportion.
 
 
 class Flatbuffer:
-    """The bytes of a file, with limits on the Python objects that may be made from them.
+    """The bytes of a file, with limits on the Python objects that may be created from them.
 
-    Tables may share parts by pointing to the same place, which would let a small file describe a
-    huge model. So copied bytes are counted. A file gets as many tables as it has offsets, which
-    lets any list repeat one table but not lists of lists, and texts and short lists of four times
-    its bytes; real models stay below a third of the one and two thirds of the file.
+    Tables may share parts by pointing to the same position, which would let a small file describe a
+    huge model. So tables and copied bytes are counted. The number of tables is limited to the
+    number of offsets in the file: any list may repeat one table, but not lists of lists. Texts and
+    short lists may take four times the file's size. Real models use less than a third of the
+    tables, and two thirds of the file's size.
 
     Args:
-        content: the bytes.
-        table_limit: tables that a file of any size may hold.
+        content: the bytes of the file.
+        table_limit: number of tables that a file of any size may hold.
         limit: another limit on the bytes of texts and short lists; None for no other limit.
 
     Attributes:
         content: ``[bytes], uint8``.
-        size: bytes.
+        size: number of bytes.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Flatbuffer:
         return items[positions]
 
     def follow(self, slots: Positions, where: str) -> Positions:
-        """Return where the forward offsets stored at *slots* point to."""
+        """Return the positions to which the forward offsets stored at *slots* point."""
         targets: Positions = slots + self.values(UINT32, slots, where)
         self.require(targets <= self.size - 4, slots, where, "points past the end of the file")
         return targets
@@ -118,7 +119,7 @@ class Flatbuffer:
             raise _malformed(f"{where}: more tables than a file of {self.size} bytes can hold")
 
     def count_numbers(self, count: int, itemsize: int, where: str) -> None:
-        """Count *count* copied numbers of *itemsize* bytes; their total has a limit.
+        """Count *count* copied numbers of *itemsize* bytes; raise an error above the limit.
 
         *where* names the numbers in the error.
         """
@@ -130,7 +131,7 @@ class Flatbuffer:
             self._limit.take(count * itemsize, where)
 
     def count_characters(self, count: int, where: str) -> None:
-        """Count *count* copied characters; their total has a limit for the file.
+        """Count *count* copied characters; raise an error above the file's limit.
 
         *where* names the texts in the error.
         """
@@ -141,9 +142,9 @@ class Flatbuffer:
             self._limit.take(count, where)
 
     def require(self, good: NDArray[np.bool_], at: Positions, where: str, fault: str) -> None:
-        """Check that all of *good* are true; otherwise raise an error that names the first fault.
+        """Raise an error that names the first fault, unless all of *good* are true.
 
-        The error says that *where*, at the byte in *at*, has the fault *fault*.
+        The error says that *where*, at the byte offset in *at*, has the fault *fault*.
 
         Raises:
             MalformedModelError: some item of *good* is false.
@@ -165,10 +166,10 @@ class Flatbuffer:
 class Rows:
     """Positions of tables of one type, and of the fields of each table.
 
-    Tables that hold the same fields share a vtable, so there are few to look at.
+    Tables with the same fields share a vtable, so there are few vtables to read.
 
     Attributes:
-        positions: of the tables.
+        positions: positions of the tables, ``[N], int64``.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class Rows:
     def field(self, field_id: int) -> Positions | None:
         """Return the position of field *field_id* in each table; 0 where it is absent.
 
-        The result is None when no table has the field.
+        The result is None if no table has the field.
         """
         if not self._is_held[field_id]:
             return None

@@ -78,7 +78,7 @@ class Float32Value(Table):
 
 
 class BoolValue(Table):
-    """A truth value, as the value of a :class:`KeyValuePair`."""
+    """A bool, as the value of a :class:`KeyValuePair`."""
 
     value: bool = boolean(0, default=False)
 

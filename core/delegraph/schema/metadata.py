@@ -1,7 +1,7 @@
 """The tables of TFLite Metadata: the author's description of a model's inputs, outputs and files.
 
-They are a flatbuffer of their own, in the model's metadata entry ``TFLITE_METADATA``. Fields that
-nothing here uses are left out, and skipped by the reader.
+They are a separate flatbuffer, in the model's metadata entry ``TFLITE_METADATA``. Fields that
+Delegraph does not use are omitted; the reader skips them.
 
 Source:
     tensorflow_lite_support/metadata/metadata_schema.fbs.
@@ -118,7 +118,7 @@ CONTENT_PROPERTIES: dict[int, type[Table]] = {
 
 
 class ValueRange(Table):
-    """First and last of the dimensions that a content takes, both included."""
+    """First and last dimension to which a content applies, both included."""
 
     min: int = int32(0, default=0)
     max: int = int32(1, default=0)
@@ -132,14 +132,14 @@ class Content(Table):
 
 
 class NormalizationOptions(Table):
-    """The numbers with which an input is ``(x - mean) / std``: one each, or one a channel."""
+    """Means and deviations for normalising an input, ``(x - mean) / std``: one, or per channel."""
 
     mean: tuple[float, ...] = vector(0, FLOAT32, default=())
     std: tuple[float, ...] = vector(1, FLOAT32, default=())
 
 
 class ScoreThresholdingOptions(Table):
-    """Threshold of scores; results with lower scores are to be dropped."""
+    """Threshold of scores; results with lower scores should be dropped."""
 
     global_score_threshold: float = float32(0, default=0.0)
 

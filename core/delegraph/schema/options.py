@@ -1,7 +1,7 @@
 """Every options table, and the two unions through which operators refer to them.
 
-A table is imported when it is asked for: a model has few operators, and all tables together take
-longer to make than a small model takes to run.
+A table's module is imported when the table is first needed. A model uses few tables, and creating
+all of them takes longer than running a small model.
 
 Source:
     ``BuiltinOptions`` and ``BuiltinOptions2`` of tflite/converter/schema/schema.fbs.
@@ -81,7 +81,7 @@ _SECOND = {
     ),
     "plain_options": "DilateOptions:18 StablehloShiftLeftOptions:22",
 }
-"""The same for the second union."""
+"""Tables of the second union, by module, as for the first union."""
 
 _SHARED_OR_NAMED_OTHERWISE = {
     "AVERAGE_POOL_2D": "Pool2DOptions",
@@ -106,10 +106,10 @@ _SHARED_OR_NAMED_OTHERWISE = {
 
 
 class OptionsByTag(Mapping[int, "type[Table]"]):
-    """Options tables of one union by type tag.
+    """Options tables of one union, by type tag; each is imported when first needed.
 
     Args:
-        tables: name and tag of each table, by the module that has it.
+        tables: name and tag of each table, by the module that defines it.
 
     Attributes:
         modules: the module of each table, by the table's name.
@@ -174,9 +174,9 @@ class OptionsByOperator(Mapping[BuiltinOperator, "type[Table]"]):
 
 
 def _name_for(operator: int) -> str | None:
-    """Return the name of the options table of builtin operator number *operator*.
+    """Name of the options table of the builtin operator with number *operator*, or None.
 
-    The result is None for an operator without options, and for another number.
+    The result is None for operators without options, and for unknown numbers.
     """
     known = BuiltinOperator._value2member_map_.get(operator)
     if known is None:
@@ -190,9 +190,9 @@ OPTIONS_OF_OPERATOR = OptionsByOperator()
 
 
 def options_field(options: Table | None) -> dict[str, Any]:
-    """Return *options* by the name of the operator's field that holds tables of their type.
+    """Return *options* in a dictionary under the name of the operator's field for them.
 
-    The field is one of two unions: ``builtin_options`` or ``builtin_options_2``.
+    The field is ``builtin_options`` or ``builtin_options_2``, depending on the type of *options*.
     """
     is_second = type(options).__name__ in BUILTIN_OPTIONS_2.modules
     return {"builtin_options_2" if is_second else "builtin_options": options}

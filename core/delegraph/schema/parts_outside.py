@@ -1,6 +1,6 @@
-"""Constants and custom options that stand after the flatbuffer, found by offset and size.
+"""Constants and custom options stored after the flatbuffer, found by offset and size.
 
-Offsets inside a flatbuffer have 32 bits, so a file above 2 GB keeps its large parts after it.
+Offsets inside a flatbuffer have 32 bits, so files above 2 GB store large parts after it.
 
 Source:
     ``Buffer.offset`` and ``Operator.large_custom_options_offset``,
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALIGNMENT = 16
-"""Bytes; where parts after the flatbuffer start, as inside."""
+"""Number of bytes at whose multiples parts after the flatbuffer start, as inside."""
 
 
 def with_parts_inside(model: Model, content: NDArray[np.uint8]) -> Model:
-    """Return *model* with the constants and custom options that the file has after the flatbuffer.
+    """Return *model* including the constants and custom options stored after the flatbuffer.
 
-    These parts are views of *content*, the whole file, as if the flatbuffer held them as vectors.
+    These parts are views of *content*, the bytes of the whole file.
 
     Raises:
         MalformedModelError: one of them is not inside the file.
@@ -84,8 +84,8 @@ class PartsOutside:
     """A model whose large parts follow the flatbuffer, from byte *base* of the file on.
 
     Attributes:
-        model: refers to them by offset and size.
-        blobs: the parts, each of which starts at the next multiple of 16.
+        model: the model's records, which refer to the parts by offset and size.
+        blobs: the large parts; each starts at a multiple of 16 bytes.
     """
 
     def __init__(self, model: Model, base: int) -> None:
@@ -123,7 +123,7 @@ class PartsOutside:
 
 
 def aligned(size: int) -> int:
-    """Return the next offset from *size* on where a part may start."""
+    """Return the first offset from *size* on at which a part may start."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

@@ -1,7 +1,7 @@
-"""Removes the parts that no operator of a model needs, on the records of the model file.
+"""Removes tensors, constants and operator codes that no operator of a model needs.
 
-Whatever a record holds survives: ranges, versions, options of operators that this version does not
-know. No interpreter is needed, so a model may have operators that nothing here can run.
+It works on the records of the model file, whose other content is kept unchanged. No interpreter is
+needed, so models may have operators that Delegraph cannot run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from delegraph.schema import tables
 
 @dataclass(frozen=True)
 class Renumbering:
-    """New index of each index that remains, in the same order.
+    """Mapping from each kept index to its new index, in the same order.
 
     >>> renumbering = Renumbering.of([5, 2, 2])
     >>> renumbering.kept, renumbering.moved([2, 5, -1])
@@ -60,18 +60,18 @@ def pruned(record: tables.Model) -> tables.Model:
 
 
 def _metadata(record: tables.Model) -> list[tables.Metadata]:
-    """Return *record*'s metadata entries that refer to an existing buffer; readers skip others."""
+    """Return *record*'s metadata entries whose buffer exists; readers skip the others."""
     count = len(record.buffers or ())
     return [entry for entry in record.metadata or () if entry.buffer < count]
 
 
 def _metadata_buffer(record: tables.Model, buffers: Renumbering) -> tuple[int, ...] | None:
-    """Return *record*'s older list of buffers with metadata, in the new numbers of *buffers*."""
+    """Return *record*'s older list of metadata buffers, with new indices from *buffers*."""
     return buffers.moved(i for i in record.metadata_buffer or () if i in buffers.new) or None
 
 
 def _tensors(record: tables.Model, index: int) -> Renumbering:
-    """Return the renumbering of the tensors that stay in subgraph *index* of *record*."""
+    """Return the renumbering of the tensors that are kept in subgraph *index* of *record*."""
     subgraph = (record.subgraphs or ())[index]
     all_tensors = subgraph.tensors or ()
     used = {*(subgraph.inputs or ()), *(subgraph.outputs or ())}
@@ -95,7 +95,7 @@ def _buffers(
 ) -> Renumbering:
     """Return the renumbering of the used buffers; buffer 0, empty by convention, is always kept.
 
-    *tensors* are the kept ones of each subgraph, and *metadata* the kept entries.
+    *tensors* are the kept tensors of each subgraph, and *metadata* the kept metadata entries.
     """
     count = len(record.buffers or ())
     used = [0, *(entry.buffer for entry in metadata), *(record.metadata_buffer or ())]

@@ -1,4 +1,4 @@
-"""Enumerations of the TFLite schema that few models need; ``schema.enums`` imports them on demand.
+"""Rarely used enumerations of the schema; ``schema.enums`` imports them on demand.
 
 Source:
     tflite/converter/schema/schema.fbs.

@@ -1,7 +1,7 @@
 """Limit on the bytes that may be copied from a model file before any node is prepared.
 
-Parts of a flatbuffer may be shared: a small file can name one long list thousands of times. Lists
-that are shared are copied once; what is copied is counted.
+Parts of a flatbuffer may be shared, so a small file can refer to one long list thousands of times.
+Shared lists are copied once, and copied bytes are counted.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 from delegraph.errors import MalformedModelError
 
 TIMES_FILE = 64
-"""Without other word, quantization, sparsity and options may take this many times the file."""
+"""Default ratio of the bytes of quantization, sparsity and options to the file's bytes."""
 
 MOST = 128 << 20
-"""Bytes that they may take beside four times the file, without other word."""
+"""Default largest number of these bytes, besides four times the file."""
 
 LEAST = 1 << 20
-"""Bytes that every file may take."""
+"""Number of bytes that every file may use."""
 
 LEAST_OBJECTS = 32 << 20
-"""Bytes that the records of any file's tables may take."""
+"""Number of bytes that the records of any file's tables may use."""
 
 
 class ReadLimit:
-    """Remaining bytes of the memory that reading one file may use.
+    """Number of bytes that may still be copied while one file is read.
 
     Args:
         file_bytes: size of the file.
-        chosen: bytes that the user grants (``memory_limit``); None for 64 times the file.
+        chosen: user's limit in bytes (``memory_limit``); None means 64 times the file's size.
 
     Attributes:
         bytes: number of remaining bytes.
-        is_chosen: whether the user has granted them.
+        is_chosen: whether the user has chosen the limit.
     """
 
     def __init__(self, file_bytes: int, chosen: int | None = None) -> None:
@@ -45,7 +45,7 @@ class ReadLimit:
         """Reserve *count* bytes; called before the bytes are copied.
 
         Args:
-            count: bytes.
+            count: number of bytes.
             what: name of the part that needs them, for the error.
 
         Raises:
@@ -62,11 +62,11 @@ class ReadLimit:
             )
 
     def take_objects(self, count: int, size: int, what: str) -> None:
-        """Reserve the memory of *count* tables; a lower limit of the user does not apply here.
+        """Reserve the memory of *count* tables; a lower limit chosen by the user does not apply.
 
         Args:
-            count: tables.
-            size: bytes that one takes until the model is prepared.
+            count: number of tables.
+            size: number of bytes that one table takes until the model is prepared.
             what: name of the tables, for the error.
 
         Raises:

@@ -1,8 +1,8 @@
-"""Flatbuffer bytes to records, a whole column of tables at a time.
+"""Converts flatbuffer bytes to records, for all tables of one type at once.
 
-Reading one table after the other costs a few microseconds a field in Python. Here all tables of one
-type are read together: NumPy gathers a field of every table at once, and records are made by
-zipping the columns. Every number and offset is read, and its bounds checked, by
+Reading table by table takes microseconds per field in Python. So all tables of one type are read
+together: NumPy gathers one field of all tables at once, and records are created by zipping these
+columns. Every number and offset is read, and its bounds checked, by
 :mod:`delegraph.schema.flatbuffer`.
 
 Source:
@@ -49,10 +49,10 @@ _NEAR = 256
 """Bytes of the file for each text between which other things lie, where all are decoded at once."""
 
 _FEW = 8
-"""Tables in a list, on average, from which on columns take less memory than records."""
+"""Average number of tables in a list from which on columns take less memory than records."""
 
 _BLOCK = 1 << 16
-"""Tables read at once: a damaged count is noticed before all of its tables are looked at."""
+"""Number of tables read at once, so that a damaged count is noticed early."""
 
 
 def read_model(
@@ -66,12 +66,12 @@ def read_model(
 
     Args:
         content: ``[bytes], uint8``. Arrays in the records are views of it; unknown fields, of a
-            schema newer than this one, are skipped. ``Buffer.data`` and
-            ``Operator.custom_options`` hold the bytes wherever the file keeps them.
-        table_limit: tables that the file may hold; each operator, tensor and options are one. None
-            for a million, as in the official verifier.
-        limit: limit toward which the bytes of texts and short lists are counted.
-        by_column: whether tensors and operators are ``Columns``, not tuples.
+            schema newer than this one, are skipped. ``Buffer.data`` and ``Operator.custom_options``
+            hold the bytes even if the file stores them after the flatbuffer.
+        table_limit: maximal number of tables; each operator, tensor and options table counts. None
+            means a million, as in the official verifier.
+        limit: remaining memory, from which texts and short lists are taken.
+        by_column: whether tensors and operators are ``Columns`` instead of tuples of records.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer with the identifier ``TFL3``, or
@@ -96,7 +96,7 @@ def read_model(
 
 
 def _has_parts_outside(model: Model) -> bool:
-    """Return whether constants or custom options of *model* may stand after the flatbuffer."""
+    """Whether constants or custom options of *model* may be stored after the flatbuffer."""
     if any(record.offset > 1 for record in model.buffers or ()):
         return True
     return any(
@@ -123,7 +123,7 @@ def read_root(
         content: ``[bytes], uint8``.
         table_limit: see :func:`read_model`.
         limit: see :func:`read_model`.
-        in_columns: tables of which a list is read as ``Columns``.
+        in_columns: table types whose lists are read as ``Columns``.
 
     Raises:
         MalformedModelError: the bytes are not a sound flatbuffer.
@@ -135,7 +135,7 @@ def read_root(
 
 
 class _Reader:
-    """Reads the tables of one file.
+    """Reads the tables of one file; methods take the positions of one field in many tables.
 
     Methods take the positions of one field in many tables.
     """
@@ -185,7 +185,7 @@ class _Reader:
         return [self._column(table, field, rows) for field in table.FIELDS]
 
     def _column(self, table: type[Table], field: Field, rows: Rows) -> Iterable[Any]:
-        """Return the values of *field* in the tables of *rows*, or its default where absent.
+        """Return the values of *field* in the tables *rows*; its default where it is absent.
 
         *table* is the type of the tables.
         """
@@ -222,7 +222,7 @@ class _Reader:
     ) -> list[NDArray[Any]]:
         """Return an array of *dtype* for each vector; tables that share a vector share the array.
 
-        *starts* are the vectors' first bytes, and *lengths* their numbers of items.
+        *starts* are the byte offsets of the vectors, and *lengths* their numbers of items.
         """
         view, views = partial(np.frombuffer, self._bytes, dtype), {}
         for place in zip(lengths, starts, strict=True):
@@ -321,17 +321,17 @@ class _Reader:
 
 
 def _is_integer(field: Field) -> bool:
-    """Whether equal values of a field are the same: 0.0 and -0.0 are not."""
+    """Whether a field holds integers, so that equal values are identical, unlike 0.0 and -0.0."""
     return isinstance(field.kind, Scalar) and field.kind.dtype.kind != "f"
 
 
 def _are_equal(rows: NDArray[Any]) -> bool:
-    """Whether all rows of an array are equal, as the shapes of small nodes are."""
+    """Whether all rows of an array are equal, as the shapes of small nodes often are."""
     return bool((rows == rows[0]).all())
 
 
 def _are_apart(starts: Positions) -> bool:
-    """Whether no two of *starts*, where vectors begin, are equal, as in most files."""
+    """Whether no two vectors begin at the same of *starts*, as in most files."""
     steps = np.diff(starts)
     if (steps < 0).all() or (steps > 0).all():
         return True
@@ -377,7 +377,7 @@ def _members(numbers: list[Any], enum: Any) -> list[Any]:
 
 
 def _spread(values: Sequence[Any], rows: NDArray[np.intp], count: int, default: Any) -> list[Any]:
-    """Return *count* values: *values* at the positions *rows*, *default* at all others."""
+    """Return *count* values: *values* at the positions *rows*, and *default* elsewhere."""
     column = [default] * count
     for row, value in zip(rows.tolist(), values, strict=True):
         column[row] = value

@@ -1,4 +1,4 @@
-"""Options tables of the second union: StableHLO operators and the latest builtin operators.
+"""Options tables of the second union: StableHLO operators and the newest builtin operators.
 
 Source:
     tflite/converter/schema/schema.fbs.

@@ -51,7 +51,7 @@ UINT64 = np.dtype("<u8")
 
 
 class _Numbers:
-    """Numbers of one type, which may be an enumeration."""
+    """Base class of fields that hold numbers of one type, or members of an enumeration."""
 
     __slots__ = __match_args__ = ("dtype", "enum")
 
@@ -61,7 +61,7 @@ class _Numbers:
 
 
 class Scalar(_Numbers):
-    """A number, bool or enumeration, stored in the table itself."""
+    """A field that holds a number, bool or enumeration, stored in the table itself."""
 
     __slots__ = ()
 
@@ -73,17 +73,17 @@ class String:
 
 
 class ScalarVector(_Numbers):
-    """A list of numbers read as a tuple, for the short lists of the schema such as shapes."""
+    """A field that holds a list of numbers, read as a tuple; for short lists such as shapes."""
 
     __slots__ = ()
 
 
 class ArrayVector:
-    """A list of numbers read as a view of the file, for long lists such as constants.
+    """A field that holds a list of numbers, read as a view of the file; for long lists.
 
     Attributes:
         dtype: element type.
-        align: bytes; written files start the elements at a multiple of it.
+        align: written files start the elements at a multiple of this number of bytes.
     """
 
     __slots__ = __match_args__ = ("dtype", "align")
@@ -123,7 +123,7 @@ class Union:
         self.tables = tables
 
     def tag(self, table: Table) -> int:
-        """Return the tag under which *table* is stored."""
+        """Return the type tag under which *table* is stored."""
         for tag, member in self.tables.items():
             if type(table) is member:
                 return tag
@@ -137,10 +137,10 @@ class Field(NamedTuple):
     """One field of a table: id, kind and default.
 
     Attributes:
-        id: position in the vtable, counted from 0.
-        kind: how the value is stored.
+        id: index in the vtable, from 0.
+        kind: storage form of the value.
         default: value of a field that the file does not hold.
-        name: as in the schema.
+        name: name in the schema.
     """
 
     id: int
@@ -215,8 +215,8 @@ def vector(
 def array(id: int, dtype: np.dtype[Any], *, default: None, align: int = 0) -> Any:
     """Declare table field *id*, a list of *dtype* numbers, read as a view of the file.
 
-    *align* is the number of bytes of which its start in written files is a multiple. An absent list
-    is read as *default*.
+    In written files, the list starts at a multiple of *align* bytes. An absent list is read as
+    *default*.
     """
     return Field(id, ArrayVector(dtype, max(align, dtype.itemsize)), default)
 
@@ -269,7 +269,7 @@ def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
 
 
 class Table(tuple[Any, ...], metaclass=TableType):
-    """A record of the schema: immutable, compared by type and by value.
+    """Base class of the schema's records: immutable, compared by type and by value.
 
     >>> class PackOptions(Table):
     ...     values_count: int = int32(0, default=0)
@@ -284,7 +284,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
     FIELDS: ClassVar[tuple[Field, ...]]
 
     def __new__(cls, **values: Any) -> Self:
-        """Return a record; fields that are not given have their defaults."""
+        """Return a record with the given fields; other fields have their defaults."""
         row = [values.pop(field.name, field.default) for field in cls.FIELDS]
         if values:
             known = ", ".join(sorted(field.name for field in cls.FIELDS)) or "none"
@@ -307,7 +307,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:
-        """Return True, so that a record without fields is not taken for an absent record."""
+        """Return True, so that a record without fields is not mistaken for an absent record."""
         return True
 
     def __ne__(self, other: object) -> bool:
@@ -328,7 +328,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Return whether the field values *a* and *b* are equal; arrays by dtype, shape and bytes."""
+    """Whether the field values *a* and *b* are equal; arrays by dtype, shape and bytes."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -340,17 +340,17 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 class Columns(Sequence[AnyTable]):
-    """Tables of one type, with a list of values for each field; records are made when asked for.
+    """Tables of one type, as a list of values for each field; records are created on access.
 
-    A large model has ten thousands of tensors and operators. Records of them take longer to make
-    than their fields take to read, and a loader uses them once.
+    A large model has tens of thousands of tensors and operators. Creating their records takes
+    longer than reading their fields, and a loader needs each record only once.
 
     Args:
-        table: the type.
+        table: type of the tables.
         columns: the values of each field, in the order of ``table.FIELDS``.
 
     Attributes:
-        columns: the same.
+        columns: the argument *columns*.
 
     >>> from delegraph.schema.tables import Metadata
     >>> both = Columns(Metadata, [["a", "b"], [1, 2]])
@@ -366,7 +366,7 @@ class Columns(Sequence[AnyTable]):
 
     @classmethod
     def of(cls, records: Sequence[AnyTable]) -> Columns[AnyTable]:
-        """Return the columns of *records*, of which there is at least one."""
+        """Return the columns of *records*, which must not be empty."""
         if isinstance(records, Columns):
             return records
         return cls(type(records[0]), list(map(list, zip(*records, strict=True))))
@@ -379,7 +379,7 @@ class Columns(Sequence[AnyTable]):
     @overload
     def __getitem__(self, index: slice) -> Columns[AnyTable]: ...
     def __getitem__(self, index: int | slice) -> AnyTable | Columns[AnyTable]:
-        """Return record *index*, made anew each time, or the columns of a slice of records."""
+        """Return record *index*, created at each access, or the columns of a slice of records."""
         if isinstance(index, slice):
             return Columns(self._table, [column[index] for column in self.columns])
         return self._table.make(column[index] for column in self.columns)

@@ -1,7 +1,7 @@
-"""The structure of a model file: every table of the schema that is not an operator's options.
+"""Tables of a model file in the schema, except the operators' options.
 
-Lists that a file may leave out are None here, because the official runtime tells a missing list
-from an empty one (an empty ``Buffer.data`` is a constant without bytes).
+A list that the file leaves out is None here, because the official runtime distinguishes it from an
+empty list: an empty ``Buffer.data`` is a constant without bytes.
 
 Source:
     tflite/converter/schema/schema.fbs.
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class CustomQuantization(Table):
-    """Parameters of an experimental quantization, in the producer's own format."""
+    """Parameters of an experimental quantization, in the producer's format."""
 
     custom: NDArray[np.uint8] | None = array(0, UINT8, default=None, align=16)
 
@@ -221,7 +221,7 @@ class ExternalBuffer(Table):
 
 
 class Metadata(Table):
-    """A name and the buffer that holds the metadata of that name."""
+    """A metadata entry: a name, and the index of the buffer with its content."""
 
     name: str | None = string(0, default=None)
     buffer: int = uint32(1, default=0)
@@ -235,7 +235,7 @@ class TensorMap(Table):
 
 
 class SignatureDef(Table):
-    """A signature: a named way to call a subgraph."""
+    """A signature: a named way to call a subgraph, with names for inputs and outputs."""
 
     inputs: tuple[TensorMap, ...] | None = children(0, TensorMap, default=None)
     outputs: tuple[TensorMap, ...] | None = children(1, TensorMap, default=None)

@@ -36,7 +36,7 @@ from delegraph.schema.table import (
 from delegraph.schema.tables import Model
 
 INLINE_LIMIT = 2_000_000_000
-"""Bytes of constants up to which a file is one flatbuffer; 32-bit offsets end a little later."""
+"""Number of bytes of constants up to which a file is one flatbuffer, with 32-bit offsets."""
 
 _FLAGS = {
     "?": number_types.BoolFlags,
@@ -50,15 +50,15 @@ _FLAGS = {
     "L": number_types.Uint64Flags,
     "f": number_types.Float32Flags,
 }
-"""How the builder stores each ``dtype.char``."""
+"""Mapping from a ``dtype.char`` to the flags by which the builder stores it."""
 
 
 def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
     """Return *model* as the bytes of a ``.tflite`` file.
 
-    Fields that have their default are left out. Constants and custom options are put after the
-    flatbuffer, and found by offset and size, when together they exceed *inline_limit* bytes;
-    buffers that metadata names stay inside, where the official runtime looks for them.
+    Fields with default values are omitted. If constants and custom options together exceed
+    *inline_limit* bytes, they are written after the flatbuffer and found by offset and size.
+    Metadata buffers stay inside, where the official runtime expects them.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.
@@ -77,13 +77,12 @@ def _flatbuffer(model: Model) -> bytes:
 
 
 def write_root(root: Table, identifier: bytes, expected: int = 0) -> bytes:
-    """Return a flatbuffer of *root* with a file identifier of four bytes.
+    """Return a flatbuffer with *root* as its root table and a file identifier of four bytes.
 
     Args:
-        root: the table that refers to all others.
-        identifier: such as ``b"TFL3"``.
-        expected: bytes of the large parts of *root*; the buffer then need not grow, which would
-            copy it.
+        root: the root table, which refers to all other tables.
+        identifier: identifier of the file format, such as ``b"TFL3"``.
+        expected: number of bytes of the large parts of *root*, so that the buffer need not grow.
 
     Raises:
         TypeError: a number does not fit its field, or a value has the wrong type.

@@ -1,7 +1,7 @@
 """Testing tools for authors of delegates.
 
-``DelegateConformance`` is the conformance kit's class to subclass. For your own tests,
-``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models of tensors made by
+``DelegateConformance`` is the conformance kit's class to subclass. For other tests,
+``one_op_model``, ``graph_model`` and ``subgraphs_model`` write small models from tensors made by
 ``tensor`` and ``constant``. ``delegraph_outputs`` runs a model, ``run_command`` runs the command,
 and ``interrupted`` raises ``KeyboardInterrupt`` at a chosen line.
 

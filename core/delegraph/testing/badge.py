@@ -1,4 +1,4 @@
-"""Badges for a package's README: the result of a run of the kit or of a sweep, as a picture."""
+"""Badges for a package's README, which show the result of the kit or of a sweep."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SVG = """\
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A label and a short message.
+    """Label, message and colour of a badge.
 
     Attributes:
         message: result of the check, the right half of the badge.
-        state: ``passed``, ``sampled`` for a run that tried a part only, or ``failed``.
+        state: ``passed``, ``sampled`` for a run that tried only a part, or ``failed``.
         label: name of the check, the left half of the badge.
     """
 
@@ -47,7 +47,7 @@ class Badge:
         return {"passed": "brightgreen", "sampled": "blue"}.get(self.state, "red")
 
     def svg(self) -> str:
-        """Return the badge as a picture that needs no service."""
+        """Return the badge as an SVG picture, which needs no network service."""
         left, right = (round(6.7 * len(text)) + 12 for text in (self.label, self.message))
         return _SVG.format(
             label=escape(self.label),
@@ -61,7 +61,7 @@ class Badge:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Return the content that shields.io's endpoint badge reads.
+        """Return the JSON that the endpoint badge of shields.io reads.
 
         Source: https://shields.io/badges/endpoint-badge.
         """

@@ -1,4 +1,4 @@
-"""Process that runs checks and can be killed, because a delegate may crash or hang in it."""
+"""A process that runs checks and can be killed, since a delegate may crash or hang in it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Death:
     """Description of how a process ended instead of giving an answer.
 
     Attributes:
-        what: the end in words, such as ``crashed (SIGSEGV)``.
+        what: text that describes the end, such as ``crashed (SIGSEGV)``.
         where: lines of the process's Python stack, the innermost first; empty if unknown.
         is_hang: whether the process sent no message for too long.
         is_end_of_test: whether the time limit of the whole test was over.
@@ -78,7 +78,7 @@ class _Limits:
     end: float | None = None
 
     def with_all(self, seconds: float | None) -> _Limits:
-        """Return limits for a test that may take *seconds* as a whole, from now on."""
+        """Return limits for a test that may take *seconds* in total, from now on."""
         if seconds is None:
             return replace(self, end=None)
         what = _LIMIT_OF_ALL.format(seconds=seconds)
@@ -97,7 +97,7 @@ def _limits(seconds: float) -> _Limits:
 
 
 class CheckProcess:
-    """A process that runs checks; it starts at the first request, and again after a death.
+    """A process that runs checks; it starts at the first request, and restarts after a death.
 
     Args:
         params: arguments and folder of its pytest command line.
@@ -131,7 +131,8 @@ class CheckProcess:
         Args:
             method: name of a method of ``CheckServer``.
             arguments: arguments of the method.
-            heard: is called with each progress message that arrives before the answer.
+            heard: function that is called with each progress message that arrives before the
+                answer.
             patiently: whether the call may take long, as imports do.
         """
         limits = _limits(max(self._time_limit, TIME_LIMIT) if patiently else self._time_limit)
@@ -210,7 +211,7 @@ class _Child:
         self._stack.unlink(missing_ok=True)
 
     def _end_late(self, death: Death) -> None:
-        """Let the process write its stack, kill it, and keep *death* as the cause of its end."""
+        """Let the process write its stack, kill it, and store *death* as the cause of its end."""
         self._late = death
         if sys.platform != "win32":
             self.line.child.send_signal(signal.SIGABRT)

@@ -20,7 +20,7 @@ class CheckProgress:
     """Progress text after the cursor; nothing is shown if standard output is no terminal.
 
     Args:
-        column: returns the number of columns of the line that pytest has filled.
+        column: function that returns the number of columns that pytest has filled in the line.
     """
 
     def __init__(self, column: Callable[[], int]) -> None:
@@ -30,7 +30,7 @@ class CheckProgress:
         self._start = self._last = 0.0
 
     def check_begins(self, total: int) -> None:
-        """Begin a check, one of *total*."""
+        """Begin a check, which is one of *total* checks."""
         self._what, self._models, self._total = "", 0, total
         self._start, self._last = time.monotonic(), 0.0
 

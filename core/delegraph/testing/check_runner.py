@@ -4,8 +4,8 @@ The process (``check_server.py``) is a pytest session with the same command line
 it the name of each test; the process reports each model before a delegate gets it. If the process
 dies, the test fails with the name of that model, and a new process runs the other tests.
 
-The kit first finds out which models the delegate takes. A model that kills the process in this
-phase counts as wrong. A new process begins the check again without it. So the model fails only the
+The kit first finds out which models the delegate claims. A model that kills the process in this
+phase counts as wrong, and a new process repeats the check without it. So the model fails only the
 check of its operator, not all checks that need models of this operator.
 """
 
@@ -100,7 +100,7 @@ class CheckRunner:
         return found
 
     def _not_loaded(self, kind: type, death: Death) -> pytest.UsageError:
-        """Return the error for a delegate that cannot be loaded, and add it to the scorecard.
+        """Return the error for a delegate that cannot be loaded, and record it in the scorecard.
 
         *kind* is the test class; *death* says how the process that loaded the delegate ended.
         """
@@ -205,7 +205,7 @@ class CheckRunner:
                 note["message"] += f"\n  {message}"
 
     def _fails_alone(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether *suspect* fails in a new process, by a wrong result or by a crash.
+        """Whether *suspect* fails in a new process, by a wrong result or a crash.
 
         *tests* is the node id of the test class whose delegate runs it.
         """
@@ -219,7 +219,7 @@ class CheckRunner:
             process.close()
 
     def _report(self, item: pytest.Item, death: Death) -> pytest.TestReport:
-        """Return the report of the test *item*, whose process died by *death*."""
+        """Return the report of the test *item*, whose process ended by *death*."""
         tested: Identity = item.callspec.params["subject"]  # type: ignore[attr-defined]  # a function
         unknown = {"delegate": tested.name, "section": "contract", "check": item.name, "types": {}}
         note = self._note or unknown
@@ -242,8 +242,8 @@ def _class_of(item: pytest.Item) -> Any:
 def _end_of_setups(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
     """Tear down fixtures that *nextitem* does not need after *item*; yield reports of failures.
 
-    pytest does this after each test that it runs itself. Its own hook needs a test that was set up
-    in this process, so this function makes the hook's calls itself.
+    pytest does this after each test that it runs itself. Its hook requires a test that was set up
+    in this process, so this function makes the hook's calls.
     """
     setups = item.session._setupstate
     call = pytest.CallInfo.from_call(lambda: setups.teardown_exact(nextitem), "teardown")

@@ -1,7 +1,7 @@
 """The process in which checks run: a pytest session that runs requested tests one by one.
 
 ``check_process.py`` starts the process and loads this plugin; ``check_runner.py`` sends requests.
-Whatever the delegate does to this process, pytest's main process continues.
+If the delegate crashes this process, pytest's main process continues.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class CheckServer:
         return [subject.identity for subject in self._subjects(tests)]
 
     def is_wrong(self, tests: str, suspect: Suspect) -> bool:
-        """Return whether the model of *suspect* gives a wrong result in this process, too.
+        """Whether the model of *suspect* gives a wrong result in this process, too.
 
         Args:
             tests: name of the class whose subjects have the delegate, as ``file::class``.

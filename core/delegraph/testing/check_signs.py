@@ -1,4 +1,4 @@
-"""Conversion of progress messages (signs) to a form that can be sent to ``check_runner.py``."""
+"""Converts progress messages (signs) to a form that can be sent to ``check_runner.py``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from delegraph.testing.operator_case import OperatorCase
 
 @dataclass(frozen=True, eq=False)
 class SentCase:
-    """An ``OperatorCase`` whose models are the bytes of files.
+    """An ``OperatorCase`` whose models are bytes of model files.
 
     Attributes:
         model: the model.

@@ -1,4 +1,4 @@
-"""Runs the ``delegraph`` command inside the process of a test."""
+"""Runs the ``delegraph`` command inside a test's process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CommandResult:
 
     @property
     def lines(self) -> list[str]:
-        """Standard output as lines, with each run of blanks as one blank."""
+        """Lines of standard output, in which each run of blanks is a single blank."""
         return [" ".join(line.split()) for line in self.out.splitlines()]
 
     @property

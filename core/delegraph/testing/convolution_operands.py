@@ -1,7 +1,7 @@
 """Random operands of convolutions, scaled so that results use the output's whole range.
 
-Rounding differs between kernels only for rare values. So there are many operands, made from seeds,
-and output zero points leave negative results unclamped.
+Rounding differs between kernels only for rare values. So there are many operands, generated from
+seeds, and output zero points avoid clamping of negative results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WEIGHT_SCALE, INPUT_SCALE = 0.0151, 0.0231
 
 @dataclass(frozen=True)
 class Kind:
-    """Element types of a convolution: activations, weights, bias, and how weights are scaled."""
+    """Element types of a convolution: activations, weights, bias, and the weights' scales."""
 
     x: str
     weight: str

@@ -1,4 +1,4 @@
-"""Base class of an author's tests, which run the conformance kit on a delegate.
+"""Base class of delegate authors' tests, which runs the conformance kit on a delegate.
 
 It needs pytest and Hypothesis: ``pip install delegraph[testing]``.
 """
@@ -156,7 +156,7 @@ class DelegateConformance:
     def test_claims_are_executed(
         self, subject: Subject, operator: str, request: pytest.FixtureRequest
     ) -> None:
-        """Test that models which the delegate takes and runs show its claims for an operator."""
+        """Test that the delegate runs models which show its claims for an operator."""
         with _verdict(request, subject, "soundness", f"claims of {operator} are executed"):
             soundness.claims_are_executed(subject, operator)
 
@@ -168,7 +168,7 @@ class DelegateConformance:
             soundness.nothing_unclaimed_is_taken(subject)
 
     def test_numbers(self, subject: Subject, operator: str, request: pytest.FixtureRequest) -> None:
-        """Test that results are as of Delegraph's kernels, within the declared tolerance."""
+        """Test that results equal those of Delegraph's kernels, within the declared tolerance."""
         with _verdict(request, subject, "numbers", operator) as note:
             note["types"] = numbers.results_by_type(subject, operator)
             numbers.results_are_right(subject, operator)
@@ -179,7 +179,7 @@ class DelegateConformance:
             transposed_are_right(subject)
 
     def test_generated_models(self, subject: Subject, request: pytest.FixtureRequest) -> None:
-        """Test that results are right for generated models of several nodes and partitions."""
+        """Test that results are right for generated models with several nodes and partitions."""
         with _verdict(request, subject, "numbers", "generated models"):
             most = subject.effort.examples
             check_generated_models(subject, self.examples if most is None else most)

@@ -1,17 +1,17 @@
 """Raises interrupts at chosen lines of a call: at the first line, at the second, and so on.
 
 A signal's handler may raise between two instructions of Python. Examples are ``KeyboardInterrupt``,
-and the error by which a test or a server ends a call that takes too long. A call that was
-interrupted must not make the next call wrong::
+and errors by which tests or servers end calls that take too long. After an interrupted call, the
+next call must still be right::
 
     at = 0
     while interrupted(interpreter.invoke, at, inside=["delegraph"]):
         at += 1
         ...  # compare what the interpreter does now with what it should do
 
-Python checks for signals after calls, at the beginning of functions and where loops go back. So no
-signal comes between the body of a ``with`` and its end, or before the first call of a ``finally``.
-These places are left out.
+Python checks for signals after calls, at the beginning of functions and at the end of each loop
+iteration. So no signal arrives between the body of a ``with`` and its end, or before the first call
+in a ``finally`` block. No interrupt is raised at these lines.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def interrupted(
         call: the function to call.
         at: number of the line in the order of execution, from 0.
         inside: names of modules or packages.
-        step: unit that *at* counts: lines, or instructions, of which a line has many.
+        step: unit that *at* counts: lines, or bytecode instructions.
 
     Returns:
-        Whether the call ran so many lines; if not, it has ended without an interrupt.
+        Whether the call was interrupted; if not, it ended before line *at*.
     """
     left, was_raised = at, False
 

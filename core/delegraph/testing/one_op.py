@@ -7,8 +7,8 @@ A quantized RELU is::
     model = one_op_model("RELU", [x], [y])
 
 Weights are constants: ``constant(w, scale=[...], axis=3)``. ``None`` among the inputs is an
-optional input that is absent; the same object twice is the same tensor twice. Graph inputs are the
-inputs that are neither constant nor variable, in order; graph outputs are all outputs.
+optional input that is absent; using one object twice means using one tensor twice. Graph inputs are
+the inputs that are neither constant nor variable, in order; graph outputs are all outputs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from delegraph.schema.writer import write_model
 
 @dataclass(frozen=True, eq=False)
 class TensorDef:
-    """A tensor of a test model, made by :func:`tensor` or :func:`constant`."""
+    """Definition of a tensor in a test model, made by :func:`tensor` or :func:`constant`."""
 
     shape: tuple[int, ...]
     type: TensorType
@@ -54,7 +54,7 @@ def tensor(
     shape_signature: Sequence[int] | None = None,
     name: str = "",
 ) -> TensorDef:
-    """Return a tensor without data: a computed tensor, an input, or a variable.
+    """Return the definition of a computed tensor, an input or a variable, which has no data.
 
     Args:
         shape: dimensions; ``()`` for a scalar.
@@ -90,7 +90,7 @@ def constant(
     Args:
         values: stored values (integers if quantized); for ``"INT4"`` one number per item, for
             ``"STRING"`` an object array of bytes.
-        type: name of a ``TensorType``; taken from the dtype of *values* when None.
+        type: name of a ``TensorType``; None means the type of the dtype of *values*.
         scale: as for :func:`tensor`.
         zero_point: as for :func:`tensor`.
         axis: as for :func:`tensor`.
@@ -111,7 +111,7 @@ def constant(
 def quantized(
     scale: float | Sequence[float] | None, zero_point: int | Sequence[int] = 0, axis: int = 0
 ) -> tables.QuantizationParameters | None:
-    """Return quantization with these parameters, per channel along *axis*; None without a scale."""
+    """Return quantization parameters, per channel along *axis*; None without a scale."""
     if scale is None:
         return None
     scales = np.atleast_1d(np.asarray(scale, np.float32))
@@ -144,7 +144,7 @@ def one_op_model(
         options: options of the operator, such as ``Conv2DOptions(stride_w=1, stride_h=1)``.
         version: version of the operator; the official interpreter rejects unknown versions.
         custom_options: raw bytes of a custom operator.
-        intermediates: tensors that only hold quantization.
+        intermediates: tensors that only give quantization.
     """
     return write_model(
         one_op_records(

@@ -1,7 +1,7 @@
 """A case of one operator: a small model and its input arrays.
 
-Cases are data, used in two ways: the project compares Delegraph with the official interpreter, and
-an author compares a delegate with Delegraph.
+Cases are data and are used in two ways: Delegraph's tests compare it with the official interpreter,
+and a delegate's tests compare the delegate with Delegraph.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Arrays = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Fed:
-    """A graph input and its array."""
+    """A graph input with its array and quantization."""
 
     array: NDArray[Any]
     definition: TensorDef
@@ -95,7 +95,7 @@ class OperatorCase:
 
     @property
     def right(self) -> tables.Model:
-        """Model whose results on Delegraph's kernels are right: the reference, or *records*."""
+        """Model whose results by Delegraph's kernels are right: the reference, or *records*."""
         return self.records if self.reference is None else self.reference
 
     def model(self) -> bytes:
@@ -104,7 +104,7 @@ class OperatorCase:
 
     @cached_property
     def _content(self) -> bytes:
-        """The model's bytes; the kit opens a case's model several times."""
+        """The model's bytes, kept since the kit opens a case's model several times."""
         return write_model(self.records)
 
     @property
@@ -201,7 +201,7 @@ def operator_case(
     reference: tables.Model | None = None,
     differs: bool = False,
 ) -> OperatorCase:
-    """Return a case whose model consists of the operator only.
+    """Return a case whose model has a single operator.
 
     Args:
         op: operator name.
@@ -211,7 +211,7 @@ def operator_case(
         options: the operator's options.
         version: version of the operator.
         custom_options: raw bytes of a custom operator.
-        intermediates: tensors that only hold quantization.
+        intermediates: tensors that only give quantization.
         later: arrays for the inputs at each further invoke.
         is_random: see :class:`OperatorCase`.
         tolerance: see :class:`OperatorCase`.

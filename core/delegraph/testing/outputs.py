@@ -1,4 +1,4 @@
-"""Returns the outputs of a model for given inputs, in one call."""
+"""Returns a model's outputs for given inputs, in one call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def delegraph_outputs(
 
     Args:
         model: bytes of a ``.tflite`` file.
-        inputs: one array for each graph input; other shapes than declared resize the input.
+        inputs: one array for each graph input; an array of another shape resizes the input.
         numerics: as for :class:`delegraph.Interpreter`.
         delegates: delegates to apply, in this order: objects, names, or names with options.
 

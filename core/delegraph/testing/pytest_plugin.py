@@ -1,4 +1,4 @@
-"""The pytest plugin: options, and the scorecard at the end of a run.
+"""The pytest plugin of the kit: its options, and the scorecard at the end of a run.
 
 Every pytest run in an environment with Delegraph loads this module. So it imports only pytest, and
 does nothing in runs without conformance tests.
@@ -76,7 +76,7 @@ def _add_quick(group: pytest.OptionGroup, name: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: Sequence[str], parser: pytest.Parser) -> None:
-    """Add short option names only if the kit itself is run, because other projects may use them."""
+    """Add short option names only if the kit itself is run, since other projects may use them."""
     if any(argument.split("::")[0].startswith(_KIT) for argument in args):
         group = parser.getgroup("delegraph")
         _add_quick(group, "--quick")
@@ -109,7 +109,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def add_failure(config: pytest.Config, note: Mapping[str, Any]) -> None:
-    """Add a failure to the scorecard that no test can report."""
+    """Add a failure that no test can report to the scorecard."""
     notes: Any = config.pluginmanager.get_plugin(_NOTES)
     notes.add({"section": "contract", "types": {}, "outcome": "failed", **note})
 

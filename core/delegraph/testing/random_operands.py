@@ -1,4 +1,4 @@
-"""Random shapes, values and quantization, equal for equal seeds."""
+"""Generates random shapes, values and quantization; equal seeds give equal results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RandomOperands:
     def broadcast_shapes(
         self, n: int = 2, high: int = 5, *, empty: float = 0.03
     ) -> list[tuple[int, ...]]:
-        """Return *n* random shapes that broadcast together, rarely ones that do not.
+        """Return *n* random shapes that broadcast together, or rarely shapes that do not.
 
         *high* is the highest rank, and *empty* the chance of an axis of length 0.
         """
@@ -138,7 +138,7 @@ class RandomOperands:
             return np.asarray(array).astype(dtype)
 
     def fed(self, type: str, shape: Sequence[int], **drawn: Any) -> Fed:
-        """Return a random graph input, quantized if its type is; :meth:`values` gets *drawn*."""
+        """Return a random graph input; *drawn* are other arguments of :meth:`values`."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         if type == "STRING" and not len(shape):
@@ -146,7 +146,7 @@ class RandomOperands:
         return Fed(self.values(type, shape, **drawn), tensor(tuple(shape), type, **quantization))
 
     def constant(self, type: str, shape: Sequence[int], **drawn: Any) -> TensorDef:
-        """Return a random constant of *type* and *shape*, quantized if its type is."""
+        """Return a random constant of *type* and *shape*, quantized if the type allows it."""
         quantization = drawn.pop("quantization", None)
         quantization = self.quantization(type) if quantization is None else quantization
         return constant(self.values(type, shape, **drawn), type, **quantization)
@@ -156,5 +156,5 @@ class RandomOperands:
         return (self.constant if self.chance(0.15) else self.fed)(type, shape, **drawn)
 
     def output(self, type: str, shape: Sequence[int] = ()) -> TensorDef:
-        """Return the definition of an output, quantized if its type is."""
+        """Return the definition of an output, quantized if its type allows it."""
         return tensor(tuple(shape), type, **self.quantization(type))

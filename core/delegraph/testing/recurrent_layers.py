@@ -1,4 +1,4 @@
-"""Random recurrent layers: the input tensors of nodes, in the operators' order."""
+"""Generates random recurrent layers: the input tensors of nodes, in the operators' order."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def lstm_weights(
 
 
 def state(*shape: int, type: str = "FLOAT32", **quantization: Any) -> TensorDef:
-    """Return a variable tensor for a state."""
+    """Return a variable tensor that holds a layer's state."""
     return tensor(shape, type, is_variable=True, **quantization)
 
 

@@ -1,7 +1,7 @@
 """Cases in which the official reference kernels differ from the builtin ones.
 
-``Interpreter(numerics="reference")`` follows the reference kernels in all these cases. Otherwise
-both sets of kernels agree, for integers bit for bit. ``docs/operators.md`` shows this table.
+``Interpreter(numerics="reference")`` rounds like the reference kernels in these cases. In all other
+cases both sets of kernels agree, for integers bit by bit. ``docs/operators.md`` shows this table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Operators that LiteRT 2.3 registers, with their versions.
 
 A test builds a model of every operator and version. It checks that the official interpreter loads
-exactly the ones listed here.
+exactly the listed operators.
 
 Source:
     ``BuiltinOpResolver`` of tflite/core/kernels/register.cc, ``BuiltinRefOpResolver`` of

@@ -1,4 +1,4 @@
-"""Models of several operators, written down as names.
+"""Models of several operators, written as names of operators and tensors.
 
 f(x) = sin(x) + x is::
 

@@ -1,7 +1,7 @@
 """Bootstrap intervals of a figure: the range of the figure over resampled units.
 
 Units are items that are independent of each other: pictures, rows of a data set, blocks of runs.
-Single runs of a block are no units, because they depend on each other.
+Single runs of a block are not units, because they depend on each other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Interval(JsonRecord):
         return f"{self.low:.4g} to {self.high:.4g}"
 
     def excludes(self, value: float) -> bool:
-        """Return whether *value* is outside the interval."""
+        """Whether *value* is outside the interval."""
         return value < self.low or value > self.high
 
 
@@ -56,18 +56,18 @@ def resampled(
 ) -> NDArray[np.float64]:
     """Return a figure on each of *resamples* random draws of units, with replacement.
 
-    To compare figures, return them from one statistic, so that all of them have the same units.
+    To compare figures, return them from one statistic, so that they are computed on the same draws.
 
     >>> values = np.array([1.0, 2.0, 3.0])
     >>> resampled(lambda drawn: values[drawn].mean(), 3, resamples=2).shape
     (2,)
 
     Args:
-        statistic: returns the figure, or an array of figures.
-        units: number of units; each draw takes as many.
+        statistic: function that returns the figure, or an array of figures, for drawn units.
+        units: number of units; each draw has the same number.
         resamples: number of draws.
         seed: seed of NumPy's default generator; equal seeds draw equal units.
-        progress: is called after each draw.
+        progress: function that is called after each draw.
 
     Returns:
         ``[resamples, ...], float64``.

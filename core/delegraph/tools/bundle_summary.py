@@ -11,16 +11,16 @@ from delegraph.json_records import JsonRecord
 
 @dataclass(frozen=True, slots=True)
 class SectionSummary:
-    """A section of a bundle.
+    """Summary of a section of a bundle.
 
     Attributes:
         index: number of the section, from 0.
         name: name of a member of a zip; empty in other bundles.
-        type: what the section is.
-        bytes: size, inflated.
-        begin: byte of the bundle at which it begins.
-        is_packed: whether it has to be inflated, and so is not mapped.
-        items: facts about the section, by key; None where the value is of an unknown type.
+        type: type of the section, such as ``TFLiteModel``.
+        bytes: number of decompressed bytes.
+        begin: byte offset in the bundle at which it begins.
+        is_packed: whether it is compressed, and so cannot be mapped into memory.
+        items: facts about the section, by key; None for a value of unknown type.
     """
 
     index: int
@@ -38,9 +38,9 @@ class BundleSummary(JsonRecord):
 
     Attributes:
         format: ``zip`` or ``LiteRT-LM``.
-        version: version of the format; empty if it has none.
-        bytes: size of the bundle.
-        metadata: facts about the bundle, by key; None where the value is of an unknown type.
+        version: version of the format; empty if the format has no versions.
+        bytes: number of bytes of the bundle.
+        metadata: facts about the bundle, by key; None for a value of unknown type.
         sections: all sections.
     """
 
@@ -52,7 +52,7 @@ class BundleSummary(JsonRecord):
 
 
 def summarize_bundle(bundle: Bundle) -> BundleSummary:
-    """Return the summary of a bundle; no section is inflated for it."""
+    """Return the summary of a bundle, without decompressing any section."""
     return BundleSummary(
         bundle.format,
         bundle.version,

@@ -1,4 +1,4 @@
-"""Fills the cache with the files that delegates store for models, before they are used."""
+"""Fills the cache with the files that delegates store for models, ahead of their use."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class WarmedModel(JsonRecord):
-    """Files of the cache that one model has made or used.
+    """Cache files that were written or used while one model was prepared.
 
     Attributes:
         model: path of the model.
         new_files: files that were written for it.
         new_bytes: size of the new files in bytes.
-        used_files: files that were there already, and were used.
-        seconds: how long preparing the model took.
+        used_files: existing files that were used.
+        seconds: duration of preparing the model, in seconds.
     """
 
     model: str
@@ -37,11 +37,11 @@ def allocate(setup: Setup) -> None:
 
 
 def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedModel:
-    """Prepare a model, so that delegates store their decisions and compiled code.
+    """Prepare a model, so that delegates store compiled code and decisions in the cache.
 
     Args:
-        setup: the model with its delegates and number of threads, which decide what is kept.
-        prepare: prepares the model as a later process will use it.
+        setup: the model with its delegates and number of threads, which decide what is stored.
+        prepare: function that prepares the model as later processes will use it.
 
     Raises:
         DelegraphError: the model cannot be loaded or allocated.
@@ -59,4 +59,4 @@ def warm(setup: Setup, prepare: Callable[[Setup], None] = allocate) -> WarmedMod
 
 
 _TICK = 0.02
-"""Seconds by which times of files may be behind the clock."""
+"""Largest delay of file times behind the clock, in seconds."""

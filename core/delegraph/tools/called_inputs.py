@@ -13,7 +13,7 @@ from delegraph.tools.setup import Setup
 
 
 def called_metadata(model: Model, signature: str | None) -> ModelMetadata:
-    """Return the metadata of the model's first subgraph; empty if *signature* calls another one."""
+    """Return the metadata of the first subgraph; empty if *signature* calls another subgraph."""
     called = {s.subgraph_index for s in model.signatures if s.key == signature}
     metadata = read_metadata(model) if called <= {0} else None
     return metadata or ModelMetadata()
@@ -24,7 +24,7 @@ def signature_names(
 ) -> dict[str, int]:
     """Return the position of each input name in the signatures of the first subgraph.
 
-    If a signature is called, *details* have its names already, so the result is empty.
+    If *signature* is given, *details* already have its names, so the result is empty.
     """
     if signature is not None:
         return {}
@@ -39,7 +39,7 @@ def signature_names(
 
 
 def require_room_for(setup: Setup, model: Model, details: Sequence[Details]) -> None:
-    """Check that the declared sizes of the inputs fit the memory limit, before values are made.
+    """Check that the declared input sizes fit the memory limit, before values are generated.
 
     The official interpreter has no limit, so nothing is checked for it.
 

@@ -1,4 +1,4 @@
-"""Runs a compiled model file once, and compares its outputs with those of the model before."""
+"""Runs a compiled model file once, and compares its outputs with the original model's."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class CompiledRun(JsonRecord):
     Attributes:
         is_equal: whether all outputs equal the outputs of the original model; None if not compared.
         output: name of the output that differs most; empty if none does.
-        largest: its largest difference.
-        value: value of that element before.
-        failure: why the compiled file is wrong; empty if it is not.
-        reason: why nothing was compared although the file need not be wrong; empty if outputs were.
+        largest: largest difference of an element of that output.
+        value: value of that element in the original model's output.
+        failure: text that says why the compiled file is wrong; empty if it is right.
+        reason: text that says why outputs were not compared although the file may be right; empty
+            if they were compared.
     """
 
     is_equal: bool | None = None
@@ -35,13 +36,13 @@ class CompiledRun(JsonRecord):
 
 
 def run_compiled(before: Setup, after: Setup) -> CompiledRun:
-    """Run a compiled file and the model before once, on the same random inputs.
+    """Run a compiled file and its original model once, on the same random inputs.
 
-    Differences that are finite are no failure: an engine may round in another way.
+    Finite differences are no failure, since an engine may round differently.
 
     Args:
-        before: the model that was compiled.
-        after: the compiled file.
+        before: set-up with the original model.
+        after: set-up with the compiled file.
 
     Raises:
         ArgumentError: a set-up has a wrong value.
@@ -72,7 +73,7 @@ def _largest(output: OutputDifference) -> float:
 
 
 def _failure(setup: Setup) -> str:
-    """Return why the model of *setup* fails on random inputs; empty if it runs."""
+    """Text that says why the model of *setup* fails on random inputs; empty if it runs."""
     try:
         with setup.interpreter() as interpreter:
             call = model_call(interpreter, None)

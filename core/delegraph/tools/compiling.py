@@ -1,6 +1,7 @@
 """Compiles partitions of delegates ahead of time, as custom operators in the model file.
 
-Delegates that keep entries in model files have these written instead; see ``model_entries.py``.
+For delegates that store entries in model files, the entries are written instead; see
+``model_entries.py``.
 
 Source:
     Other projects with the same aim: ``to_backend`` of ExecuTorch, ``EPContext`` of ONNX Runtime,
@@ -63,11 +64,11 @@ class CompiledModel:
     Attributes:
         content: bytes of the model file.
         partitions: the compiled partitions, in execution order.
-        explanation: which delegate has each node, and why delegates rejected nodes.
+        explanation: placement of each node, with the reasons of delegates that rejected it.
         seconds: duration of the compilation, in seconds.
-        kept: entries of delegates in the file, beside the nodes, by level and number of threads.
-        bundles: the bundles that hold the model, each with the section that leads on; empty for a
-            model that is a file.
+        kept: entries that delegates store in the file, by processor level and number of threads.
+        bundles: nested bundles that hold the model, each with the section that contains the next;
+            empty if the file is a model.
     """
 
     content: bytes = field(repr=False)
@@ -80,8 +81,8 @@ class CompiledModel:
     def write(self, path: AnyPath) -> None:
         """Write the model file atomically; see :func:`~delegraph.tools.whole_file.write_whole`.
 
-        A model of a bundle is written with its bundle, and all other sections are as before; a path
-        that ends in ``.tflite`` gets the model alone.
+        A model in a bundle is written with the whole bundle, whose other sections are unchanged. If
+        the path ends in ``.tflite``, only the model is written.
 
         Raises:
             ArgumentError: the file cannot be written.
@@ -128,20 +129,20 @@ def compile_model(
     the file is loaded, the same delegates run these operators without being named. Partitions are
     compiled for the shapes that the file declares.
 
-    For a delegate that keeps what it decides, such as numba_cpu, no node changes. What it keeps is
-    added to the file, and used where it fits.
+    For a delegate that stores its decisions, such as numba_cpu, nodes do not change. Its decisions
+    are added to the file as entries, and used later if they fit.
 
     Args:
-        model: path or bytes of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it may be
-            compiled already.
+        model: path or bytes of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle; it may have
+            been compiled before.
         delegates: names of installed delegates, ``name``, ``name:key=value`` or ``dist:name``,
             applied in order; or a mapping of names to options.
-        cpu: levels of processors, values of the option ``cpu`` of delegates that keep what they
-            decide; empty for the value in their options.
-        threads: numbers of threads that such delegates prepare for; empty for the interpreter's
+        cpu: processor levels, as values of the option ``cpu`` of delegates that store entries;
+            empty means the value in their options.
+        threads: numbers of threads for which such delegates prepare; empty means the interpreter's
             default on this machine.
-        progress: is called before each partition is compiled.
-        arguments: ``placement`` and ``limits`` of ``Interpreter``.
+        progress: function that is called before each partition is compiled.
+        arguments: arguments ``placement`` and ``limits`` of ``Interpreter``.
 
     Raises:
         ArgumentError: no delegate is given, the file does not exist, or ``cpu`` or ``threads`` are
@@ -185,7 +186,7 @@ def _chosen(
 ) -> tuple[list[CompilingDelegate], list[Keeper]]:
     """Return the delegates whose partitions are compiled, and those that keep entries.
 
-    *cpu* has processor levels, values of the option ``cpu`` of delegates that keep entries.
+    *cpu* has processor levels, as values of the option ``cpu`` of delegates that store entries.
 
     Raises:
         ArgumentError: no delegate is given.
@@ -223,7 +224,7 @@ def _is_compiled(offer: Offer) -> bool:
 
 
 def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
-    """Apply the delegates that set shapes of custom operators, then the delegates *compiling*."""
+    """Apply delegates that set shapes of custom operators, then the delegates *compiling*."""
     for compiler in compilers_of(session.model):
         session.apply(compiled_delegate(compiler, loads=False))
     for delegate in called_for(session.unresolved_custom_ops()):
@@ -234,7 +235,7 @@ def _apply(session: Session, compiling: Sequence[CompilingDelegate]) -> None:
 
 
 def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
-    """Yield the plan of a subgraph: operators by index, and compiled partitions."""
+    """Yield a subgraph's operators by index, and its compiled partitions, in order."""
     for node, _ in subgraph.plan.steps():
         if isinstance(node.delegate, CompilingDelegate):
             yield node.delegate.compiled[subgraph.spec.index, node.options.nodes_to_replace]
@@ -243,7 +244,7 @@ def _plan(subgraph: Subgraph) -> Iterator[int | CompiledNode]:
 
 
 def _bundles(model: AnyPath | bytes, session: Session) -> Chain:
-    """Return the bundles that hold the file *model*; none if it is bytes."""
+    """Return the nested bundles that hold the model; empty if it is a file or bytes."""
     is_bytes = isinstance(model, bytes)
     return () if is_bytes else bundles_of(os.fsdecode(model), session.options.limits.memory)
 
@@ -262,7 +263,7 @@ def _content(session: Session, plans: Plans) -> bytes:
 def _with_shapes(
     record: tables.Model, plans: Sequence[Sequence[int | CompiledNode]]
 ) -> tables.Model:
-    """Return the model *record* whose compiled partitions have outputs of the compiled shapes.
+    """Return *record* with compiled shapes for the outputs of compiled partitions.
 
     *plans* has, for each subgraph, operator indices and compiled nodes in order.
     """
@@ -279,7 +280,7 @@ def _with_shapes(
 
 
 def _with_control_edges(record: tables.Model, model: Model, plans: Plans) -> tables.Model:
-    """Return the model *record* with its control edges renumbered for the operators of *plans*."""
+    """Return *record* with control edges renumbered for the operators of *plans*."""
     edges = parse_control_edges(model.metadata, len(plans))
     if edges is None:
         return record

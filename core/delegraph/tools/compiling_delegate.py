@@ -1,4 +1,4 @@
-"""A delegate that claims like another delegate, and compiles partitions without running them."""
+"""A delegate that claims nodes like another delegate, and only compiles the partitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from delegraph.tools.progress import Progress
 
 @dataclass(frozen=True, slots=True)
 class CompiledNode:
-    """A compiled partition as the custom operator that the file will hold.
+    """A compiled partition, as the custom operator that the file will contain.
 
     Attributes:
         partition: description of the partition in the file.
@@ -47,7 +47,7 @@ class CompiledNode:
         nodes: indices of the operators that it replaces.
         inputs: indices of the input tensors, without the blob's tensor.
         outputs: indices of the output tensors.
-        called: subgraphs that its nodes call, which it computes as well.
+        called: indices of subgraphs that its nodes call, and that it computes as well.
     """
 
     partition: CompiledPartition
@@ -65,11 +65,11 @@ class CompiledNode:
 
 
 class CompilingDelegate(SimpleDelegate):
-    """Stands in for another delegate and compiles its partitions, kept in :attr:`compiled`.
+    """Replaces another delegate and compiles its partitions, stored in :attr:`compiled`.
 
     Attributes:
         compiled: mapping from a subgraph's index and its nodes to the compiled node; it may hold
-            partitions that were not used in the end.
+            partitions that are not part of the final plan.
     """
 
     def __init__(self, inner: SimpleDelegateInterface, compiler: Compiler) -> None:
@@ -92,8 +92,8 @@ def compiling_delegate(
     Args:
         offer: the plugin's offer of the delegate.
         options: options of the delegate.
-        spec: specification of the delegate's compiler.
-        progress: is called before each partition is compiled.
+        spec: spec of the delegate's compiler.
+        progress: function that is called before each partition is compiled.
 
     Raises:
         PluginError: the delegate is broken, or does its own partitioning.
@@ -113,9 +113,9 @@ class Compiler:
 
     Args:
         offer: the plugin's offer of the delegate.
-        spec: specification of the delegate's compiler.
+        spec: spec of the delegate's compiler.
         options: options of the delegate.
-        progress: is called before each partition is compiled.
+        progress: function that is called before each partition is compiled.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ def _output_shape(tensor: Tensor) -> tuple[int, ...] | None:
 
 
 class _Compiling(SimpleDelegateInterface):
-    """Claims nodes as another delegate does; its kernels compile partitions."""
+    """Claims nodes like another delegate, with kernels that only compile partitions."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class ConfigurationReport(JsonRecord):
 
     Attributes:
         file: path of the file; None if none was read.
-        why_not: why no file was read, in words.
+        why_not: text that says why no file was read.
         settings: settings in the file.
     """
 
@@ -54,7 +54,7 @@ class ConfigurationReport(JsonRecord):
 
 
 def configuration_report(plugins: PluginSet) -> ConfigurationReport:
-    """Return the configuration file that was read, and its effects on these plugins.
+    """Return the configuration file that was read, and its effects on the plugin set.
 
     Raises:
         ConfigurationError: the file cannot be read, or has a mistake.
@@ -100,7 +100,7 @@ def _settings(user: Configuration, plugins: PluginSet) -> Iterator[Setting]:
 
 
 def _beaten_by(variable: str) -> str:
-    """Return a text that the environment's *variable* overrides a setting; empty if it is unset."""
+    """Text that the environment *variable* overrides a setting; empty if it is not set."""
     return f"none: {variable} is set, and wins" if variable in os.environ else ""
 
 

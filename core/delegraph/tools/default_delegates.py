@@ -15,8 +15,8 @@ class DefaultDelegates(JsonRecord):
     """Delegates that a model gets by default on this machine.
 
     Attributes:
-        delegates: their names, as users write them, in the order in which they are applied.
-        why: source of the choice, or the reason for none, in words.
+        delegates: names of the delegates, as users write them, in the order of application.
+        why: text that names the source of the choice, or says why there are none.
     """
 
     delegates: tuple[str, ...]

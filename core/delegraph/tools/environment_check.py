@@ -1,4 +1,4 @@
-"""Finds faults of this machine, and causes of slow models, with the command to run next."""
+"""Finds faults of this machine and causes of slow models, with a command to run next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAST_KEPT = 10_000
 """Bytes of a cache that may hold a program: notes on failures and versions take less."""
 
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
-"""Where Linux says how much processor time a container gets, in version 2 of control groups."""
+"""Path of Linux's file with a container's processor time, in version 2 of control groups."""
 
 
 def check_environment(
@@ -40,9 +40,9 @@ def check_environment(
 
     Args:
         report: report of this machine.
-        hosts: the hosts, and why delegates cannot run in them.
-        by_default: delegates that models get without being named.
-        failures: what these failed at in earlier processes.
+        hosts: the hosts, and reasons why delegates cannot run in them.
+        by_default: delegates that are applied without being named.
+        failures: failures of these delegates in earlier processes.
     """
     yield from _hosts(hosts, report)
     yield from _python()
@@ -77,7 +77,7 @@ def _newest(versions: Iterable[str]) -> str:
 
 
 def _python() -> Iterator[Finding]:
-    """Yield a note where Delegraph was not tested with this Python."""
+    """Yield a note if Delegraph was not tested with this version of Python."""
     prefix = "Programming Language :: Python :: 3."
     try:
         classifiers = metadata.metadata("delegraph").get_all("Classifier") or []
@@ -114,7 +114,7 @@ def _threads(processor: Processor) -> Iterator[Finding]:
 
 
 def _granted_cores() -> float | None:
-    """Return the number of cores that this container may use; None for all."""
+    """Number of cores that this container may use; None means all."""
     try:
         quota, period = QUOTA_FILE.read_text(encoding="ascii").split()
         return None if quota == "max" else int(quota) / int(period)
@@ -147,7 +147,7 @@ def _existing(path: Path) -> Path:
 
 
 def _temporary_files() -> Iterator[Finding]:
-    """Yield an error where no temporary file can be written; processes of delegates need some."""
+    """Yield an error if no temporary file can be written; delegate processes need them."""
     try:
         folder = tempfile.gettempdir()
         with tempfile.TemporaryFile():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Stage: consecutive nodes of the execution plan that run on the same delegate or on kernels.
+    """Consecutive nodes of the execution plan that run on the same delegate or on kernels.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -64,9 +64,9 @@ class Explanation:
 
     Attributes:
         placement: the placement, of one signature where :attr:`signature` names one.
-        stages: the stages of these nodes.
-        refusals: the rejections of these nodes, folded by reason.
-        costs: arithmetic and bytes of each of these nodes.
+        stages: the stages of the placement's nodes.
+        refusals: the rejections of these nodes, grouped by reason.
+        costs: multiply-accumulates and written bytes of each of these nodes.
         signature: name of the explained signature; None means the whole model.
         signatures: the placement of each signature of the model in one line.
     """
@@ -79,7 +79,7 @@ class Explanation:
     signatures: tuple[SignaturePlacement, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the placement's JSON with the stages and signatures added."""
+        """Return the placement as JSON, with stages and signatures added."""
         return {
             **self.placement.to_json(),
             "stages": to_json(self.stages),
@@ -120,14 +120,14 @@ def explain_placement(
     *,
     first_only: Collection[str] = (),
 ) -> Explanation:
-    """Return the explanation of a placement alone, which may come from another runtime.
+    """Return the explanation of a placement without an interpreter, for other runtimes.
 
     Args:
         placement: delegate or kernel of every node.
         model: the model with these nodes.
         signature: as for :func:`explain`.
-        first_only: delegates whose nodes the runtime reports in the first subgraph only; the
-            placement of a signature without that subgraph does not say that they take none.
+        first_only: delegates whose nodes the runtime reports only in the first subgraph; for other
+            subgraphs, the explanation does not claim that they have no nodes.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -154,7 +154,7 @@ def explain_placement(
 def _part(
     placement: Placement, model: Model, signature: str | None, first_only: Collection[str] = ()
 ) -> tuple[Placement, Set[int]]:
-    """Return the placement of a signature with its subgraphs; of the whole model without one."""
+    """Return the placement and subgraphs of a signature; None means the whole model."""
     if signature is None:
         return placement, set(range(len(model.subgraphs)))
     require_signature(signature, [each.key for each in model.signatures])
@@ -179,7 +179,7 @@ def signature_placements(
 
 
 def known_in_first_only(runtime: str) -> tuple[str, ...]:
-    """Return the delegates whose nodes a runtime reports in the first subgraph only."""
+    """Return the delegates whose nodes a runtime reports only in the first subgraph."""
     if runtime != "litert":
         return ()
     from delegraph.native.litert.placement import RUNTIME_DELEGATE  # here: few need this package
@@ -202,7 +202,7 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and nodes between them, each one after the stages it reads from."""
+    """Yield partitions and the nodes between them, each after the stages whose results it reads."""
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number
@@ -233,7 +233,7 @@ def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[St
 
 
 def _without_constants(stages: Iterable[Stage], placement: Placement) -> Iterator[Stage]:
-    """Yield the stages with the nodes that are computed at each invoke; none without any."""
+    """Yield the stages without constant nodes; stages without other nodes are omitted."""
     constants = {(node.subgraph, node.index) for node in placement.nodes if node.is_constant}
     for stage in stages:
         kept = [
@@ -247,7 +247,7 @@ def _without_constants(stages: Iterable[Stage], placement: Placement) -> Iterato
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return the positions in ascending order, except that each follows the positions it needs."""
+    """Return ascending positions, moved so that each position follows those that it needs."""
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):
@@ -266,7 +266,7 @@ def _in_order(needs: Sequence[Set[int]]) -> list[int]:
 
 
 def _stages(interpreter: Interpreter, placement: Placement, shown: Set[int]) -> Iterator[Stage]:
-    """Yield the stages of the subgraphs *shown*, all whose nodes are in the placement."""
+    """Yield the stages of the subgraphs *shown*, whose nodes are all in the placement."""
     partitions = {(p.subgraph, p.node_index): p for p in placement.partitions}
     absorbed = {
         (node.subgraph, node.index): placement.partitions[node.partition]
@@ -300,7 +300,7 @@ def _stages(interpreter: Interpreter, placement: Placement, shown: Set[int]) -> 
 
 
 def operator_counts(ops: Iterable[str]) -> str:
-    """Return operator names with their counts, most frequent first.
+    """Return operator names with their counts as text, most frequent first.
 
     >>> operator_counts(["ADD", "CONV_2D", "CONV_2D"])
     'CONV_2D x2, ADD'

@@ -1,4 +1,4 @@
-"""A report of this machine for others to read: without paths that say something of its user."""
+"""A report about this machine for other people, without paths that reveal the user."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ What I did, what I expected and what happened:
 def fault_report(answer: Mapping[str, Any]) -> str:
     """Return the answer of ``delegraph doctor --json`` as Markdown, without private paths.
 
-    Folders of the Python environment and of Delegraph's cache are named so, all others become
+    Folders of the Python environment and of Delegraph's cache get short names; other paths become
     ``<path>``.
     """
     shown = without_paths(answer)
@@ -59,7 +59,7 @@ def without_paths(value: Any) -> Any:
 
 
 def _shown(text: str) -> str:
-    """Return a text without paths; a text that is a path as a whole may have blanks in it."""
+    """Return *text* without paths; if the whole text is a path, it may contain blanks."""
     if os.path.isabs(text):
         return _name(text)
     text = _QUOTED.sub(lambda found: f"{found[1]}{_name(found[2])}{found[1]}", text)
@@ -69,7 +69,7 @@ def _shown(text: str) -> str:
 
 
 def _name(path: str) -> str:
-    """Return a path with its known folder replaced by a short name; ``<path>`` for others."""
+    """Return a short name for a path in a known folder; ``<path>`` for other paths."""
     for folder, name in _named_folders().items():
         if path == folder or path.startswith(folder + os.sep):
             return f"{name}{path[len(folder) :]}"

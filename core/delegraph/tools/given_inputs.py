@@ -50,7 +50,8 @@ def given_inputs(
             an array for each input without another value.
         details: details of all inputs.
         signature_names: mapping from an input's name in a signature to the input's position.
-        values_of: makes an array from a VALUE, and notes its conversions of a picture or a sound.
+        values_of: function that makes an array from a VALUE, and notes conversions of a picture or
+            a sound.
 
     Raises:
         ArgumentError: no input has a given name, an input is given twice or missing in a ``.npz``
@@ -105,7 +106,7 @@ def _split(word: str, names: Names) -> tuple[str | None, str]:
 
 
 def _is_misnamed(word: str, details: Details) -> bool:
-    """Return whether *word* seems to begin with a wrong name, and is neither a file nor a text."""
+    """Whether *word* seems to begin with a wrong name, and is neither a file nor a text."""
     is_text = np.dtype(details["dtype"]).kind in "SOU"
     return "=" in word and not is_text and not Path(word).exists()
 

@@ -1,7 +1,8 @@
-"""Hints how a delegate would take more nodes: the delegate is asked again with a constraint lifted.
+"""Hints how a delegate would claim more nodes, found by asking it with a constraint removed.
 
-A delegate that asks its ``Capabilities`` is asked with more claims; for ranks a delegate sees the
-node with padded shapes. Limits on partitions are not considered.
+A delegate that uses its ``Capabilities`` is asked again with more claims. For a rejected rank, the
+delegate sees the node with shapes padded by dimensions of 1. Limits on partitions are not
+considered.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ MOST_TRIED = 16
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A change to a delegate's claims, or to the model, with which the delegate takes more nodes.
+    """A change to a delegate's claims, or to the model, by which the delegate claims more nodes.
 
     Attributes:
         delegate: name of the delegate.
-        change: the change in words: ``claim activations RELU6``.
-        nodes: number of nodes that the delegate would take in addition.
+        change: text that describes the change: ``claim activations RELU6``.
+        nodes: number of additional nodes that the delegate would claim.
         macs: multiply-accumulates of these nodes.
         share: their share of all multiply-accumulates of the explained nodes; None if there are
             none.
@@ -60,7 +61,7 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A rejected node, with all that is needed to ask its delegate again."""
+    """A rejected node, with all data needed to ask its delegate again."""
 
     subgraph: int
     node: Node
@@ -79,7 +80,7 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
     Args:
         interpreter: the interpreter to which the delegates are applied.
         placement: the explained part of its placement.
-        costs: work of these nodes.
+        costs: multiply-accumulates and bytes of these nodes.
     """
     found: list[Hint] = []
     total = sum(cost.macs for cost in costs.values())
@@ -98,7 +99,7 @@ def hints_for(interpreter: Interpreter, placement: Placement, costs: Costs) -> t
 
 
 def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Iterator[_Question]:
-    """Yield the nodes that the delegate *name* rejected and that no requested delegate has."""
+    """Yield the nodes that the delegate *name* rejected and that no requested delegate claims."""
     session = interpreter.session
     for placed in placement.nodes:
         rejection = placed.rejections.get(name)
@@ -114,7 +115,7 @@ def _questions(interpreter: Interpreter, placement: Placement, name: str) -> Ite
 def _changes(
     delegate: SimpleDelegateInterface, questions: Sequence[_Question]
 ) -> Iterator[tuple[str, list[_Question]]]:
-    """Yield each change, in words, with the nodes of *questions* that the delegate then accepts."""
+    """Yield text for each change, with the nodes of *questions* that the delegate then accepts."""
     try:
         claimed = delegate.capabilities()
     except Exception:  # noqa: BLE001 - a plugin's code; without claims there are no hints
@@ -145,7 +146,7 @@ def _is_accepted(
 
 
 def _widening(question: _Question, claimed: Capabilities) -> Widening | None:
-    """Return the addition to claims without which *question* would be rejected, or None."""
+    """Return the addition to claims that would allow the node in *question*, or None."""
     return _LIFTS[question.rejection.constraint](question, claimed)
 
 
@@ -189,7 +190,7 @@ def _missing_rank(rejection: Rejection) -> int | None:
 
 
 class _PaddedContext:
-    """A context in which some tensors have other shapes."""
+    """A context in which some tensors appear with other shapes."""
 
     def __init__(self, context: DelegateContext, tensors: Sequence[Tensor]) -> None:
         self._context = context
@@ -200,7 +201,7 @@ class _PaddedContext:
 
 
 def _padded(question: _Question, rank: int) -> DelegateContext:
-    """Return a context in which the node's tensors of the rejected rank have leading ones."""
+    """Return the context of *question* with its node's tensors padded by 1s to rank *rank*."""
     tensors = list(question.context.tensors)
     for i in {*question.node.inputs, *question.node.outputs}:
         if i >= 0 and len(tensors[i].shape) == question.rejection.actual:

@@ -24,8 +24,8 @@ class Host:
     """A runtime in which delegates can run.
 
     Attributes:
-        runtime: its name for ``--runtime``.
-        package: package and version; empty if it is not known.
+        runtime: name of the runtime for ``--runtime``.
+        package: package and version; empty if unknown.
         api: name of the class that runs models.
         refusal: why delegates cannot run in it; empty if they can.
         is_tested: whether Delegraph was tested with this version on this platform.
@@ -39,9 +39,9 @@ class Host:
 
 
 def hosts() -> tuple[Host, ...]:
-    """Return the three hosts with their versions, and the reason if a host takes no delegates.
+    """Return the three hosts with versions, and the reason if a host cannot run delegates.
 
-    A runtime whose version is untested is called once, to see whether it works.
+    A runtime of an untested version is tried once, to see whether it works.
     """
     return (
         Host("delegraph", f"delegraph {version('delegraph')}", "Interpreter"),

@@ -30,7 +30,7 @@ def distributed_values(
     rng: np.random.Generator,
     between: Range | None = None,
 ) -> NDArray[Any]:
-    """Return random values for the input *details*; open dimensions are 1.
+    """Return random values for the input *details*; unknown dimensions are 1.
 
     Source:
         ``BenchmarkTfLiteModel``, tflite/tools/benchmark/benchmark_tflite_model.cc;
@@ -38,7 +38,7 @@ def distributed_values(
 
     Args:
         details: details of the input.
-        distribution: name of the tool whose distribution is used; the tool's own numbers differ.
+        distribution: name of the tool whose distribution is used; its random values differ.
         rng: generator of the values.
         between: range of the values instead of the tool's, only for ``"benchmark"``.
 
@@ -72,7 +72,7 @@ def _as_benchmark(
 ) -> NDArray[Any]:
     """Return uniform random values for an input: floats in [-0.5, 0.5), integers in small ranges.
 
-    *between* is another range, lowest and highest value.
+    *between*, if given, is another range: lowest and highest value.
     """
     shape, dtype = _shape_and_dtype(details)
     if dtype.kind in "SOU":

@@ -31,7 +31,7 @@ class Latency(JsonRecord):
         count: number of runs.
         first, last, min, max, mean: seconds.
         std: standard deviation of the population (divided by the count), seconds.
-        median: the middle time, or the mean of the two in the middle, seconds.
+        median: the middle time, or the mean of the two middle times, in seconds.
         percentiles: mapping from percent to seconds, interpolated between samples as NumPy does.
         nearest: mapping from percent to seconds, by the official tool's definition:
             ``sorted[floor(n p / 100)]``.

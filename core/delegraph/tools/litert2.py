@@ -45,14 +45,14 @@ _ARGUMENTS = {"placement", "limits", "failures", "cache_dir"}
 class LiteRt2Interpreter(ClosedByWith):
     """Runs a model in the official ``CompiledModel``, with delegates written in Python.
 
-    LiteRT prints errors only from then on; see :mod:`delegraph.native.litert.quiet`.
+    LiteRT then prints only errors; see :mod:`delegraph.native.litert.quiet`.
 
     Args:
         model_path: path of a ``.tflite`` file.
         delegates: as in ``delegraph.Interpreter``.
         num_threads: number of threads; None for LiteRT's default, which is one.
         experimental_op_resolver_type: official kernels, with XNNPACK or without it.
-        on_loaded: is called when the file is loaded.
+        on_loaded: function that is called when the file is loaded.
         arguments: ``placement``, ``limits``, ``failures``, ``cache_dir`` of ``compiled_model``.
 
     Raises:
@@ -102,7 +102,7 @@ class LiteRt2Interpreter(ClosedByWith):
 
     @property
     def official(self) -> Any:
-        """The official object.
+        """The official ``CompiledModel``, created at the first access.
 
         Raises:
             StateError: it is closed.
@@ -134,7 +134,7 @@ class LiteRt2Interpreter(ClosedByWith):
         self.call().allocate_inputs()
 
     def reset_all_variables(self) -> None:
-        """Do nothing: CompiledModel refuses models with variable tensors."""
+        """Do nothing: ``CompiledModel`` rejects models with variable tensors."""
 
     @property
     def placement(self) -> Placement:
@@ -263,7 +263,7 @@ class LiteRt2Call:
         self._host.official.run_by_index(self._number, *self._buffers)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep each state, first from *values*, in two buffers that change places before a run."""
+        """Keep each state, first from *values*, in two buffers that are exchanged at each run."""
         self.fill(values)
         inputs, outputs = (
             {entry["name"]: entry for entry in details}
@@ -283,7 +283,7 @@ class LiteRt2Call:
 
 
 def _require_no_variables(model: Model) -> None:
-    """Raise an error if a model has variable tensors, for which the runtime loads no model."""
+    """Raise an error if a model has variables, since the runtime rejects such models."""
     tensors = (tensor for graph in model.subgraphs for tensor in graph.tensors)
     variable = next((tensor for tensor in tensors if tensor.is_variable), None)
     if variable is not None:
@@ -294,7 +294,7 @@ def _require_no_variables(model: Model) -> None:
 
 
 class _Named(NamedTuple):
-    """A tensor with the name that this kind of call shows, and the official name."""
+    """A tensor, its name in this kind of call, and the official name."""
 
     spec: TensorSpec
     name: str
@@ -322,14 +322,14 @@ def _tensors(
     *,
     is_named: bool,
 ) -> list[_Named]:
-    """Return the tensors of one side of a signature in the runtime's order.
+    """Return the inputs or outputs of a signature, in the runtime's order.
 
     Args:
         model: the model.
         signature: the signature; None means the first subgraph.
-        side: the side.
+        side: whether to return inputs or outputs.
         names: the runtime's names of the tensors.
-        is_named: whether the call shows these names, and not the names of the tensors.
+        is_named: whether the call uses these names, not the names of the tensors.
     """
     graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
     if signature is None:

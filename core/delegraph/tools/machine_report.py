@@ -34,7 +34,7 @@ class Processor:
     """The machine's processor, cores and memory.
 
     Attributes:
-        name: the system's name for the processor; may be empty.
+        name: name of the processor, from the system; may be empty.
         machine: instruction set, such as ``x86_64``.
         cores: number of logical cores.
         usable_cores: number of cores that this process may use.
@@ -50,14 +50,14 @@ class Processor:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A cache folder, which later processes use again.
+    """A cache folder, which later processes use as well.
 
     Attributes:
         source: origin of the path: an environment variable, or the platform.
         path: path of the folder; empty if unknown.
         files: number of files in the folder and its subfolders; 0 if it does not exist.
         bytes: size of these files in bytes.
-        error: why the folder is not used; empty if it is, or will be created.
+        error: text that says why the folder cannot be used; empty if it can.
     """
 
     source: str
@@ -73,7 +73,7 @@ class MachineReport:
 
     Attributes:
         processor: processor and memory.
-        system: operating system, in a line.
+        system: operating system, as one line of text.
         python: version and path of the interpreter.
         versions: mapping from each package that Delegraph can use to its version; None if not
             installed.
@@ -166,7 +166,7 @@ def _processor_name() -> str:
 
 
 def _caches() -> Iterator[Cache]:
-    """Yield the cache folders of plugins that name one, then Delegraph's own."""
+    """Yield the cache folders that plugins name, then Delegraph's own."""
     for key in sorted(os.environ):
         if _CACHE_VARIABLE.fullmatch(key) and os.environ[key]:
             yield _cache(key, Path(os.environ[key]).absolute())
@@ -205,6 +205,6 @@ def _cache(source: str, path: Path) -> Cache:
 
 
 def _cannot_be_made(path: Path) -> str:
-    """Return the reason why the missing folder *path* cannot be created; empty if it can."""
+    """Text that says why the missing folder *path* cannot be created; empty if it can."""
     parent = next(folder for folder in path.parents if folder.exists())
     return "" if os.access(parent, os.W_OK | os.X_OK) else f"this user may not write {parent}"

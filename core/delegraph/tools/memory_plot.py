@@ -27,9 +27,10 @@ def draw_plan(
     """Draw the arena over time to a file: ``.svg``, ``.png`` or ``.html``.
 
     Each tensor is a box: as wide as its lifetime in nodes, as high as its bytes, with the name of
-    the operator that makes it. A black line shows the bytes in use at each node, a dashed one the
-    lower bound of all plans, and a dotted one the node at which most memory is in use. In ``.svg``
-    and ``.html`` files, the mouse pointer shows each box's name, bytes, place and nodes.
+    the operator that writes it. A black line shows the bytes in use at each node, and a dashed line
+    the lower bound of all plans. A dotted line marks the node at which most memory is in use. In
+    ``.svg`` and ``.html`` files, the mouse pointer shows each tensor's name, bytes, offset and
+    nodes.
 
     Raises:
         ArgumentError: the file has another suffix or cannot be written, or matplotlib is missing.
@@ -122,7 +123,7 @@ def _figure(report: MemoryReport, result: PlannerResult, title: str) -> Any:
 
 
 def _label(name: str, width: float, height: float) -> str:
-    """Return *name* if it fits into a box of *width* and *height*, else an empty text."""
+    """Return *name* if it fits into a box of *width* and *height*, else empty text."""
     sides = (width * _WIDTH, height * _HEIGHT)
     fits = max(sides) >= _LETTER * len(name) and min(sides) >= 2 * _LETTER
     return name if fits else ""

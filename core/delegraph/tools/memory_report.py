@@ -1,4 +1,4 @@
-"""Memory that a model's tensors need with every planner, and the lower bound."""
+"""Memory that a model's tensors need with each planner, and the lower bound."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class PlannedTensor:
     Attributes:
         index: index in the subgraph.
         name: name in the file.
-        made_by: name of the operator that makes it; ``input`` for a graph input.
+        made_by: name of the operator that writes it; ``input`` for a graph input.
         bytes: size in bytes.
-        first: position in the execution plan of the node that makes it.
+        first: position in the execution plan of the node that writes it.
         last: position in the execution plan of the last node that reads it.
         type: element type as the schema calls it.
     """
@@ -95,7 +95,7 @@ class PlannerResult(JsonRecord):
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the plan has the size of the lower bound, so that none is smaller."""
+        """Whether the plan equals the lower bound, so that no plan is smaller."""
         return self.bytes <= self.bound
 
 
@@ -145,7 +145,7 @@ class MemoryReport(JsonRecord):
 
     @property
     def bound(self) -> int:
-        """Lower bound of the bytes of any plan without in-place outputs."""
+        """Lower bound of the bytes of any plan in which no output shares an input's memory."""
         return lower_bound(self.records, self.alignment)
 
     @cached_property
@@ -155,7 +155,7 @@ class MemoryReport(JsonRecord):
 
     @property
     def in_use(self) -> NDArray[np.int64]:
-        """Bytes in use while each node runs, ``[nodes], int64``, padding included."""
+        """Number of bytes in use while each node runs, with padding, ``[nodes], int64``."""
         changes = np.zeros(max(len(self.operators), 1) + 1, np.int64)
         for tensor in self.tensors:
             padded = -(-tensor.bytes // self.alignment) * self.alignment

@@ -21,7 +21,7 @@ class Suggestion(JsonRecord):
     """A way to make the arena smaller.
 
     Attributes:
-        saves: number of bytes that it saves at most.
+        saves: largest number of bytes that it can save.
         text: the advice, in words.
     """
 
@@ -30,10 +30,10 @@ class Suggestion(JsonRecord):
 
 
 def suggestions(report: MemoryReport) -> tuple[Suggestion, ...]:
-    """Return up to three suggestions for a model, that with the largest saving first.
+    """Return up to three suggestions for a model, largest saving first.
 
-    Savings are differences of sizes that were computed: of plans, of the bytes in use at the
-    fullest node and the next one, and of that number with INT8 in place of FLOAT32.
+    Savings are differences between computed sizes: sizes of plans, bytes in use at the two fullest
+    nodes, and bytes in use with INT8 in place of FLOAT32.
     """
     least = max(LEAST_BYTES, LEAST_SHARE * report.bound)
     found = [s for s in _all(report) if s.saves >= least]

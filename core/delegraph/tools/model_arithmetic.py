@@ -24,14 +24,15 @@ _LSTM = frozenset({"LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUEN
 
 @dataclass(frozen=True, slots=True)
 class TypeCount:
-    """Constants of one type.
+    """Number and size of a model's constants of one type.
 
     Attributes:
         type: element type as the schema calls it.
         constants: number of constant tensors.
-        parameters: number of learnt values; sizes, axes, indices and what a delegate compiled are
-            none.
-        bytes: bytes of the constants. Like parameters, a buffer that several share counts once.
+        parameters: number of learnt values; sizes, axes, indices and compiled partitions do not
+            count.
+        bytes: number of bytes of the constants. A buffer that several constants share counts once,
+            here and in ``parameters``.
     """
 
     type: str
@@ -42,7 +43,7 @@ class TypeCount:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Number types with which some of the operators that multiply by weights compute.
+    """Number types of operators that multiply by weights, and their number and arithmetic.
 
     Attributes:
         activations: type of the first input as the schema calls it.
@@ -121,7 +122,7 @@ def _precisions(subgraph: SubgraphSpec) -> Iterator[tuple[tuple[str, str, str], 
 
 
 def _weights(operator: OperatorSpec, subgraph: SubgraphSpec) -> TensorSpec | None:
-    """Return the tensor by which an operator multiplies; of LSTM the cell gate's, always there."""
+    """Return the tensor by which an operator multiplies; for LSTM the weights of the cell gate."""
     position = 2 if operator.name in _LSTM else 1
     index = operator.inputs[position] if position < len(operator.inputs) else -1
     return subgraph.tensors[index] if index >= 0 and operator.inputs[0] >= 0 else None
@@ -137,7 +138,7 @@ def _scales(weights: TensorSpec) -> str:
 
 
 def quantization_in_words(precisions: Iterable[Precision]) -> str:
-    """Return in a few words how a model is quantized; empty if no operator has weights.
+    """Return text of a few words about a model's quantization; empty without weights.
 
     >>> quantization_in_words([Precision("INT8", "INT8", "per channel", 52, 300)])
     'quantized to integers: INT8 weights per channel, INT8 activations'

@@ -25,13 +25,13 @@ def input_name(details: Details) -> str:
 
 
 def declared_shape(details: Details) -> list[int]:
-    """Return the dimensions of the tensor *details*, -1 for open dimensions."""
+    """Return the dimensions of the tensor *details*; -1 for unknown dimensions."""
     dims: list[int] = details["shape_signature"].tolist() or details["shape"].tolist()
     return dims
 
 
 class Interpreter(Protocol):
-    """Interface of interpreters that calls need; Delegraph's and the official one have it."""
+    """Methods of interpreters that calls need; Delegraph's and the official one have them."""
 
     def get_input_details(self) -> list[dict[str, Any]]:
         """Return the details of each input."""
@@ -62,7 +62,7 @@ class Interpreter(Protocol):
 
 
 class ModelCall(Protocol):
-    """A way to call a model, by :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
+    """A way to call a model: :meth:`allocate`, :meth:`fill`, :meth:`invoke`, :meth:`outputs`."""
 
     def input_details(self) -> list[Details]:
         """Return the details of each input, with the name used in this kind of call."""
@@ -88,10 +88,11 @@ class ModelCall(Protocol):
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
         """From now on, pass the signature's states, such as KV caches, from each run to the next.
 
-        :meth:`fill` leaves them alone then, and :meth:`invoke` hands them on.
+        Then :meth:`fill` does not change the states, and :meth:`invoke` passes them on.
 
         Args:
-            values: of all inputs, in the order of the details; the first values of the states.
+            values: values of all inputs, in the order of the details; they contain the initial
+                states.
 
         Returns:
             The states; None if the signature has none.
@@ -103,9 +104,9 @@ class KeptState(NamedTuple):
 
     Attributes:
         names: names of the states, sorted.
-        bytes: number of their bytes.
-        copied_bytes: returns the number of bytes that each run copies to hand them on; known after
-            a run.
+        bytes: number of bytes of all states.
+        copied_bytes: function that returns the number of bytes that each run copies to pass the
+            states on; valid after a run.
     """
 
     names: tuple[str, ...]
@@ -115,7 +116,7 @@ class KeptState(NamedTuple):
 
 @runtime_checkable
 class MakesCalls(Protocol):
-    """Interface of a runtime without the methods of interpreters."""
+    """Interface of a runtime that creates calls itself, without the methods of interpreters."""
 
     def call(self, signature: str | None = None) -> ModelCall:
         """Return the call of the whole model, or of a signature."""
@@ -143,7 +144,7 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
-    """Allocate the subgraph of *signature*, by default the first, for its inputs' present shapes.
+    """Allocate the first subgraph, or that of *signature*, for its inputs' present shapes.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -210,8 +211,8 @@ class _WholeModel:
 class _Signature:
     """Call of a signature, with tensors by name.
 
-    Calling its runner would allocate, fill, invoke and copy the outputs at once. This class calls
-    the steps of the runner, which are the same in both runtimes.
+    Calling a signature runner would allocate, fill, invoke and copy the outputs at once. This class
+    calls the runner's steps one by one; they are the same in both runtimes.
     """
 
     def __init__(self, runner: Any, key: str) -> None:
@@ -250,7 +251,7 @@ class _Signature:
             np.copyto(given, made)
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        """Keep states in place in Delegraph; the official interpreter copies memory to memory."""
+        """Keep states in place in Delegraph; in the official interpreter, copy them each run."""
         self.fill(values)
         inputs, outputs = self._runner.get_input_details(), self._runner.get_output_details()
         names = state_names(inputs, outputs)

@@ -1,7 +1,7 @@
-"""Writes entries of delegates into a model file: ``delegraph compile`` for delegates with kernels.
+"""Writes entries of delegates into a model file, as ``delegraph compile`` does for numba_cpu.
 
-The delegate is applied and prepared as when the model runs, once for each level of processor and
-number of threads. The nodes stay in the file as they are.
+The delegate is applied and prepared as for a run, once for each processor level and number of
+threads. The model's nodes do not change.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ _LEVEL = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class KeptEntries(JsonRecord):
-    """Entries of a delegate in a model file, for one level and number of threads.
+    """Entries of a delegate in a model file, for one processor level and number of threads.
 
     Attributes:
         delegate: the delegate with its options, in the command line's syntax.
         provider: the distribution that provides it, with its version.
-        threads: threads of the interpreter; None for its default on the machine that compiled.
-        entries: number of entries, without entries that it shares with earlier ones.
-        size: their bytes.
+        threads: number of threads of the interpreter; None means its default on the compiling
+            machine.
+        entries: number of entries, without those shared with earlier levels or thread numbers.
+        size: number of bytes of these entries.
     """
 
     delegate: str
@@ -52,11 +53,11 @@ class KeptEntries(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """A delegate that keeps entries in model files, with one set of options.
+    """A delegate that stores entries in model files, with one set of options.
 
     Attributes:
         offer: the plugin's offer of the delegate.
-        options: its options.
+        options: options of the delegate.
     """
 
     offer: Offer
@@ -64,7 +65,7 @@ class Keeper:
 
     @property
     def address(self) -> str:
-        """The delegate with its options, in the command line's syntax."""
+        """The delegate with its options, as text in the command line's syntax."""
         spec = self.offer.spec
         text = "" if self.options is None else options_text(spec, self.options)
         return f"{spec.name}:{text}" if text else spec.name
@@ -78,12 +79,12 @@ class Keeper:
 
 
 def keepers(offer: Offer, options: object, levels: Sequence[str]) -> list[Keeper]:
-    """Return a keeper for each level of processors.
+    """Return a keeper for each processor level.
 
     Args:
         offer: the plugin's offer of the delegate.
         options: the delegate's options.
-        levels: values of its option ``cpu``; empty for the value in *options*.
+        levels: values of its option ``cpu``; empty means the value in *options*.
 
     Raises:
         PluginOptionError: the delegate has no such option, or another has the value.
@@ -104,15 +105,15 @@ def with_kept(
     progress: Progress,
     arguments: Mapping[str, Any],
 ) -> tuple[bytes, tuple[KeptEntries, ...], Explanation]:
-    """Return the bytes of a model file with entries of delegates, the entries, and the placement.
+    """Return a model file with delegates' entries, facts about the entries, and the placement.
 
-    Entries that the file has already stay, except those of the same delegates' other versions.
+    Existing entries are kept, except entries of other versions of the same delegates.
 
     Args:
         model: the model.
-        keeping: the delegates.
-        threads: numbers of threads; empty for the interpreter's default.
-        progress: is called before each delegate prepares the model.
+        keeping: the delegates that write entries.
+        threads: numbers of threads; empty means the interpreter's default.
+        progress: function that is called before each delegate prepares the model.
         arguments: ``placement`` and ``limits`` of ``Interpreter``.
 
     Raises:
@@ -150,7 +151,7 @@ def _apply(session: Session, delegate: Delegate, written: dict[str, bytes]) -> N
 
 
 def _remaining(model: Model, written: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of a file's entries that stay beside the new entries *written*."""
+    """Yield name and content of a file's entries that are kept beside the entries *written*."""
     namespaces = {name.split("/")[0]: name.split("/")[1] for name in written}
     keys = set(map(_key, written))
     places = {} if model.entries is None else model.entries.places

@@ -1,4 +1,4 @@
-"""Values for a model's inputs: random, zeros, numbers, texts, arrays, pictures and sounds."""
+"""Values for a model's inputs, from random numbers, texts, arrays, pictures and sounds."""
 
 from __future__ import annotations
 
@@ -44,18 +44,19 @@ def input_values(
     Args:
         text: ``random``, ``zeros``, a ``.npy`` file, a ``.npz`` file of one array, a picture, a
             ``.wav`` file, or numbers as stored in the tensor (one for every element, or all of them
-            in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text a line, or
-            the text itself, which may begin with ``text:`` to be taken as it is; so is a text for
-            an input of integers whose metadata has a tokenizer.
+            in order: ``1,2,3``). For an input of strings, a ``.txt`` file with one text per line,
+            or the text itself; after ``text:`` it is always used literally. The same holds for an
+            input of integers whose metadata has a tokenizer.
         details: details of the input, as ``get_input_details`` returns them.
         rng: generator of random values.
-        described: what the model's metadata says about the input.
+        described: metadata of the input.
         sample_rate: sample rate of a sound in hertz, if the metadata lacks it or is wrong.
-        picture: how a picture becomes the input.
-        note: is called with a description of each conversion of a picture, a sound or a text.
+        picture: options for converting a picture to the input.
+        note: function that is called with a description of each conversion of a picture, a sound or
+            a text.
 
     Returns:
-        An array of the input's shape, or one that the input's open dimensions allow.
+        An array of the input's shape, or of a shape that its unknown dimensions allow.
 
     Raises:
         ArgumentError: the file does not exist, or the input cannot take the values.
@@ -105,10 +106,10 @@ def require_room(details: Details, limit: MemoryLimit) -> None:
 
 
 def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
-    """Return random values for the input *details*; open dimensions are 1.
+    """Return random values for the input *details*; unknown dimensions are 1.
 
-    Floats are uniform in [-1, 1), 8- and 16-bit integers take their whole range, wider integers
-    are 0 or 1 (they often are positions or ids, of which small ones exist), strings are empty.
+    Floats are uniform in [-1, 1), and 8- and 16-bit integers are uniform in their whole range.
+    Wider integers are 0 or 1, since they are often positions or ids. Strings are empty.
     """
     shape = details["shape"].tolist()
     dtype: np.dtype[Any] = np.dtype(details["dtype"])

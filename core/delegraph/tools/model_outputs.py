@@ -1,4 +1,4 @@
-"""Short descriptions of a model's outputs: the best classes, or a summary of the values."""
+"""Short descriptions of a model's outputs: best classes, or a summary of the values."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class OutputSummary:
         index: the tensor's index.
         dtype: dtype of the stored values.
         shape: dimensions of the tensor.
-        top: best classes, best first; empty for outputs that are no scores of classes.
+        top: best classes, best first; empty for outputs that are not class scores.
         minimum: smallest stored value; None if the output is empty or its values have no order.
         maximum: largest stored value; None in the same cases.
         first: the first stored values, at most :data:`FIRST`.
-        threshold: least score of a class in *top*; None if the output holds no class scores.
-        title: name of the output; the tensor's, unless that says nothing.
+        threshold: smallest score of a class in *top*; None if the output is not class scores.
+        title: name of the output for users; usually the tensor's name.
     """
 
     name: str
@@ -72,7 +72,7 @@ def summarize(
         labels: class names by index.
         top: number of classes to keep.
         threshold: classes with a lower score are left out.
-        title: name that says what the output is; empty means the tensor's.
+        title: name of the output for users; empty means the tensor's name.
     """
     values = np.asarray(values)
     best = best_classes(values, details, labels, top) if holds_scores(values, labels) else ()
@@ -92,11 +92,11 @@ def summarize(
 
 
 def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
-    """Return whether the output *values* look like the scores of classes.
+    """Whether the output *values* look like the scores of classes.
 
-    It does if all dimensions but the last are 1, and the last one fits. Without labels, that is at
-    least :data:`MIN_CLASSES` classes; with labels, as many as labels, or one more for a background
-    class.
+    They do if all dimensions but the last are 1, and the last one fits the number of classes.
+    Without labels, there must be at least :data:`MIN_CLASSES` classes. With labels, there must be
+    as many classes as labels, or one more for the background.
     """
     if values.ndim == 0 or values.shape[-1] != values.size or values.dtype.kind not in "fiu":
         return False
@@ -108,7 +108,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
 def best_classes(
     values: NDArray[Any], details: Mapping[str, Any], labels: Sequence[str], top: int
 ) -> tuple[Score, ...]:
-    """Return the *top* classes by dequantised score; classes of equal score are in index order.
+    """Return the *top* classes of highest dequantised score; equal scores are in index order.
 
     If there is one class more than labels, class 0 is the background.
     """
@@ -120,7 +120,7 @@ def best_classes(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in a form that JSON can represent."""
+    """Return *value* in a form that JSON can represent."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value) if isinstance(value, complex) else value

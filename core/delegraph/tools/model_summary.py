@@ -37,7 +37,7 @@ class TensorSummary:
         name: name of the tensor; may be empty.
         index: tensor index.
         type: element type as the schema calls it.
-        shape: declared dimensions, -1 for open ones.
+        shape: declared dimensions; -1 for unknown dimensions.
         scale: per-tensor scale; None without quantization.
         zero_point: per-tensor zero point.
         channels: number of scales of per-channel quantization; None for other tensors.
@@ -65,8 +65,8 @@ class OperatorCount:
             unknown.
         installed: whether the operator can run here: it is builtin, or ``package`` is installed.
         macs: multiply-accumulates of these nodes.
-        guess: who probably made a custom operator that no known package runs, and what to do; None
-            if unknown.
+        guess: probable origin of a custom operator that no known package runs, with advice; None if
+            unknown.
     """
 
     op: str
@@ -136,10 +136,10 @@ class ModelSummary(JsonRecord):
         described: facts about custom operators from the packages that run them, and about
             partitions compiled ahead of time.
         author_metadata: the author's description of inputs and outputs; None if there is none.
-        kept: bytes of what delegates keep after the model, by namespace.
+        kept: number of bytes of delegates' entries after the model, by namespace.
         parameters: number of learnt values, such as weights and biases.
-        macs: multiply-accumulates of one invoke, every subgraph run once.
-        quantization: how the model is quantized, in a few words; empty without weights.
+        macs: multiply-accumulates of one run of every subgraph.
+        quantization: text of a few words about the model's quantization; empty without weights.
         types: constants by type.
         precisions: number types of the operators with weights.
     """

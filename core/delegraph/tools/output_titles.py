@@ -1,4 +1,4 @@
-"""Names for outputs that say what they are, where converters write ``Identity_1``."""
+"""Titles for outputs that tell what they are, in place of names such as ``Identity_1``."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def output_titles(
 ) -> list[str]:
     """Return a title for each output, from the model's texts if possible.
 
-    That is the name in a signature, in the metadata, or of the tensor, the first that says
-    something; else the operator that makes the output, with its result's number if it has several.
-    Equal titles get the tensor's index.
+    The title is the first meaningful name: in a signature, in the metadata, or of the tensor.
+    Otherwise it is the operator that writes the output, with the output's number if there are
+    several. Equal titles get the tensor's index.
 
     Args:
         model: the model.
@@ -49,7 +49,7 @@ def output_titles(
 
 
 def _signature_names(model: Model, subgraph: int) -> Mapping[int, str]:
-    """Return the name of each output in the first signature that has it."""
+    """Return a mapping from output tensors to their names in the first signature with them."""
     names: dict[int, str] = {}
     for signature in model.signatures:
         if signature.subgraph_index == subgraph:
@@ -59,7 +59,7 @@ def _signature_names(model: Model, subgraph: int) -> Mapping[int, str]:
 
 
 def _maker(graph: SubgraphSpec, tensor: int) -> str:
-    """Return the operator in *graph* that makes *tensor*; empty for inputs and constants."""
+    """Return the name of the operator that writes *tensor*; empty for inputs and constants."""
     operator = next((o for o in graph.operators if tensor in o.outputs), None)
     if operator is None:
         return ""

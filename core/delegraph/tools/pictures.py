@@ -1,4 +1,4 @@
-"""Pictures as model inputs. Needs Pillow: ``pip install 'delegraph[images]'``."""
+"""Pictures as model inputs; needs Pillow: ``pip install 'delegraph[images]'``."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels to Pillow's colour modes
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """The user's choices of how a picture becomes an input.
+    """The user's choices for converting a picture to an input.
 
     Attributes:
-        crop: ``square`` cuts a square out of the middle first, ``none`` nothing.
+        crop: ``square`` first cuts a square out of the middle, ``none`` cuts nothing.
         fraction: side of that square, as a share of the picture's shorter side.
         mean: number that is subtracted from bytes, one or one per channel; empty means the value in
             the metadata, or else 127.5.
-        std: number by which the difference is divided; empty means the same.
+        std: number by which the difference is divided; empty means the value in the metadata, or
+            else 127.5.
         layout: order of the input's dimensions; None means the order in its shape.
         channels: order of the colours that the model takes.
     """
@@ -71,7 +72,7 @@ class PictureOptions:
         return image.crop((left, top, left + side, top + side))
 
     def normalization(self, described: TensorMetadata) -> TensorMetadata:
-        """Return the metadata of an input with the user's mean and standard deviation in it."""
+        """Return the metadata of an input, updated with the user's mean and standard deviation."""
         if not self.mean and not self.std:
             return described
         mean = self.mean or described.mean or _HALF
@@ -100,15 +101,16 @@ def picture_as_input(
 
     uint8 inputs get the bytes, int8 inputs the bytes minus 128, floating-point inputs ``(byte -
     127.5) / 127.5``. If the metadata has a normalization, floating-point inputs get ``(byte - mean)
-    / std``, and int8 inputs get these numbers quantized; so do all inputs if the user gives one.
+    / std``, and int8 inputs get these numbers quantized. If the user gives a normalization, all
+    inputs are treated so.
 
     Args:
         path: path of a file that Pillow can read.
-        details: an entry of ``get_input_details``; ``[1, h, w, c]``, ``[1, c, h, w]`` or the same
-            without the 1. Open dimensions take the size that the metadata gives, or else the
-            picture's own.
-        described: what the metadata says about the input.
-        note: is called with a description of each conversion of the picture.
+        details: an entry of ``get_input_details``; ``[1, h, w, c]``, ``[1, c, h, w]`` or these
+            without the 1. Unknown dimensions get the size in the metadata, or else the picture's
+            size.
+        described: metadata of the input.
+        note: function that is called with a description of each conversion of the picture.
         options: the user's choices.
 
     Returns:
@@ -147,7 +149,7 @@ def picture_as_input(
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Return whether the input *details* has channels before rows: by user option or by shape."""
+    """Whether the input *details* has channels before rows: by user option or by shape."""
     if options.layout is not None:
         return options.layout == "nchw"
     shape = declared_shape(details)
@@ -158,7 +160,7 @@ def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], 
 
 
 def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
-    """Return a text about how a picture is resized, with advice if its proportions change by much.
+    """Return text about the resizing of a picture, with advice if its proportions change much.
 
     >>> _resizing((512, 256), (224, 224))
     'resized from 512 x 256 to 224 x 224 (--crop square keeps proportions)'
@@ -172,16 +174,16 @@ def _resizing(size: tuple[int, int], wanted: tuple[int, int]) -> str:
 
 
 def is_picture(path: str) -> bool:
-    """Return whether the file *path* is a picture, according to its suffix."""
+    """Whether the file *path* is a picture, by its suffix."""
     return Path(path).suffix.lower() in PICTURE_SUFFIXES
 
 
 def open_picture(path: str, *, upright: bool = True) -> Image:
-    """Open the picture file and return its decoded image.
+    """Open the picture file *path* and return its decoded image.
 
     Args:
         path: path of a file that Pillow can read.
-        upright: whether the picture is turned as its EXIF data says.
+        upright: whether to rotate the picture by its EXIF data.
 
     Raises:
         ArgumentError: Pillow is missing, the file is no picture, or it is too large to decode.
@@ -287,7 +289,7 @@ def _converted(
     is_chosen: bool,
     note: Callable[[str], object],
 ) -> NDArray[Any]:
-    """Return pixels in the input's dtype; *is_chosen*: the user gave mean or deviation."""
+    """Return pixels in the input's dtype; *is_chosen*: whether the user gave mean or std."""
     dtype = np.dtype(details["dtype"])
     if dtype == np.uint8 and not is_chosen:
         return pixels

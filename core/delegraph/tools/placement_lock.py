@@ -1,4 +1,4 @@
-"""Lock files of placements, which show changes against an earlier placement.
+"""Lock files of placements, which reveal changes of a placement.
 
 The file is JSON with one line per node, so that a changed node is one line of a diff::
 
@@ -90,13 +90,13 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class PlacementDifference(JsonRecord):
-    """Differences between a placement and a lock; falsy if there are none. ``str()`` is one line.
+    """Differences between a placement and a lock; falsy if none. ``str()`` is one line.
 
     Attributes:
         causes: changes of the model and of the list of delegates, one sentence each.
         nodes: nodes that moved to another delegate or to the kernels; empty if the model's nodes
             differ from the lock's.
-        partitions: one sentence for each delegate that has the same nodes in another number of
+        partitions: one sentence for each delegate with the same nodes in another number of
             partitions.
     """
 

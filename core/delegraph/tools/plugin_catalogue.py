@@ -1,7 +1,7 @@
-"""Catalogue of packages with plugins, read from their metadata alone; no plugin is imported.
+"""Catalogue of packages with plugins, read only from their metadata; no plugin is imported.
 
-Packages are those installed here, or the wheels in a folder. A wheel may come from anybody: its
-metadata is limited in size, and escaped in pages.
+Packages are those installed here, or the wheels in a folder. A wheel is untrusted, so its metadata
+is limited in size, and escaped in pages.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Listed(JsonRecord):
         version: version of the package.
         summary: summary of the package, in one line.
         plugins: names of its entry points, sorted.
-        delegraph: versions of Delegraph that it needs; empty for any.
-        python: versions of Python that it needs; empty for any.
+        delegraph: required versions of Delegraph; empty means any.
+        python: required versions of Python; empty means any.
         license: its licence; empty if it names none.
-        links: mapping from a label to an address, without the badge's.
-        badge: address of its badge; empty for none.
+        links: mapping from a label to an address, except the badge.
+        badge: address of its badge; empty if it has none.
     """
 
     distribution: str
@@ -74,8 +74,8 @@ def installed_packages() -> list[Listed]:
 def packages_of_wheels(folder: Path) -> tuple[list[Listed], dict[str, str]]:
     """Return the packages with plugins among the wheels of *folder*, sorted by name.
 
-    The second result maps the name of each unreadable file to the reason. Of several wheels of a
-    package, the last in the order of file names counts.
+    The second result maps the name of each unreadable file to the reason. If a package has several
+    wheels, the last by file name counts.
 
     Raises:
         ArgumentError: there is no such folder.
@@ -93,7 +93,7 @@ def packages_of_wheels(folder: Path) -> tuple[list[Listed], dict[str, str]]:
 
 
 def _distribution_in(wheel: Path) -> Any:
-    """Return the distribution in a wheel, read completely, so that the file can be closed.
+    """Return the distribution in a wheel, read completely into memory.
 
     Raises:
         ValueError: there is no metadata, or too much of it.
@@ -117,7 +117,7 @@ def _is_ours(info: zipfile.ZipInfo) -> bool:
 
 
 class _InMemory(importlib_metadata.Distribution):
-    """A distribution whose metadata files are texts."""
+    """A distribution whose metadata files are texts in memory."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -161,7 +161,7 @@ def _listed(metadata: Any, plugins: Sequence[str]) -> Listed:
 
 
 def _links(metadata: Any) -> Iterable[tuple[str, str]]:
-    """Yield label and address of each link that a browser opens; others might run scripts."""
+    """Yield label and address of each web link; other links might run scripts."""
     given = [("Homepage", metadata["Home-page"] or "")] if "Home-page" in metadata else []
     pairs = (line.partition(",") for line in metadata.get_all("Project-URL") or [])
     given += [(label.strip(), address.strip()) for label, _, address in pairs]
@@ -173,7 +173,7 @@ def _links(metadata: Any) -> Iterable[tuple[str, str]]:
 
 
 def _needed(requirements: Iterable[str]) -> str:
-    """Return which versions of Delegraph are among the requirements of a package."""
+    """Return which versions of Delegraph a package's requirements demand."""
     for text in requirements:
         try:
             requirement = Requirement(text)
@@ -203,7 +203,7 @@ h2 {{ margin: .5rem 0; font-size: 1.2rem; }} small {{ font-weight: normal; }}
 
 
 def html_page(packages: Iterable[Listed]) -> str:
-    """Return a page that lists the packages, without scripts."""
+    """Return an HTML page that lists the packages, without scripts."""
     return _PAGE.format(articles="\n".join(map(_article, packages)))
 
 
@@ -238,7 +238,7 @@ def markdown_page(packages: Iterable[Listed]) -> str:
 
 
 def _plain(text: str) -> str:
-    r"""Return a text whose characters mean nothing in a Markdown table.
+    r"""Return a text in which no character has a meaning in a Markdown table.
 
     >>> print(_plain("a|b_c <i>"))
     a\|b\_c &lt;i&gt;

@@ -18,7 +18,7 @@ from delegraph.plugins.plugin_set import Offer, PluginSet
 class Level(Enum):
     """Severity of a finding, worst first.
 
-    An error makes something unusable, a warning deserves a look, a note says what could be better.
+    An error makes something unusable, a warning needs attention, a note suggests an improvement.
     """
 
     ERROR = "error"
@@ -40,7 +40,7 @@ _UPGRADE = "upgrade the distribution with pip, or tell its authors"
 
 
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return findings about plugins and their offers, without importing what they offer.
+    """Return findings about plugins and their offers, without importing the offered objects.
 
     Args:
         plugins: the plugins to inspect.
@@ -70,7 +70,7 @@ def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Find
 
 
 def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in the order for display: errors, warnings, notes."""
+    """Return findings in the order of display: errors, warnings, notes."""
     severity = list(Level)
     return tuple(sorted(findings, key=lambda finding: severity.index(finding.level)))
 
@@ -130,7 +130,7 @@ def _offer(offer: Offer) -> Iterator[Finding]:
 
 
 def _advice(offer: Offer) -> Iterator[Finding]:
-    """Yield the reasons for which a delegate, as it reports, is slow on this machine."""
+    """Yield a delegate's own reports about what slows it down on this machine."""
     if offer.spec.advice is None:
         return
     subject = f"delegate {offer.address}"
@@ -143,7 +143,7 @@ def _advice(offer: Offer) -> Iterator[Finding]:
 
 
 def _words(text: object) -> str:
-    """Return a text of a plugin on one line."""
+    """Return a plugin's text on one line."""
     return " ".join(str(text).split())
 
 

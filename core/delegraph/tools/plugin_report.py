@@ -63,13 +63,13 @@ def _is_elsewhere(*_: Any) -> Any:
 
 @dataclass(frozen=True)
 class PluginReport:
-    """Imports plugins and reports on them, in its own process.
+    """Imports plugins and reports on them, in a separate process.
 
     Attributes:
         plugins: name, distribution, version and module of each plugin.
         loads: whether to load the objects that the plugins offer.
         builtin: names of Delegraph's own commands, which are not loaded.
-        memory_limit: bytes that the process may write to; None for no limit.
+        memory_limit: maximal number of bytes of the process's writable memory; None means no limit.
     """
 
     plugins: Sequence[tuple[str, str, str, str]]
@@ -78,9 +78,9 @@ class PluginReport:
     memory_limit: int | None
 
     def send(self) -> None:
-        """Send a report on each plugin after its import, and again after its objects are loaded.
+        """Send a report on each plugin after its import, and another after its objects are loaded.
 
-        What the plugins print goes to standard error.
+        Text that the plugins print goes to standard error.
         """
         with printed_to_stderr():
             if self.memory_limit is not None:
@@ -95,7 +95,7 @@ class PluginReport:
 
 
 def _limit_memory(limit: int) -> None:
-    """Limit this process's writable memory; does nothing on systems without such a limit."""
+    """Limit this process's writable memory, if the system supports it."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,10 +1,11 @@
-"""Inspects the installed plugins in separate processes, so that none can stop the survey.
+"""Inspects the installed plugins in separate processes, so that no plugin can stop the survey.
 
 A plugin may end or crash the process that imports it, or never return. First one process imports
 all plugins. If that fails, or on request, each plugin gets its own process. The processes answer
-with text, so the surveyed plugins name their offers but cannot load them.
+with text, so the surveyed plugins list their offers but cannot load them.
 
-This protects against accidents, not against attacks: the processes have the rights of this one.
+This protects against accidents, not against attacks: the processes have the same rights as this
+process.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ class SurveyRequest:
 
     Attributes:
         time_limit: seconds after which a process is ended.
-        loads: whether to load the objects that plugins offer as well, and report errors.
+        loads: whether to load also the objects that plugins offer, and report errors.
         isolated: whether each plugin gets its own process from the start.
-        memory_limit: bytes that a process may write to, if the system can limit that; None means no
-            limit.
+        memory_limit: maximal number of bytes of a process's writable memory, if the system can
+            limit it; None means no limit.
         builtin: names of Delegraph's own commands; plugins' commands of these names are not loaded.
     """
 
@@ -64,7 +65,7 @@ class SurveyedPlugin:
 
 
 def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
-    """Return every installed plugin, whatever its state, sorted by name and distribution.
+    """Return every installed plugin in any state, sorted by name and distribution.
 
     No plugin is imported in this process. Text that plugins print goes to standard error.
 
@@ -80,7 +81,7 @@ def survey_plugins(request: SurveyRequest) -> tuple[SurveyedPlugin, ...]:
 
 
 def _survey_together(plugins: Sequence[Plugin], request: SurveyRequest) -> list[SurveyedPlugin]:
-    """Return the reports of one process on the first plugins; it may end before the others."""
+    """Return reports from one process on the first plugins; it may end before the last one."""
     answers, _ = _told(_worker(plugins, request))
     return [_surveyed(answer) for answer in answers if "findings" in answer]
 

@@ -1,4 +1,4 @@
-"""Converts real numbers to stored integers of a quantized tensor, and back."""
+"""Converts real numbers to the stored integers of a quantized tensor, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.tools.model_call import Details
 def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
     """Return ``round(values / scale) + zero_point`` in the dtype of *details*, saturated.
 
-    A tensor without a scale gets the rounded numbers.
+    For a tensor without a scale, numbers are only rounded.
     """
     scale, zero_point = details["quantization"]
     dtype: np.dtype[Any] = np.dtype(details["dtype"])
@@ -23,7 +23,7 @@ def quantized(values: NDArray[Any], details: Details) -> NDArray[Any]:
 
 
 def dequantized(values: NDArray[Any], details: Details) -> NDArray[np.float64]:
-    """Return the real numbers of stored *values*: ``scale * (values - zero_point)``, if scaled."""
+    """Return stored *values* as real numbers: ``scale * (values - zero_point)`` if quantized."""
     scale, zero_point = details["quantization"]
     real = values.astype(np.float64)
     return real if scale == 0.0 else (real - zero_point) * scale

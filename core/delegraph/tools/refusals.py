@@ -1,4 +1,4 @@
-"""Rejections of a placement, folded by reason, with the arithmetic that stays behind."""
+"""Groups the rejections of a placement by reason, with the arithmetic of the rejected nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Refusal:
         subgraph: index of the subgraph.
         nodes: indices of the nodes.
         ops: operator names of these nodes.
-        runs_on: names of what runs the nodes in the end: delegates, the host, or ``nothing``.
+        runs_on: names of the delegates that finally run the nodes, or the host's name, or
+            ``nothing``.
         macs: multiply-accumulates of the nodes.
-        share: their share of all multiply-accumulates of the explained nodes; None if there are
-            none.
-        bytes: bytes that the nodes write.
+        share: share of these multiply-accumulates in those of all explained nodes; None if there
+            are none.
+        bytes: number of bytes that the nodes write.
     """
 
     delegate: str
@@ -50,7 +51,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class NodeCost:
-    """Work of one node: its multiply-accumulates, and the bytes that it writes."""
+    """Cost of one node: its multiply-accumulates, and the number of bytes that it writes."""
 
     macs: int
     bytes: int
@@ -61,7 +62,7 @@ Costs = Mapping[tuple[int, int], NodeCost]
 
 
 def node_costs(placement: Placement, model: Model) -> Costs:
-    """Return the cost of each node of a placement, by the shapes that the file declares."""
+    """Return the cost of each node of a placement, for the shapes that the file declares."""
     found = {}
     for node in placement.nodes:
         subgraph = model.subgraphs[node.subgraph]
@@ -127,7 +128,7 @@ def _runner(placement: Placement, node: NodePlacement) -> str:
 
 
 def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
-    """Return the reason of all members, with their actual values unless these are the operators."""
+    """Return the common reason of *members*, with actual values unless they are operators."""
     rejection = members[0][1]
     actual: object = None
     if any(str(each.actual) != node.op for node, each in members):
@@ -136,7 +137,7 @@ def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
 
 
 def values_in_words(values: Iterable[object]) -> object:
-    """Return different values as one: a range of integers, or the first of them.
+    """Return different values as one: a range of integers, or the first value.
 
     >>> values_in_words([1, 3, 2]), values_in_words(["INT8", "INT8"]), values_in_words("abcdef")
     ('1 to 3', 'INT8', 'a, b, c or 3 others')
@@ -154,7 +155,7 @@ def values_in_words(values: Iterable[object]) -> object:
 
 
 def percent(share: float) -> str:
-    """Return a share as text.
+    """Return a share (0 to 1) as text with a percent sign.
 
     >>> percent(0.8149), percent(0.0), percent(1e-4)
     ('81.5 %', '0 %', '<0.1 %')

@@ -1,4 +1,4 @@
-"""Input values of a model: given by the user, or random."""
+"""Values for the inputs of a model: given by the user, or random."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class InputRequest:
         shapes: mapping from an input's name to all its dimensions; the input is resized to them.
         distribution: distribution of random values.
         seed: seed of random values; equal seeds give equal values.
-        ranges: mapping from an input's name to its lowest and highest random value; integers may
-            take both.
-        sample_rate: sample rate of sounds in hertz; None means the model's.
+        ranges: mapping from an input's name to its lowest and highest random value, both inclusive
+            for integers.
+        sample_rate: sample rate of sounds in hertz; None means the rate in the metadata.
     """
 
     values: Sequence[str] = ()

@@ -1,7 +1,8 @@
-"""Writes the distribution of a new delegate or operator, ready to install and to test.
+"""Writes the files of a new delegate or operator package, ready to install and test.
 
-The folder ``templates/`` has the templates that several kinds of projects share; its subfolders
-have those of a single kind. :meth:`Project.words` has ``$name`` and the other words of templates.
+The folder ``templates/`` has templates that several kinds of projects share; its subfolders have
+templates of a single kind. :meth:`Project.words` has the values of ``$name`` and other words in
+templates.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ OPERATORS = UNARY | BINARY
 """Mapping from each operator that a project can start with to its NumPy function on floats."""
 
 _ACTIVATIONS = ', activations=["RELU", "RELU6"]'
-"""What claims of :data:`BINARY` operators say; unary ones fuse no activation."""
+"""Text in claims of :data:`BINARY` operators; unary operators fuse no activation."""
 
 Files = Mapping[str, tuple[str, ...]]
 """Mapping from a file's path in the project to the templates whose texts it joins."""
@@ -88,7 +89,7 @@ class Kind:
     """A kind of project that can be generated.
 
     Attributes:
-        description: description of the distribution on one line, with ``$`` words.
+        description: description of the distribution on one line, in which ``$`` words are replaced.
         files: files of the project, with their templates.
         is_delegate: whether the project offers a delegate.
     """
@@ -142,14 +143,13 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine that projects can be generated for.
+    """An engine for which projects can be generated.
 
     Attributes:
-        name: the engine in a sentence.
+        name: name of the engine as part of a sentence.
         requirements: distributions that the project needs for it.
         modules: patterns of its modules without type hints.
-        operators: operators that the project's own tests try; empty for the operators of the
-            project.
+        operators: operators that the project's own tests try; empty means the project's operators.
     """
 
     name: str

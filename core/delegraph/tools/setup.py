@@ -37,9 +37,9 @@ All hosts take the same delegates.
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A model with runtime and delegates; each call of :meth:`interpreter` makes a new one.
+    """A model with runtime and delegates; :meth:`interpreter` creates a new interpreter.
 
-    If the runtime lacks an option that is set, making an interpreter raises an error.
+    If the runtime lacks an option that is set, :meth:`interpreter` raises an error.
 
     >>> print(Setup("mobilenet.tflite", delegates=("numba_cpu",), threads=2))
     mobilenet.tflite, numba_cpu, 2 threads
@@ -47,13 +47,13 @@ class Setup:
     Attributes:
         model: path of the model's file, or ``FILE#SECTION`` of a bundle, kept as text.
         runtime: name of the runtime.
-        delegates: delegates as for ``Interpreter(delegates=...)``; None means the default ones,
-            ``["none"]`` or ``[]`` none at all, not even the runtime's own. A set-up that is sent to
-            another process must have names only.
+        delegates: delegates as for ``Interpreter(delegates=...)``; None means the default
+            delegates; ``["none"]`` or ``[]`` means no delegates, not even the runtime's own. A
+            set-up that is sent to another process may only have names.
         delegate_files: further delegates, each ``FILE.py[:KEY=VALUE,...]``, applied after
             *delegates*.
         use_default_delegates: whether delegates may be applied without being named: LiteRT's
-            XNNPACK, and what Delegraph applies by default.
+            XNNPACK, and Delegraph's default delegates.
         threads: number of threads; None lets the runtime choose.
         numerics: whether kernels round like the official builtin or reference ones.
         rules, require, partition_policy: as in ``PlacementPolicy``.
@@ -88,8 +88,8 @@ class Setup:
         """Return a new interpreter with its delegates, before allocation.
 
         Args:
-            arguments: further keyword arguments of the interpreter's constructor, of those that
-                every runtime's constructor has.
+            arguments: further keyword arguments of the interpreter's constructor, which every
+                runtime's constructor must accept.
 
         Raises:
             ArgumentError: the runtime lacks an option, the file does not exist, or a value is
@@ -143,7 +143,7 @@ class Setup:
         )
 
     def _groups(self) -> dict[str, Any]:
-        """Return the grouped options of interpreters."""
+        """Return the interpreter's grouped options: ``placement``, ``limits``, ``failures``."""
         names = [spec.name for spec in fields(self) if spec.name in PLACES]
         return in_groups({name: getattr(self, name) for name in names})
 
@@ -164,8 +164,8 @@ class Setup:
         """Return ``delegates`` and the delegates of ``delegate_files``, in order of application.
 
         The name ``all`` means every installed delegate, ordered by rank; ``none`` means no
-        delegate at all; ``default`` means those that apply without being named. The result is None
-        if no other delegate is requested than these.
+        delegate; ``default`` means the default delegates. The result is None if only default
+        delegates are requested.
 
         Raises:
             ArgumentError: a file does not exist, or has no delegate.

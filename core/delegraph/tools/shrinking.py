@@ -1,4 +1,4 @@
-"""Makes a failing case smaller while it still fails.
+"""Makes a failing case smaller as long as it still fails.
 
 Source:
     The search is greedy, as in QuickCheck: it takes the first simpler case that still fails, and
@@ -48,11 +48,11 @@ AnyCase = TypeVar("AnyCase", bound=Case)
 
 
 def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) -> AnyCase:
-    """Return the simplest case found that still fails, as *case* does.
+    """Return the simplest case found that still fails in the same way as *case*.
 
     Args:
         case: the failing case to start with.
-        fails: returns whether a simpler case fails in the same way.
+        fails: function that returns whether a simpler case fails in the same way.
         tries: largest number of simpler cases to try.
     """
     progress = True
@@ -71,7 +71,8 @@ def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) 
 def simpler_cases(case: AnyCase) -> Iterator[AnyCase]:
     """Yield slightly simpler cases, the simplest first.
 
-    A case with a reference gets simpler input values only, because its two models must stay alike.
+    For a case with a reference, only input values are simplified, because its two models must stay
+    alike.
     """
     if len(case.steps) > 1:
         yield replace(case, steps=case.steps[:1])
@@ -206,7 +207,7 @@ def _tensors(case: Case) -> tuple[tables.Tensor, ...]:
 
 
 def _constant(case: Case, record: tables.Tensor) -> Array | None:
-    """Return the array of the constant *record*; None for others, strings and packed integers."""
+    """Return the array of the constant *record*; None for strings, packed integers, and others."""
     data = (case.records.buffers or ())[record.buffer].data
     kind = TensorType(record.type)
     if data is None or kind in BITS or kind in OBJECT_TYPES or record.sparsity is not None:

@@ -1,4 +1,4 @@
-"""Sounds as model inputs: ``.wav`` files. Resampling needs SciPy: ``delegraph[sounds]``."""
+"""Sounds as model inputs: ``.wav`` files; resampling needs SciPy (``delegraph[sounds]``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sound:
 
     Attributes:
         samples: ``[frames, channels], float32`` in [-1, 1).
-        rate: frames a second.
+        rate: number of frames per second.
         seconds: duration of the whole file; *samples* may be only its beginning.
     """
 
@@ -55,10 +55,11 @@ def sound_as_input(
     Args:
         path: a ``.wav`` file of PCM samples with 8, 16, 24 or 32 bits.
         details: an entry of ``get_input_details``: ``[n]``, ``[1, n]``, ``[1, n, channels]``. An
-            open dimension takes the whole sound. Otherwise the sound is cut, or padded with zeros.
-        described: what the metadata says about the input: its rate and channels.
+            unknown dimension gets the length of the whole sound. Otherwise the sound is cut, or
+            padded with zeros.
+        described: metadata of the input, with sample rate and channels.
         sample_rate: sample rate in hertz; None means the metadata's rate, or :data:`ASSUMED_RATE`.
-        note: is called with a description of each conversion of the sound.
+        note: function that is called with a description of each conversion of the sound.
 
     Raises:
         ArgumentError: the file is no such sound, the input takes no sound, the numbers of channels
@@ -80,7 +81,7 @@ def sound_as_input(
 
 
 def _shape(details: Details) -> list[int]:
-    """Return the dimensions of the input *details*, with 1 for an open batch dimension.
+    """Return the dimensions of the input *details*, with 1 for an unknown batch dimension.
 
     >>> _shape({"shape_signature": np.array([-1, 16000]), "shape": np.array([1, 16000])})
     [1, 16000]
@@ -114,7 +115,7 @@ def _frames(
 
 
 def _read(path: str, seconds: float | None) -> Sound:
-    """Read the first *seconds* of the file *path* and a little more, or the whole file for None.
+    """Read the first *seconds* of the file *path* and a little more; None reads the whole file.
 
     Raises:
         ArgumentError: the file does not exist, is no PCM sound, or has no samples.
@@ -169,7 +170,7 @@ def _mixed(
 ) -> NDArray[np.float32]:
     """Return *samples* with the wanted number of *channels*; several are averaged to one.
 
-    *note* is told what was done.
+    *note* is called with a description of the change.
     """
     have = samples.shape[1]
     if have == channels:
@@ -206,7 +207,7 @@ def _of_length(
 ) -> NDArray[np.float32]:
     """Return the first *frames* frames of *samples*, padded with zeros; all if *frames* is None.
 
-    *note* is told what was done.
+    *note* is called with a description of the change.
     """
     if frames is None:
         return samples

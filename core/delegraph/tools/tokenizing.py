@@ -1,4 +1,4 @@
-"""Texts as numbers for a model, by the tokenizer and the vocabulary of its metadata.
+"""Converts texts to numbers for a model, by the tokenizer and vocabulary of its metadata.
 
 Source:
     tensorflow_lite_support/cc: ``RegexPreprocessor`` and ``BertPreprocessor``, task/processor;
@@ -43,17 +43,17 @@ _HAN = (
 
 
 def takes_text(details: Details, described: TensorMetadata) -> bool:
-    """Return whether the metadata *described* says how a text becomes this input of integers."""
+    """Whether the metadata *described* has a tokenizer for this input of integers."""
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
 
 def text_for_all_inputs(
     words: Sequence[str], details: Sequence[Details], names: Mapping[str, int], said: ModelMetadata
 ) -> list[str]:
-    """Return the user's words, in which a text for BERT is repeated for each of its inputs.
+    """Return the user's words, with a text for BERT repeated for each of its inputs.
 
-    BERT makes ids, mask and segments of one text, so ``TEXT`` becomes ``0=TEXT``, ``1=TEXT`` and
-    ``2=TEXT``, with the positions of these inputs. Words with a NAME stay as they are.
+    BERT needs ids, mask and segments of one text. So ``TEXT`` becomes ``0=TEXT``, ``1=TEXT`` and
+    ``2=TEXT``, with the positions of these inputs. Words with a NAME are unchanged.
 
     Args:
         words: the user's texts, each ``VALUE`` or ``NAME=VALUE``.
@@ -85,10 +85,10 @@ def text_as_input(
 
     Args:
         text: the text.
-        details: details of the input; an open length becomes the length of the text.
-        described: the input's metadata, with a tokenizer. ``bert`` makes the words' ids of a text,
-            a mask, or segment ids, by the name of the input in the metadata.
-        note: is called with a text that says how the text was changed.
+        details: details of the input; an unknown length becomes the length of the text.
+        described: the input's metadata, with a tokenizer. For ``bert``, the input's name in the
+            metadata decides whether it gets word ids, a mask or segment ids.
+        note: function that is called with a description of how the text was changed.
 
     Raises:
         ArgumentError: the text is too long, the tokenizer cannot be used here, or the input has
@@ -159,7 +159,7 @@ def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def _of_bert(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
-    """Return ids with those of ``[CLS]`` and ``[SEP]``, the number of words and unknown words."""
+    """Return ids, with ``[CLS]`` and ``[SEP]``, and the numbers of words and unknown words."""
     indexed = {word: index for index, word in enumerate(tokenizer.vocabulary)}
     missing = [word for word in ("[CLS]", "[SEP]", "[UNK]") if word not in indexed]
     if missing:
@@ -173,7 +173,7 @@ def _of_bert(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield the words of a text; punctuation and Chinese characters are words of their own.
+    """Yield the words of a text; each punctuation mark and Chinese character is a word.
 
     >>> list(_words("don't stop!"))
     ['don', "'", 't', 'stop', '!']

@@ -1,1 +1,1 @@
-"""Output of commands: tables, JSON, progress and the log."""
+"""Printed results of commands: tables, JSON, progress and the log."""

@@ -1,4 +1,4 @@
-"""A chart of the arena over time, of block characters, for terminals."""
+"""A chart of the arena's use over time, drawn with block characters in a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ASCII = " .:#"
 
 
 def arena_chart(in_use: Sequence[int], top: int, labels: tuple[str, str], width: int) -> list[str]:
-    """Return the lines of a chart: nodes across, bytes up; a column is the most of its nodes.
+    """Return the lines of a chart: nodes along x, bytes along y; columns show the maximum.
 
     Args:
         in_use: bytes in use while each node runs.
@@ -33,7 +33,7 @@ def arena_chart(in_use: Sequence[int], top: int, labels: tuple[str, str], width:
 
 
 def _columns(in_use: Sequence[int], room: int) -> Iterator[int]:
-    """Yield the height of each column: several nodes a column, or several columns a node."""
+    """Yield the height of each column, which covers several nodes, or a part of one node."""
     count = len(in_use)
     columns = room if count > room else count * max(1, min(room // max(count, 1), 8))
     for i in range(columns):
@@ -42,7 +42,7 @@ def _columns(in_use: Sequence[int], room: int) -> Iterator[int]:
 
 
 def _cell(height: float, blocks: str) -> str:
-    """Return the character of a cell that is filled up to *height*, 1 for a full one."""
+    """Return the character of a cell that is filled to *height*, where 1 means full."""
     filled = min(max(height, 0.0), 1.0)
     level = round(filled * (len(blocks) - 1))
     return blocks[max(level, 1) if filled > 0 else 0]

@@ -49,7 +49,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
 
 
 def _print_latencies(out: Console, result: BenchmarkResult) -> None:
-    """Print the statistics in rows, as a table with a statistic per column would be too wide."""
+    """Print the statistics as rows, since a table with one column per statistic is too wide."""
     named = (("warm-up", result.warmup_latency), ("inference", result.latency))
     columns = {name: _figures(latency) for name, latency in named if latency is not None}
     if not columns:
@@ -73,7 +73,7 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 
 
 def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
-    """Print the states that each run hands on, and tokens per second; nothing without states."""
+    """Print the states that each run passes on, and tokens per second; nothing without states."""
     if handed_on is None:
         return
     names = ", ".join(handed_on.names[:_SHOWN_STATES])

@@ -64,7 +64,7 @@ class Against:
     max_seconds: float | None
 
     def measured(self, inputs: InputRequest, signature: str | None) -> Comparison:
-        """Return the comparison of the set-ups; a progress bar shows while it is measured."""
+        """Measure and return the comparison of the set-ups, while a progress bar shows."""
         from delegraph.tools.benchmarking.comparison import compare
 
         with shown_progress() as progress:
@@ -93,7 +93,7 @@ class Against:
         )
 
     def check(self, found: Comparison) -> None:
-        """Check that all set-ups ran, and that MODEL's is not too slow.
+        """Raise an error if a set-up failed, or if MODEL's is too slow.
 
         Raises:
             CheckFailed: MODEL is slower than another set-up by more than :attr:`fail_above`.
@@ -111,7 +111,7 @@ class Against:
 def against_options(command: Command) -> Command:
     """Add ``--against`` and related options; the command gets an :class:`Against`, or None.
 
-    This decorator stands below ``setup_options``, whose *setup* it uses.
+    This decorator must stand below ``setup_options``, whose *setup* it uses.
     """
 
     @functools.wraps(command)

@@ -21,7 +21,7 @@ _SIDE = len("reference: ")
 
 
 def print_verdict(out: Console, verdict: Verdict, *, has_layers: bool) -> None:
-    """Print whether the outputs are the same, and how to learn from which node on they differ."""
+    """Print whether outputs are equal, and how to find the node from which on they differ."""
     out.print(verdict.text, style="bold", soft_wrap=not out.is_terminal)
     if verdict.word == "differs" and not has_layers:
         out.print("--layers tells from which node on", style="dim")
@@ -89,7 +89,7 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return the cells of a row: the mean over runs, then the worst value of each other metric."""
+    """Return the cells of a row: the mean over runs, then the worst value of other metrics."""
     worst = {"max": "max", "p999": "max", "snr_db": "min", "cosine": "min"}
     shown = [number(getattr(metrics[name], end)) for name, end in worst.items()]
     return [number(metrics["mean"].avg), *shown]
@@ -135,7 +135,7 @@ def print_layers(out: Console, found: LayersDifference, *, worst_first: bool) ->
     heading(out, "Layers")
     for note in found.notes:
         out.print(f"  {note}")
-    ways = ("drift", "dB", "same inputs", "dB")  # the greatest difference, and the SNR
+    ways = ("drift", "dB", "same inputs", "dB")  # largest difference, and SNR
     columns = ("node", "operator", "name", "runs on", *ways, "note")
     shown = [x for x in (found.worst_first() if worst_first else found.layers) if _is_known(x)]
     rows = [
@@ -161,7 +161,7 @@ def _is_known(layer: LayerDifference) -> bool:
 
 
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
-    """Return the greatest difference and the least SNR over the runs."""
+    """Return the greatest difference and the smallest SNR over the runs."""
     if difference is None or not difference.compared():
         return ("", "")
     return number(difference.compared()["max"].max), number(difference.signal()["snr_db"].min)

@@ -1,4 +1,4 @@
-"""``delegraph diff --bisect``: finds and prints the nodes that are to blame."""
+"""``delegraph diff --bisect``: finds and prints the nodes that cause a difference."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def bisect_and_print(
 
     Args:
         setup: the tested set-up.
-        reference: the set-up with right results; None for Delegraph's kernels.
+        reference: the set-up with right results; None means Delegraph's kernels.
         tolerances: tolerance of each output, by name.
         given: further arguments of ``bisect``, by name.
-        progress: is called with the number of finished probes.
+        progress: function that is called with the number of finished probes.
         as_json: whether to print JSON.
 
     Raises:

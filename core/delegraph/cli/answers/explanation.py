@@ -1,4 +1,4 @@
-"""Prints placements: stages in execution order, rejections with what they cost, and hints."""
+"""Prints placements: stages in execution order, rejections with their cost, and hints."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def print_explanation(
         out: the console to print to.
         model: path of the model.
         explanation: the placement.
-        advice: what to do, one sentence each.
+        advice: sentences that tell the user what to do.
     """
     placement = explanation.placement
     print_title(out, model)
@@ -94,7 +94,7 @@ def _crossings(placement: Placement) -> str:
 def print_stages(out: Console, explanation: Explanation) -> None:
     """Print the placement in execution order, with the boundary bytes of partitions.
 
-    The default delegate's partitions are shown as such only if no delegate was asked for.
+    The default delegate's partitions are shown separately only if no delegate was requested.
     """
     several = len({stage.subgraph for stage in explanation.stages}) > 1
     placement = explanation.placement
@@ -125,7 +125,7 @@ def print_stages(out: Console, explanation: Explanation) -> None:
 
 
 def _partition(placement: Placement, stage: Stage) -> PartitionPlacement | None:
-    """Return the partition of a stage that is shown as one, else None."""
+    """Return the partition of *stage* to show; None for kernels and for the default delegate."""
     found = None if stage.partition is None else placement.partitions[stage.partition]
     is_rest = found is not None and found.is_by_default and placement.requested_delegates
     return None if is_rest else found
@@ -153,7 +153,7 @@ def _boundary(partition: PartitionPlacement | None) -> tuple[str, str]:
 def print_refusals(out: Console, explanation: Explanation) -> None:
     """Print the rejected nodes of each requested delegate, with the reasons.
 
-    The default delegate's reasons are printed only if no delegate was asked for.
+    The default delegate's reasons are printed only if no delegate was requested.
     """
     placement = explanation.placement
     shown = placement.requested_delegates or placement.delegates
@@ -194,17 +194,17 @@ def _reason(refusal: Refusal) -> str:
 
 
 def _nodes(nodes: Iterable[int]) -> str:
-    """Return node indices in brief; of many ranges, the first ones with the number of others."""
+    """Text of node indices; if there are many ranges, the first ones and the number of others."""
     return _first(node_numbers(nodes).split(", "), _MOST_RANGES, "more")
 
 
 def _operators(ops: Sequence[str]) -> str:
-    """Return operator names with their counts; of many, the most frequent ones."""
+    """Text of operator names with counts; if there are many, the most frequent ones."""
     return _first(operator_counts(ops).split(", "), _MOST_OPERATORS, "others")
 
 
 def _first(texts: Sequence[str], most: int, others: str) -> str:
-    """Return at most *most* texts as one; the last of them counts the others, if there are any."""
+    """Join at most *most* texts; if there are more, the last one counts the others."""
     if len(texts) <= most:
         return ", ".join(texts)
     kept = most - 1
@@ -212,7 +212,7 @@ def _first(texts: Sequence[str], most: int, others: str) -> str:
 
 
 def hints_in_words(hints: Sequence[Hint]) -> Iterator[str]:
-    """Yield the best hints of each delegate; with several delegates, its name comes first."""
+    """Yield sentences with the best hints of each delegate, which is named if there are several."""
     several = len({hint.delegate for hint in hints}) > 1
     for delegate, group in groupby(hints, key=lambda hint: hint.delegate):
         for hint in list(group)[:_MOST_HINTS]:

@@ -15,7 +15,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 @contextlib.contextmanager
 def shown_log() -> Iterator[None]:
-    """Context in which log records from WARNING on are shown; :func:`show_from` shows more."""
+    """Context in which log records from level WARNING on are shown; see :func:`show_from`."""
     handler = _Echo(logging.WARNING)
     with handler.undo:
         handler.listen_to("delegraph")
@@ -47,7 +47,7 @@ class _Echo(logging.Handler):
         self.undo = contextlib.ExitStack()
 
     def listen_to(self, name: str) -> None:
-        """Show the records of logger *name* and its children, at this handler's level or finer."""
+        """Show the records of logger *name* and its children, down to this handler's level."""
         logger = logging.getLogger(name)
         self.undo.callback(logger.setLevel, logger.level)
         if not logger.isEnabledFor(self.level):
@@ -57,7 +57,7 @@ class _Echo(logging.Handler):
             self.undo.callback(logger.removeHandler, self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record on one line; records below WARNING have the name of their logger."""
+        """Print a record on one line; below WARNING, its logger's name comes first."""
         source = f"{record.name}: " if record.levelno < logging.WARNING else ""
         text = printable(record.getMessage())
         print(f"{record.levelname.lower()}: {source}{text}", file=sys.stderr)

@@ -35,7 +35,7 @@ _AS_IT_RUNS = "as it runs"
 
 @dataclass(frozen=True)
 class Applied:
-    """The memory of a model with delegates, and where its nodes run."""
+    """Memory of a model with delegates, and the placement of its nodes."""
 
     report: MemoryReport
     placement: Placement
@@ -68,16 +68,16 @@ class MemoryAnswer:
 
     @property
     def subject(self) -> MemoryReport:
-        """Report that bound, peak, picture, suggestions, budget and offline plan are about.
+        """Report to which bound, peak, picture, suggestions, budget and offline plan refer.
 
-        What applies by default depends on what is installed, so it is the core alone unless the
-        user named delegates.
+        Default delegates depend on the installation, so it is the report of the core alone unless
+        the user named delegates.
         """
         return self.runs_as if self.is_named or self.core is None else self.core
 
     @property
     def subject_name(self) -> str:
-        """``as it runs`` or ``core alone``."""
+        """Name of the report in :attr:`subject`: ``as it runs`` or ``core alone``."""
         return _CORE_ALONE if self.subject is self.core else _AS_IT_RUNS
 
     @property
@@ -92,7 +92,7 @@ class MemoryAnswer:
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
-        """What would make the arena smaller."""
+        """Suggestions that make the arena smaller."""
         from delegraph.tools.memory_suggestions import suggestions
 
         return suggestions(self.subject)
@@ -113,7 +113,7 @@ def print_memory(out: Console, model: str, answer: MemoryAnswer) -> None:
 
 
 def _print_sizes(out: Console, answer: MemoryAnswer) -> None:
-    """Print the arena as the model runs beside that of the core alone, in few lines."""
+    """Print the arena's size as the model runs, beside its size with the core alone."""
     if answer.runs is None:
         report = answer.subject
         print_paragraph(

@@ -34,7 +34,7 @@ def console() -> Console:
     from rich.console import Console
 
     class Printable(Console):
-        """Console that escapes unprintable characters, as names may come from untrusted files."""
+        """Console that escapes unprintable characters; names may come from untrusted files."""
 
         def print(self, *objects: Any, **how: Any) -> None:
             shown = [printable(each) if isinstance(each, str) else each for each in objects]
@@ -43,14 +43,14 @@ def console() -> Console:
             super().print(*shown, **how)
 
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # main ends the command when its reader has gone
+            raise BrokenPipeError  # main() then ends the command
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Printable(width=width, markup=False, emoji=False, highlight=False)
 
 
 def hanging(text: str, width: int) -> str:
-    """Return a sentence in lines of a width, those after the first further to the right.
+    """Wrap a sentence to lines of a width; lines after the first are indented.
 
     >>> print(hanging("  one two three", 10))
       one two
@@ -72,7 +72,7 @@ def print_table(
 ) -> None:
     """Print rows as a table with bold headings; print nothing if there are no rows.
 
-    Cells wrap between words. Where lines are too short for all columns, each cell has a line.
+    Cells wrap between words. If lines are too short for all columns, each cell gets a line.
 
     Args:
         out: the console to print to.
@@ -80,8 +80,8 @@ def print_table(
         rows: cells of each row, converted to text by ``str`` and :func:`printable`.
         right: headings of the columns that are aligned to the right.
         names: headings of the columns whose cells are shortened to fit the width.
-        optional: groups of headings of columns that are left out, the first group first, if others
-            would be too narrow.
+        optional: groups of headings whose columns are omitted, the first group first, if other
+            columns would be too narrow.
         indent: number of blanks before each row.
     """
     texts = [[printable(str(cell)) for cell in row] for row in rows]
@@ -113,7 +113,7 @@ def _table(layout: Layout) -> Table:
 
 
 def _records(columns: Sequence[Column]) -> Table:
-    """Return a table with a line for each cell, where lines are too short for rows."""
+    """Return a table with a line for each cell, for lines that are too short for rows."""
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -128,7 +128,7 @@ def _records(columns: Sequence[Column]) -> Table:
 
 
 def print_paragraph(out: Console, text: str, *, indent: int = 2) -> None:
-    """Print a sentence after some blanks; lines after its first are further to the right."""
+    """Print a sentence indented by some blanks; lines after its first are indented further."""
     from rich.text import Text
 
     _print_indented(out, Text(hanging(printable(text), out.width - indent)), indent)
@@ -148,7 +148,7 @@ def _print_indented(out: Console, shown: RenderableType, indent: int) -> None:
 
 
 def print_title(out: Console, path: str) -> None:
-    """Print the path that an answer is about, with folders left out if it exceeds the width."""
+    """Print the path of a result's file; folders are omitted if it exceeds the width."""
     out.print(shortened_path(path, out.width), style="bold")
 
 
@@ -160,7 +160,7 @@ def heading(out: Console, text: str) -> None:
 
 @contextlib.contextmanager
 def only_json_printed() -> Iterator[None]:
-    """Redirect all output except that of :func:`print_json` to stderr while the block runs.
+    """Redirect all output, except that of :func:`print_json`, to stderr within the block.
 
     Text that delegates and plugins print, also from C code, goes to standard error.
     """
@@ -175,7 +175,7 @@ class JsonAnswer(dict[str, Any]):
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Set *value* as the command's JSON answer, printed at the end with an error, if any."""
+    """Set *value* as the command's JSON answer, which is printed at the end."""
     ctx = click.get_current_context(silent=True)
     answer = None if ctx is None else ctx.find_object(JsonAnswer)
     if answer is None:
@@ -268,7 +268,7 @@ def amount(count: int) -> str:
 
 
 def signature_text(shown: str, names: Iterable[str]) -> str:
-    """Return which signature is shown, and the others of the model.
+    """Text that names the shown signature, and the other signatures of the model.
 
     >>> signature_text("decode", ["decode", "prefill_8"]), signature_text("run", ["run"])
     ('signature decode; others: prefill_8', 'signature run')

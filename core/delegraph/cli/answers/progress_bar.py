@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, else a line from time to time."""
+"""Shows progress of long work: a bar on a terminal, or else a line from time to time."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Lines:
         self._thread.start()
 
     def show(self, what: str, done: float, total: float | None) -> None:
-        """Take the state of the work for the next line."""
+        """Store the state of the work for the next line."""
         self._state = what, done, total
 
     def stop(self) -> None:
-        """Write no more lines."""
+        """Stop writing lines."""
         self._is_over.set()
         self._thread.join()
 
@@ -62,7 +62,7 @@ class Lines:
         pause = FIRST_LINE
         while not self._is_over.wait(pause):
             elapsed = time.monotonic() - self._begin
-            with contextlib.suppress(OSError, ValueError):  # its reader has gone
+            with contextlib.suppress(OSError, ValueError):  # the reader has closed the stream
                 print(_line(*self._state, elapsed), file=sys.stderr, flush=True)
             pause = min(max(pause, elapsed / 5), _RAREST_LINE)
 

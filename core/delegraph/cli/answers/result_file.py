@@ -1,4 +1,4 @@
-"""Checks and writes the file in an option, which gets the result of a command."""
+"""Checks and writes the result file that a command's option names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from delegraph.cli.answers.printing import finite
 
 
 def require_place(path: str, option: str) -> None:
-    """Check, before any work, that a file can be at *path*: its folder exists, and it is none.
+    """Check, before any work, that *path* can be written: its folder exists, and it is no folder.
 
     Raises:
         BadParameter: there is no such folder, or *path* is a folder.
@@ -26,7 +26,7 @@ def require_place(path: str, option: str) -> None:
 
 
 def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
-    """Write a result as JSON; a file is written whole or not at all.
+    """Write a result as JSON to a file, completely or not at all.
 
     Args:
         path: path of the file; a device or a pipe is written directly.
@@ -40,7 +40,7 @@ def write_result(path: str, result: Mapping[str, Any], option: str) -> None:
 
 
 def write_text(path: str, text: str, option: str) -> None:
-    """Write a text as UTF-8, whole or not at all; arguments and errors are as above."""
+    """Write a text as UTF-8 to a file, completely or not at all, like :func:`write_result`."""
     from delegraph.tools.whole_file import write_whole
 
     try:

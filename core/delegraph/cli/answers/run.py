@@ -47,8 +47,8 @@ class RunAnswer:
         findings: objects recognized in a picture.
         picture_size: width and height of the part of the user's picture that the model got; None
             without a picture.
-        is_cut: whether that is not the whole picture.
-        drawn: path of the file with the findings drawn on the picture; None if none is written.
+        is_cut: whether the model got only a part of the picture.
+        drawn: path of the file with the findings drawn on the picture; None if no file is written.
         placement: delegate or kernel of each node.
         incidents: failures of delegates after which the run went on.
         allocate: milliseconds of allocation; None for a signature, whose calls allocate.
@@ -133,7 +133,7 @@ def print_answer(out: Console, answer: RunAnswer) -> None:
 
 
 def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:
-    """Print each note once, with the inputs that it is about if there are several."""
+    """Print each note once, with the inputs that it concerns if there are several."""
     about: dict[tuple[str, ...], list[str]] = {}
     for given in inputs:
         if given.notes:
@@ -144,7 +144,7 @@ def _print_notes(out: Console, inputs: Sequence[GivenInput]) -> None:
 
 
 def _print_outputs(out: Console, outputs: Sequence[OutputSummary], findings: Findings) -> None:
-    """Print outputs as a table, with the values on one line in the rest of the width."""
+    """Print outputs as a table, with as many values as fit on one line."""
     heading(out, "Outputs")
     columns = ("name", "type", "shape", "range", "values")
     facts = [(shortened(o.title), o.dtype, str(list(o.shape)), _range(o)) for o in outputs]
@@ -198,7 +198,7 @@ def _range(output: OutputSummary) -> str:
 
 
 def _first(output: OutputSummary, room: int) -> str:
-    """Return the first values that fit into a number of columns, at least one."""
+    """Return the first values, at least one, that fit into *room* columns."""
     words = [_number(value) for value in output.first]
     has_more = math.prod(output.shape) > len(words)
     text = ", ".join([*words, *(["..."] * has_more)])

@@ -23,9 +23,9 @@ def print_findings(
     Args:
         out: the console to print to.
         findings: the findings to print.
-        size: width and height of the user's picture, to print places in pixels. Without a picture
-            it is None, and places are printed as shares of the size.
-        is_cut: whether *size* is that of the part that was cut out.
+        size: width and height of the user's picture, to print coordinates in pixels. Without a
+            picture it is None, and coordinates are printed as shares of the size.
+        is_cut: whether *size* is the size of a part that was cut out.
     """
     whole = "the part that was cut out" if is_cut else "the picture"
     unit = f"parts of {whole}" if size is None else f"pixels of {whole}"

@@ -1,4 +1,4 @@
-"""Widths of a table's columns, such that its cells wrap between words and never inside them."""
+"""Computes column widths of a table, so that cells wrap between words, never inside them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMFORTABLE = 18
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table, its heading included in the cells.
+    """A column of a table with its heading and cells.
 
     Attributes:
         heading: the heading.
@@ -45,7 +45,7 @@ class Column:
 
     @property
     def widest(self) -> int:
-        """Number of characters of the longest cell; of names, at most the longest that is shown."""
+        """Number of characters of the longest cell; for names, at most the longest shown."""
         cells = max(map(len, self.cells), default=0)
         return max(len(self.heading), min(cells, LONGEST_NAME) if self.is_name else cells)
 
@@ -129,8 +129,8 @@ def fitted(
     Args:
         columns: columns of the table.
         width: number of characters of a line.
-        optional: groups of headings of columns that are left out, the first group first, until
-            each other column has the width of its words, and up to 18 characters for its cells.
+        optional: groups of headings whose columns are omitted, the first group first, until each
+            other column has the width of its words, and up to 18 characters for its cells.
     """
     kept = list(columns)
     for headings in optional:
@@ -146,9 +146,9 @@ def fitted(
 
 
 def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bool) -> list[int]:
-    """Return the widths: of the longest cells if they fit, else names are cut, then cells wrap.
+    """Return the widths: of the longest cells if they fit; else names are cut, then cells wrap.
 
-    At last long words are broken, if *breaks_words*.
+    Finally long words are broken, if *breaks_words*.
     """
     widest = [min(column.widest, width) for column in columns]
     least = [column.narrowest for column in columns]
@@ -164,7 +164,7 @@ def _widths(columns: Sequence[Column], width: int, gap: int, *, breaks_words: bo
 
 
 def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[int]:
-    """Return the widths that the wrapped cells use; what this saves goes to those that wrap."""
+    """Return the widths that wrapped cells use; saved characters go to columns that wrap."""
     found = [column.used(w) for column, w in zip(columns, widths, strict=True)]
     for i in sorted(range(len(found)), key=lambda i: columns[i].widest - found[i]):
         room = max(0, width - _total(found, gap))
@@ -173,7 +173,7 @@ def _tightened(columns: Sequence[Column], widths: Sequence[int], width: int, gap
 
 
 def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) -> list[int]:
-    """Return the widths, the largest ones reduced until all fit, none below its least width.
+    """Return widths of which the largest are reduced until all fit, but not below *least*.
 
     >>> _reduced([5, 20, 9], [5, 4, 9], 30, 2), _reduced([5, 20], [5, 18], 9, 2)
     ([5, 12, 9], [5, 18])
@@ -189,7 +189,7 @@ def _reduced(widths: Sequence[int], least: Sequence[int], width: int, gap: int) 
 
 
 def _total(widths: Iterable[int], gap: int) -> int:
-    """Return the characters of a line, gaps included."""
+    """Return the number of characters of a line, including gaps."""
     return sum(width + gap for width in widths) - gap
 
 

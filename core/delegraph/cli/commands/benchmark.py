@@ -172,7 +172,7 @@ def _compare(request: BenchmarkRequest, against: Against, as_json: bool) -> None
 
 
 def _measured(request: BenchmarkRequest, *, is_quiet: bool) -> BenchmarkResult:
-    """Return the result; unless *is_quiet*, print how long it takes as soon as that is known."""
+    """Return the result; unless *is_quiet*, print the estimated duration when it is known."""
     from delegraph.tools.benchmarking.benchmark import benchmark
 
     def told(seconds: float) -> None:
@@ -195,7 +195,7 @@ def _measured(request: BenchmarkRequest, *, is_quiet: bool) -> BenchmarkResult:
 
 
 def _profile(request: BenchmarkRequest) -> OpProfile | None:
-    """Write the requested profile files; return the profile if it is to be printed."""
+    """Write the requested profile files; return the profile if it must be printed."""
     wanted = request.profile
     if not wanted.is_any:
         return None

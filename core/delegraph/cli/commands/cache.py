@@ -126,7 +126,7 @@ def warm(
 
     prepare = allocate if max_batch_size is None else partial(_prepare_batches, max_batch_size)
     if threads is None and max_batch_size is not None:
-        threads = 1  # as a server has it
+        threads = 1  # as in a server
     found = [
         warmed(Setup(m, "delegraph", delegates or None, delegate_files, threads=threads), prepare)
         for m in models
@@ -178,7 +178,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Say which file of the cache is to blame, and why, as where it belongs to another user."""
+    """Add to errors in this block which file of the cache caused them, and why."""
     from delegraph.delegation.cache_entries import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 

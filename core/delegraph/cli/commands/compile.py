@@ -158,7 +158,7 @@ def _require_compilable(delegates: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _lasting(model: str, output: str) -> Iterator[str]:
-    """Yield the address of the model after *output* is written: of a copy if this is its file."""
+    """Yield the model's address that stays valid after *output* is written, maybe of a copy."""
     from delegraph.bundles.opening import split_address
 
     file, section = split_address(model)
@@ -179,7 +179,7 @@ def _setups(
     compiled: CompiledModel,
     arguments: Mapping[str, Any],
 ) -> tuple[Setup, Setup]:
-    """Return the set-ups of the model before and of the written file."""
+    """Return the set-ups of the original model and of the written file."""
     from delegraph.bundles.opening import split_address
     from delegraph.tools.setup import Setup
 
@@ -217,7 +217,7 @@ def _told(model: str, checked: CompiledRun) -> str:
 
 
 def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
-    """Return the error text of a file without anything compiled."""
+    """Return the error text for a file in which nothing was compiled."""
     taken = [each.delegate for each in compiled.explanation.placement.partitions]
     why = ""
     if compiled.kept and taken:
@@ -227,7 +227,7 @@ def _nothing(model: str, output: str | None, compiled: CompiledModel) -> str:
 
 
 def _print_inside(model: str, output: str | None, compiled: CompiledModel) -> None:
-    """Print what the file holds, before it is written."""
+    """Print the content of the file before it is written."""
     from delegraph.cli.answers.explanation import print_refusals, print_stages
 
     out = console()

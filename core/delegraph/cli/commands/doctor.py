@@ -99,7 +99,7 @@ def _answer(
     failures: Sequence[KnownFailure],
     findings: Sequence[Finding],
 ) -> dict[str, Any]:
-    """Return all that is known, for JSON."""
+    """Return the whole answer as a dictionary for JSON."""
     from delegraph.json_records import to_json
 
     return {

@@ -170,7 +170,7 @@ def _print_precisions(out: Console, result: Detection) -> None:
 
 
 def _setups(each: Sequence[object]) -> list[str]:
-    """Return the column headings of set-ups."""
+    """Return the column headings for the set-ups."""
     return [f"set-up {position}" for position in range(1, len(each) + 1)]
 
 

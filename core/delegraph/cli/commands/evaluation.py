@@ -76,8 +76,9 @@ class Evaluation:
         """Evaluate, write the result, delete the journal, and print.
 
         Args:
-            evaluate: computes the result.
-            show: prints the task's own part of the result, between set-ups and bad samples.
+            evaluate: function that computes the result.
+            show: function that prints the task's own part of the result, between set-ups and bad
+                samples.
         """
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):

@@ -22,7 +22,7 @@ from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import placed_setup_options
 
-OWN = "Delegraph"  # runs what no delegate takes, where a lock is made
+OWN = "Delegraph"  # name of the runtime for nodes without a delegate
 _UNRESOLVED_IN_LITERT = re.compile(
     r"(?:unresolved custom op|Select TensorFlow op).*\((.+)\) failed to prepare", re.DOTALL
 )
@@ -83,7 +83,7 @@ def command(**options: Any) -> int:
 
 
 def _with_locked_delegates(request: ExplainRequest) -> ExplainRequest:
-    """Return the request with the delegates of the checked lock, if it names no delegates."""
+    """Return the request, with the delegates of the lock to check if it names none."""
     context = click.get_current_context()
     if request.lock is not None and request.check is not None:
         raise click.UsageError("--lock writes and --check compares; give one of them", context)
@@ -124,10 +124,10 @@ def _interpreter(request: ExplainRequest) -> Interpreter:
             allocate(interpreter, request.signature)
         except TimeLimitError:
             raise
-        except DelegraphError:  # then the printed sizes are those that the file declares
+        except DelegraphError:  # then the declared sizes are printed
             if any(subgraph.plan.undone for subgraph in session.subgraphs):
                 interpreter.close()
-                interpreter = setup.interpreter()  # with the delegates that a resize took off
+                interpreter = setup.interpreter()  # with the delegates that a resize removed
                 assert isinstance(interpreter, Interpreter)
     return interpreter
 
@@ -166,7 +166,7 @@ def _explain(request: ExplainRequest) -> int:
 
 
 def _remedies(error: UnresolvedOpError | None) -> list[str]:
-    """Return advice on custom operators without a kernel, a line for each operator."""
+    """Return advice about custom operators without a kernel, one line for each operator."""
     return [] if error is None else [line.strip() for line in str(error).splitlines()[1:]]
 
 

@@ -138,9 +138,9 @@ def _answer(request: MemoryRequest) -> MemoryAnswer:
 def _reports(
     request: MemoryRequest, delegates: Sequence[Any] | None
 ) -> tuple[Applied | None, MemoryReport | None]:
-    """Return the report with delegates, None if none takes a node, and that of the core alone.
+    """Return the report with delegates (None if they claim no node), and that of the core alone.
 
-    The latter is None if only delegates can run the model.
+    The second report is None if only delegates can run the model.
     """
     from delegraph.errors import UnresolvedOpError
 
@@ -160,7 +160,7 @@ def _reports(
 def _report(
     request: MemoryRequest, delegates: Sequence[Any] | None
 ) -> tuple[MemoryReport, Placement]:
-    """Return the report with these delegates; None means those that apply by default."""
+    """Return the report with these delegates; None means the default delegates."""
     from delegraph import Interpreter, Limits, OpResolverType
     from delegraph.tools.memory_report import memory_report
 
@@ -185,7 +185,7 @@ def _report(
 
 
 def _note_left_out(request: MemoryRequest, report: MemoryReport) -> None:
-    """Print a note on stderr about planners that would take too long for this model."""
+    """Print a note on stderr about planners that would take too long for the model."""
     from delegraph.tools.memory_report import COMPARED
 
     found = {result.planner for result in report.results}

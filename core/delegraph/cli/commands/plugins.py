@@ -252,7 +252,7 @@ def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json:
 def survey_findings(
     request: SurveyRequest,
 ) -> tuple[Sequence[SurveyedPlugin], Sequence[Finding]]:
-    """Return the plugins as other processes found them, and all findings."""
+    """Return the plugins as separate processes found them, and all findings."""
     from delegraph.plugins import PluginSet
     from delegraph.tools.plugin_check import check_offers
     from delegraph.tools.plugin_survey import survey_plugins
@@ -318,7 +318,7 @@ def _print_diagnosis(
 
 
 def print_findings(out: Console, findings: Sequence[Finding]) -> None:
-    """Print findings, each with what to run or change next."""
+    """Print findings, each with the command or change that helps."""
     styles = {"error": "red", "warning": "yellow", "note": "cyan"}
     for finding in findings:
         level = finding.level.value

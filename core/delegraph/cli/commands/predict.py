@@ -233,7 +233,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
 
 
 def with_time_left(progress: Progress) -> Progress:
-    """Return a progress function that tells the remaining time in words, where no bar shows it."""
+    """Return a progress function that also prints the remaining time if there is no bar."""
     if sys.stderr.isatty():
         return progress
     begin = time.monotonic()
@@ -263,7 +263,7 @@ def _duration(seconds: float) -> str:
 
 
 def _classes(request: PredictRequest, predictor: Predictor) -> tuple[Sequence[str], int | None]:
-    """Return the given labels, and the number of classes; None leaves the scores."""
+    """Return the given labels, and the number of best classes; None keeps the scores."""
     from delegraph.scale.classes import has_labels
     from delegraph.tools.evaluation.labelled_pictures import read_words
 
@@ -291,7 +291,7 @@ def _predictor(request: PredictRequest) -> Predictor:
 
 
 def _source(request: PredictRequest, predictor: Predictor) -> Source:
-    """Return the source of the data; pictures are prepared as by ``delegraph run``."""
+    """Return the source of the data; pictures are prepared as in ``delegraph run``."""
     from delegraph.scale.opening import open_source
     from delegraph.tools.called_inputs import called_metadata
 

@@ -1,7 +1,7 @@
 """``delegraph run``: runs a model on given inputs, and prints its outputs.
 
-Options that other commands have too, and their checks, are in
-:mod:`delegraph.cli.options.arguments` and :mod:`delegraph.cli.options.setup`.
+Options that several commands have, and their checks, are in :mod:`delegraph.cli.options.arguments`
+and :mod:`delegraph.cli.options.setup`.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def command(labels: str | None, as_json: bool, **options: Any) -> None:
 
 
 def _note_what_has_no_effect(request: RunRequest, labels: str | None, answer: RunAnswer) -> None:
-    """Print a note on stderr if labels or a threshold are given, but no output has scores."""
+    """Print a note on stderr if labels or a threshold have no effect on any output."""
     # A threshold has an effect if there were scores, even if it removed all of them.
     if answer.findings.tensors or any(o.top or o.threshold is not None for o in answer.outputs):
         return
@@ -187,7 +187,7 @@ def _run(request: RunRequest) -> RunAnswer:
             request.picture.crop != "none",
             request.draw,
             interpreter.placement,
-            getattr(interpreter, "incidents", ()),  # which Delegraph's own counts
+            getattr(interpreter, "incidents", ()),  # other runtimes have none
             None if request.signature is not None else allocate,
             invokes,
         )
@@ -274,7 +274,7 @@ def _summary(
     details: Details,
     array: NDArray[Any],
 ) -> OutputSummary:
-    """Return the summary of an output, with labels and threshold of the user or the author."""
+    """Return the summary of an output, with labels and threshold of the user or the metadata."""
     from delegraph.tools.model_outputs import summarize
 
     if int(details["index"]) in findings.tensors:

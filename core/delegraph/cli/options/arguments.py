@@ -37,14 +37,14 @@ class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # ge
 
 
 class ModelPath(click.Path):
-    """An existing file, or ``FILE#SECTION`` with such a file; the loader rejects folders itself."""
+    """Option type: an existing file, or ``FILE#SECTION``; the loader rejects folders."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, readable=True)
         self.name = "file"  # the name that messages use
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the address as it is, if its file exists."""
+        """Return the address unchanged, if its file exists."""
         from delegraph.bundles.opening import split_address
 
         super().convert(split_address(os.fsdecode(value))[0], param, ctx)
@@ -181,7 +181,7 @@ def limit_options(command: Command) -> Command:
 
 
 def weights_dir_option(command: Command) -> Command:
-    """Add ``--weights-dir``: the folder that the user grants for constants in other files."""
+    """Add ``--weights-dir``: the folder that may hold constants in other files."""
     return click.option(
         "--weights-dir",
         type=click.Path(exists=True, file_okay=False),

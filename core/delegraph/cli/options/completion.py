@@ -1,6 +1,6 @@
-"""What the Tab key offers: names in the model on the line, options of delegates, files.
+"""Completion by the Tab key: names in the model, options of delegates, and files.
 
-Nothing here raises an error: where the line or the model is unfinished, nothing is offered.
+Nothing here raises an error: if the line is incomplete or the model unreadable, nothing is offered.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from delegraph.graph.model import Model
 
 Offer = Callable[[click.Context, str], Iterable[CompletionItem]]
-"""Returns what may follow, given the words before and the start of the present one."""
+"""Function from the words before the cursor and the start of the present word to completions."""
 
 _SEPARATORS = (":", "=")
 """Characters at which Bash cuts words."""
 
 
 def with_completion(command: click.Command) -> click.Command:
-    """Return a command whose options and arguments offer names and files, by what they are."""
+    """Return a command whose options and arguments complete names and files, by their kind."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_completion(each)
@@ -47,7 +47,7 @@ def with_completion(command: click.Command) -> click.Command:
 
 def _offered(offer: Offer, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     found: list[CompletionItem] = []
-    with suppress(Exception):  # a model or a plugin may be broken; Tab says nothing of it
+    with suppress(Exception):  # a model or a plugin may be broken; Tab shows no error
         for item in offer(ctx, incomplete):
             if item.type != "plain" or str(item.value).startswith(incomplete):
                 found.append(item)  # noqa: PERF401 - what comes before an error is kept
@@ -68,7 +68,7 @@ def _offer_of(parameter: click.Parameter) -> Offer | None:
 
 
 def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield installed delegates, or after ``NAME:`` the options of one, or their values."""
+    """Yield installed delegates; after ``NAME:`` the delegate's options, or an option's values."""
     name, colon, given = incomplete.partition(":")
     if not colon:
         yield from complete_delegate(ctx, ctx.command.params[0], incomplete)
@@ -89,7 +89,7 @@ def _delegates(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _values(kind: Any) -> list[str]:
-    """Return all values of an option's type, as one types them; an empty list for too many."""
+    """Return all values of an option's type as users type them; empty if there are too many."""
     if kind is bool:
         return ["true", "false"]
     if get_origin(kind) is Literal:
@@ -103,7 +103,7 @@ def _signatures(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]
 
 
 def _inputs(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield ``NAME=`` of each input, and files."""
+    """Yield ``NAME=`` for each input, and files."""
     yield CompletionItem(incomplete, type="file")  # first: Bash forgets what came before
     if "=" not in incomplete:
         graph = _model(ctx).subgraphs[0]
@@ -120,7 +120,7 @@ def _outputs(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield operators by name, and nodes by index with the name of what they compute."""
+    """Yield operator names, and node indices with the name of the node's output."""
     graph = _model(ctx).subgraphs[0]
     yield from map(CompletionItem, dict.fromkeys(o.name for o in graph.operators))
     for operator in graph.operators:
@@ -129,7 +129,7 @@ def _operators(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the names of tensors that nodes compute, after those that are given already."""
+    """Yield the names of tensors that nodes compute, after tensors that are already given."""
     given, comma, _ = incomplete.rpartition(",")
     graph = _model(ctx).subgraphs[0]
     for operator in graph.operators:
@@ -139,7 +139,7 @@ def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[Completio
 
 
 def _model(ctx: click.Context) -> Model:
-    """Return the model that is named on the line so far."""
+    """Return the model that the line so far names."""
     from delegraph.graph import load_model
 
     # Before an option without its value, click leaves the arguments unread.
@@ -158,11 +158,11 @@ _OFFERS: dict[str, Offer] = {
     "--intermediate-tensors": _computed_tensors,
     "delegate": _delegates,
 }
-"""By the option, or the name of the argument."""
+"""Mapping from an option or an argument's name to its completions."""
 
 
 class _JoinedWords(BashComplete):
-    """Bash's completion with the words that Bash cuts at ``:`` and ``=`` joined again.
+    """Bash's completion in which words that Bash splits at ``:`` and ``=`` are joined again.
 
     No blank follows an item that ends with ``=``.
     """
@@ -172,7 +172,7 @@ class _JoinedWords(BashComplete):
     )
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the whole words before the present one, and the start of that."""
+        """Return the whole words before the present one, and the beginning of the present word."""
         position = int(os.environ["COMP_CWORD"])
         pieces = split_arg_string(os.environ["COMP_WORDS"])[: position + 1]
         if len(pieces) <= position:
@@ -184,14 +184,14 @@ class _JoinedWords(BashComplete):
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Return an item without the start that Bash keeps."""
+        """Return an item without the beginning that Bash keeps."""
         if item.type == "plain":
             item = CompletionItem(item.value[self._cut :], item.type, item.help)
         return super().format_completion(item)
 
 
 def joined(pieces: list[str]) -> tuple[list[str], int]:
-    """Return whole words of Bash's *pieces*, and how much of the last word is before its piece.
+    """Return whole words of Bash's *pieces*, and the length of the last word before its piece.
 
     >>> joined(["run", "-d", "add_sub", ":", "min"])
     (['run', '-d', 'add_sub:min'], 8)

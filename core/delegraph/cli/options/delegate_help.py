@@ -38,7 +38,7 @@ def print_delegate_help(wanted: Sequence[str]) -> None:
 
 
 def isolation_text(spec: DelegateSpec) -> str:
-    """Return a text saying that a delegate is isolated by default; empty if it is not."""
+    """Text that says that a delegate is isolated by default; empty if it is not."""
     limit = "" if spec.timeout is None else f", {spec.timeout:g} s for an invoke"
     return f"runs in a process of its own{limit} (--isolate none: in this one)"
 

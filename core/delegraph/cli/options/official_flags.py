@@ -1,7 +1,7 @@
-"""Flags of the official tools, such as ``--num_runs=5``, as spellings of Delegraph's options.
+"""Accepts flags of the official tools, such as ``--num_runs=5``, for Delegraph's options.
 
-They are for people who come from ``benchmark_model``, ``litert-benchmark``, ``inference_diff`` and
-the official evaluation tools. Help does not list them.
+They help users of ``benchmark_model``, ``litert-benchmark``, ``inference_diff`` and the official
+evaluation tools. Help does not list them.
 
 Source:
     tflite/tools/benchmark/benchmark_tflite_model.cc, tflite/tools/evaluation/tasks.
@@ -67,7 +67,7 @@ def _switched(flag: str, value: str) -> str:
 
 
 class _Delegate:
-    """The flags for a compiled delegate, two of which make one ``-d``."""
+    """Two flags for a compiled delegate, which together become one ``-d``."""
 
     _PATH, _OPTIONS = "--external_delegate_path", "--external_delegate_options"
 
@@ -91,12 +91,12 @@ class _Delegate:
 
 
 def _as(option: str) -> Words:
-    """Return the function for a flag whose value is that of *option*."""
+    """Return the converter of a flag whose value is the value of *option*."""
     return lambda value: [option, value]
 
 
 def _unless_negative(option: str) -> Words:
-    """Return the function for a flag whose negative values mean the default."""
+    """Return the converter of a flag whose negative values mean the default."""
     return lambda value: [] if value.startswith("-") else [option, value]
 
 

@@ -1,4 +1,4 @@
-"""Options for how a picture becomes an input of ``delegraph run``."""
+"""Options for converting a picture to an input of ``delegraph run``."""
 
 from __future__ import annotations
 

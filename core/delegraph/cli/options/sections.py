@@ -31,7 +31,7 @@ SECTIONS = {
     "Limits": "--time-limit --memory-limit --table-limit --depth-limit --weights-dir",
     "Messages": "--verbose --log-level --traceback --help",
 }
-"""Headings in the order of the help, each with its options; the others stand before them."""
+"""Headings in the order of the help, each with its options; other options come first."""
 
 SHORT = 10
 """Largest number of options that are shown without headings."""

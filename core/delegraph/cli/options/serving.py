@@ -63,7 +63,7 @@ ADDRESS_OPTIONS = (
         help="Bearer token of requests.  [default: DELEGRAPH_SERVE_TOKEN]",
     ),
 )
-"""Options for where the server listens, and for whom."""
+"""Options for the addresses on which the server listens, and for access."""
 
 LIMIT_OPTIONS = (
     _size("--max-body-size", 64, "Largest request, REST or gRPC."),
@@ -75,11 +75,11 @@ LIMIT_OPTIONS = (
     _seconds("--body-timeout", 60.0, "Longest time for a request's body."),
     _seconds("--idle-timeout", 75.0, "Longest rest between two requests."),
 )
-"""Options for what clients may send."""
+"""Options for limits of requests."""
 
 
 def taken_addresses(given: dict[str, Any]) -> Addresses:
-    """Return the addresses of the command line's options, which are removed from *given*.
+    """Remove the address options from *given*, and return the addresses.
 
     Raises:
         ArgumentError: the token cannot be read, or options contradict each other.
@@ -93,7 +93,7 @@ def taken_addresses(given: dict[str, Any]) -> Addresses:
 
 
 def taken_limits(given: dict[str, Any]) -> Limits:
-    """Return the limits of the command line's options, which are removed from *given*."""
+    """Remove the limit options from *given*, and return the limits."""
     from delegraph.scale.serving.limits import Limits
 
     return Limits(

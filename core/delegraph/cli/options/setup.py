@@ -33,9 +33,10 @@ def setup_options(command: Command) -> Command:
 
 
 def placed_setup_options(command: Command) -> Command:
-    """Add the options of :func:`setup_options` that matter when nothing is computed.
+    """Add the options of :func:`setup_options` that matter when no node is computed.
 
-    The command gets *require* beside *setup*, because it shows a placement before it rejects it.
+    The command gets *require* separately from *setup*, because it shows a placement before it
+    rejects the placement.
     """
     return _with_placing_options(_taking_setup(command, but={"require"}))
 
@@ -73,7 +74,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     Args:
         setup: the set-up whose attributes are used unless *words* change them.
         words: options as on the command line; delegates replace those of *setup*.
-        option: name of the option with this value, for messages.
+        option: name of the option with the value *words*, for messages.
 
     Raises:
         UsageError: *words* contain an unknown option.
@@ -148,7 +149,7 @@ def _computing_options(command: Command) -> Command:
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Return the set-up in *options*, without the entries *but*, and remove it from *options*."""
+    """Remove the set-up options, except those in *but*, from *options*, and return the set-up."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

@@ -33,10 +33,11 @@ class Options:
         detections_per_class: number of kept boxes of each class (regular suppression).
         use_regular_nms: whether to suppress boxes of each class separately; otherwise each box has
             its best class only.
-        nms_score_threshold: boxes with lower scores are left out.
+        nms_score_threshold: boxes with lower scores are omitted.
         nms_iou_threshold: overlap, in (0, 1], above which the lower-scoring box is dropped.
         num_classes: number of classes without the background.
-        y_scale: divisor of the encoded centre; the other scales alike.
+        y_scale: divisor of the encoded y coordinate of centres; ``x_scale``, ``h_scale`` and
+            ``w_scale`` are divisors of the other encoded numbers.
     """
 
     max_detections: int
@@ -159,7 +160,7 @@ def decoded(encodings: Floats, anchors: Floats, options: Options) -> Floats:
     Args:
         encodings: ``[N, 4]``: centre y, x relative to the anchor, logarithm of height and width.
         anchors: ``[N, 4]``: centre y, x, height and width.
-        options: gives the divisors of the encodings.
+        options: options with the divisors of the encodings.
 
     Raises:
         OperatorError: a box has a minimum above its maximum.

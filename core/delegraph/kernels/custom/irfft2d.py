@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes IRFFT2D: images of the size in input 1.
 
-    Input 0 holds the frequencies. They are cut, or padded with zeros, to the size of the image. A
-    real image has some frequencies twice, as conjugates; of these, the kernel reads the same ones
-    as the official kernel.
+    Input 0 holds the frequencies. They are cut, or padded with zeros, to the size of the image. In
+    a real image's spectrum, some frequencies occur twice, as conjugates; the kernel reads the same
+    one of each pair as the official kernel.
 
     Source:
         tflite/kernels/irfft2d.cc.
@@ -60,7 +60,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
 def _make_hermitian(frequencies: NDArray[Any]) -> None:
     """Complete the first and last column of *frequencies*, in place.
 
-    The inverse transform is real afterwards.
+    Then the inverse transform is real.
 
     In these columns, row i and row -i are conjugate. The first column is read from its upper half,
     the last column from its lower half.

@@ -1,4 +1,4 @@
-"""RandomUniform, RandomUniformInt, RandomStandardNormal and Multinomial, custom operators.
+"""Custom operators RandomUniform, RandomUniformInt, RandomStandardNormal and Multinomial.
 
 They are older than the builtin operators of the same names. Every interpreter starts with the same
 numbers and continues from invoke to invoke. The numbers differ from those of the C++ standard

@@ -1,4 +1,4 @@
-"""Custom operator Roll: rotates elements along axes, so that the last ones move to the front."""
+"""Custom operator Roll: rotates elements along axes; the last elements move to the front."""
 
 from __future__ import annotations
 

@@ -122,7 +122,8 @@ def _quantized_relu(x: Tensor, y: Tensor, low: float, high: float) -> UnaryFunct
 def _quantize(value: float, y: Tensor) -> int:
     """Return *y*'s stored integer nearest to *value*.
 
-    A ratio beyond int32 is its least integer, and the sum with the zero point wraps, as on x86.
+    A ratio beyond int32 becomes the smallest int32, and the sum with the zero point wraps, as on
+    x86.
     """
     with np.errstate(over="ignore"):  # with a tiny scale it becomes infinite
         quantized = np.round(np.float32(value) / np.float32(y.scale) + np.copysign(1e-9, value))

@@ -188,7 +188,7 @@ def _plain(operation: Callable[..., Any], a: Tensor, b: Tensor, y: Tensor, activ
 def _maker(
     operation: Callable[..., Any], limits: tuple[NDArray[Any], NDArray[Any]] | None
 ) -> Callable[[Tensor, Tensor, Tensor], Eval]:
-    """Return the function that makes the evaluation of a node from the node's tensors."""
+    """Return the function that makes a node's evaluation from its tensors."""
 
     def make(a: Tensor, b: Tensor, y: Tensor) -> Eval:
         left, right = _operand(a, y), _operand(b, y)
@@ -226,9 +226,10 @@ class _Constant:
 
 
 def _operand(x: Tensor, y: Tensor) -> Tensor | _Constant:
-    """Return *x*, or for a constant of one or all of *y*'s elements the same values in y's shape.
+    """Return *x*, or for some constants an array in a shape that needs no broadcasting.
 
-    NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
+    A constant with one element loses its dimensions; one with as many elements as *y* gets y's
+    shape. NumPy takes as long to broadcast as to add a thousand numbers, except for arrays without
     dimensions.
     """
     if x.shape == y.shape or not x.is_constant or x.data is None:
@@ -243,7 +244,7 @@ def _limits(activation: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArra
     """Return the limits that *activation* sets for results; None if no result can be out of range.
 
     Floats are clamped to the finite numbers even without an activation. For an unsigned type, the
-    bound -1 wraps to the largest number, so all results are the upper bound.
+    bound -1 wraps to the largest number, so every result is the upper bound.
 
     Source:
         CalculateActivationRange, tflite/kernels/kernel_util.h.
@@ -287,8 +288,8 @@ def require_nonzero(divisor: Tensor) -> None:
 def prepare_pow(context: OpContext, node: Node) -> Eval:
     """Return the function for POW on float32 and int32; negative int32 exponents are errors.
 
-    int32 results that do not fit become the least integer. With one exponent for all elements, they
-    become the lower 32 bits.
+    int32 results that do not fit become the smallest integer. If one exponent is used for all
+    elements, they become the lower 32 bits.
 
     Source:
         tflite/kernels/pow.cc.

@@ -29,7 +29,7 @@ def prepare_bitwise_xor(context: OpContext, node: Node) -> Eval:
 def prepare_right_shift(context: OpContext, node: Node) -> Eval:
     """Return the function that computes RIGHT_SHIFT, broadcast, on 8- to 32-bit integers.
 
-    Shifts outside of the type's width act like the nearest valid shift.
+    Shifts outside the type's width act like the nearest valid shift.
 
     Source:
         tflite/kernels/right_shift.cc.

@@ -41,7 +41,7 @@ def prepare_equal(context: OpContext, node: Node) -> Eval:
 
 @kernel("NOT_EQUAL")
 def prepare_not_equal(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes NOT_EQUAL: ``y = a != b``, broadcast; types of EQUAL."""
+    """Return the function that computes NOT_EQUAL: ``y = a != b``, broadcast; types as EQUAL."""
     return _prepare(context, node, np.not_equal, _EQUATABLE, int16_by_value=True)
 
 

@@ -15,7 +15,7 @@ _MOD_TYPES = _DIV_TYPES | {TensorType.INT64}
 
 @kernel("FLOOR_DIV")
 def prepare_floor_div(context: OpContext, node: Node) -> Eval:
-    """Return the function for FLOOR_DIV: floor(a / b), broadcast; refuses divisors of 0.
+    """Return the function for FLOOR_DIV: floor(a / b), broadcast; a divisor of 0 is an error.
 
     Types are float32, int8, int16 and int32, as stored.
 

@@ -32,7 +32,7 @@ def prepare_maximum(context: OpContext, node: Node) -> Eval:
 
 @kernel("MINIMUM")
 def prepare_minimum(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes MINIMUM, broadcast; types and NaN as MAXIMUM."""
+    """Return the function that computes MINIMUM, broadcast; types and NaN as for MAXIMUM."""
     return _prepare(context, node, np.minimum)
 
 

@@ -65,7 +65,7 @@ def _operands(context: OpContext, node: Node) -> tuple[Tensor, Tensor, Tensor, T
 
 
 def _is_single(*tensors: Tensor) -> bool:
-    """Return whether each tensor has one element.
+    """Whether each tensor has exactly one element.
 
     If so, the output keeps its present shape.
     """

@@ -136,7 +136,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 def prepare_log(context: OpContext, node: Node) -> Eval:
     """Return the function that computes LOG on float32, int8 and int16.
 
-    Quantized x <= 0 gives the least value.
+    Quantized x <= 0 gives the smallest value.
 
     Source:
         LogEval and LogLUTPrepare, tflite/kernels/elementwise.cc.
@@ -274,7 +274,7 @@ def prepare_ceil(context: OpContext, node: Node) -> Eval:
 
 @kernel("ROUND")
 def prepare_round(context: OpContext, node: Node) -> Eval:
-    """Return the function that computes ROUND on 32- and 16-bit floats: halves to even.
+    """Return the function that computes ROUND on 32- and 16-bit floats, halves to even.
 
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.

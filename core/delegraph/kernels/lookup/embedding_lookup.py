@@ -147,7 +147,7 @@ def _byte_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
 def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
     """Return the function from row numbers to rows of *table*, which holds 2- or 4-bit integers.
 
-    The official kernel starts each row at a whole byte, even if the row before ends within that
+    The official kernel starts each row at a whole byte, even if the previous row ends within that
     byte.
     """
     per_byte = 8 // BITS[table.type]

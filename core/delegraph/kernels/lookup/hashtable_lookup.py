@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that looks up each key: its value, and whether the table has it.
 
-    Keys must be sorted. Among equal keys, the official binary search decides.
+    Keys must be sorted. Among equal keys, the one that the official binary search finds is used.
 
     Source:
         tflite/kernels/hashtable_lookup.cc.

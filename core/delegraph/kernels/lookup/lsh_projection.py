@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: hashes inputs to bits, of which similar inputs share many."""
+"""LSH_PROJECTION: hashes inputs to bits; similar inputs share many bits."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _HEAD = re.compile(rb"[ \t\n\v\f\r][^ \t\n\v\f\r]*")
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function for SKIP_GRAM: phrases of words in order, some words skipped.
 
-    At most ``max_skip_size`` words are left out between neighbours; ``include_all_ngrams`` adds
+    At most ``max_skip_size`` words are skipped between neighbours; ``include_all_ngrams`` adds
     shorter phrases.
 
     Source:
@@ -61,9 +61,9 @@ def _words(text: bytes) -> list[bytes]:
 
 
 def _grams(words: Sequence[bytes], size: int, skip: int, shortest: int) -> Iterator[bytes]:
-    """Yield phrases of *shortest* to *size* words, at most *skip* left out between neighbours.
+    """Yield phrases of *shortest* to *size* words; at most *skip* are skipped between two.
 
-    The order is the official one: among those with equal first words, longest first.
+    Phrases are in the official order: among phrases with equal first words, longest first.
 
     >>> [g.decode() for g in _grams([b"a", b"b", b"c"], 2, 1, 1)]
     ['a b', 'a c', 'a', 'b c', 'b', 'c']

@@ -23,7 +23,7 @@ from delegraph.schema.enums import TensorType
 
 
 class BidirectionalLstmInput(IntEnum):
-    """Positions at which groups of inputs start; weights follow in LstmInput's order.
+    """Positions of the first input of each group; weights follow in the order of LstmInput.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.
@@ -43,8 +43,8 @@ class BidirectionalLstmInput(IntEnum):
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one LSTM layer forwards and one backwards over a sequence.
 
-    With merged outputs, several sequences and the batch first, the official kernel mixes up the
-    states of the sequences; this kernel does not.
+    If outputs are merged, there are several sequences and the batch is the first axis, the official
+    kernel confuses the states of the sequences; this kernel does not.
 
     Source:
         tflite/kernels/bidirectional_sequence_lstm.cc.

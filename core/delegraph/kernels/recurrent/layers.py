@@ -19,7 +19,7 @@ class Cell(Protocol):
     """The arithmetic of one layer for one time step, bound to the layer's weights."""
 
     def project(self, x: Array, aux: Array | None) -> Array:
-        """Return the contribution of the inputs at every time step.
+        """Return the contribution of the inputs, for all time steps.
 
         Args:
             x: the inputs of all time steps, ``[T, B, I]``.
@@ -49,7 +49,7 @@ class Direction:
     """One pass of a cell over a sequence, forwards or backwards.
 
     Attributes:
-        cell: returns the cell; called at each invoke.
+        cell: function that returns the cell; called at each invoke.
         input: sequence of inputs, ``[T, B, I]``, ``[B, T, I]`` or ``[B, I]``.
         aux_input: a second input of the same layout, or None.
         states: variable tensors of ``B * n`` elements; the first is the output state.
@@ -104,7 +104,7 @@ class Pass:
     """The cell, states and output length of one direction of a bidirectional layer.
 
     Attributes:
-        cell: returns the cell; called at each invoke.
+        cell: function that returns the cell; called at each invoke.
         states: variable tensors; the first is the output state.
         n_output: length of the output state.
     """
@@ -131,8 +131,8 @@ def bidirectional_eval(
         x: the input of the forward pass.
         inputs: the input of the backward pass, and the auxiliary input of both passes.
         passes: the forward pass and the backward pass.
-        rounds: number of runs over the whole sequence; each begins with the states of the run
-            before.
+        rounds: number of runs over the whole sequence; each begins with the states of the previous
+            run.
     """
     x_backward, aux = inputs
     forward, backward = passes

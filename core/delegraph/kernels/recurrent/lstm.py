@@ -32,7 +32,7 @@ from delegraph.schema.enums import LSTMKernelType, TensorType
 
 @kernel("LSTM", uses_blas=True)
 def prepare(context: OpContext, node: Node) -> Eval:
-    """Return the function that runs one time step of an LSTM layer.
+    """Return the function that computes one time step of an LSTM layer.
 
     Source:
         tflite/kernels/lstm.cc.

@@ -29,7 +29,7 @@ class FloatLstmCell:
         h = W_p (output * activation(c)) + b_p
 
     Without an activation, ``h = W_p (output * cell) + b_p``: the official kernel stores
-    ``activation(c)`` in the buffer of the cell gate, and stores nothing there in that case.
+    ``activation(c)`` in the cell gate's buffer, which then still holds the cell gate.
 
     Source:
         LstmStepFloat and LstmStepHybrid, tflite/kernels/lstm_eval.cc. Where weights are 8-bit, the

@@ -35,9 +35,9 @@ _BEYOND_INT16 = (-(1 << 17), 1 << 17)  # an int16 added to either end still satu
 class IntegerLstmCell:
     """An LSTM cell with quantised weights, equal to TFLite's int8x8_16 kernel bit for bit.
 
-    Gates are int16: Q3.12, or of an intermediate's scale before layer normalisation. The cell state
-    is int16 with a power of two as scale. For scales below 2**-15 the official kernel computes no
-    tanh; its buffer still holds the input gate, which is multiplied by the output gate.
+    Gates are int16: Q3.12, or with an intermediate tensor's scale before layer normalisation. The
+    cell state is int16 with a power of two as scale. For scales below 2**-15 the official kernel
+    computes no tanh; its buffer still holds the input gate, which is multiplied by the output gate.
 
     Args:
         context: context that provides working memory.

@@ -52,7 +52,7 @@ _UNUSED = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Layer:
-    """Tensors and options of an LSTM node whose checks passed.
+    """Tensors and options of an LSTM node that has been checked.
 
     Attributes:
         x: input, ``[B, T, n_input]`` or ``[T, B, n_input]``, int8 or int16.

@@ -57,7 +57,7 @@ class RnnInput(IntEnum):
 
 
 class BidirectionalRnnInput(IntEnum):
-    """Positions at which groups of inputs start; weights follow in RnnInput's order.
+    """Positions of the first input of each group; weights follow in the order of RnnInput.
 
     Source:
         tflite/kernels/bidirectional_sequence_rnn.cc.
@@ -117,7 +117,7 @@ class RnnTensors:
 
 
 class RnnCell:
-    """``h = activation(W_x x + W_h h + b)``, with float or 8-bit weights.
+    """An RNN cell, ``h = activation(W_x x + W_h h + b)``, with float or 8-bit weights.
 
     Source:
         RnnBatchStep, tflite/kernels/internal/kernel_utils.cc.
@@ -172,10 +172,10 @@ def prepare_unidirectional(context: OpContext, node: Node) -> Eval:
 def prepare_bidirectional(context: OpContext, node: Node) -> Eval:
     """Return the function that runs one recurrent layer forwards and another backwards.
 
-    Three oddities are as in the official kernel. An auxiliary input without weights is read by the
-    backward layer if time is the first axis, and never if the batch is. Its time steps begin where
-    the input's would (except for floats with the batch first). With 8-bit weights and time first,
-    the sequence is run once for each of its time steps.
+    Three peculiarities of the official kernel are reproduced. An auxiliary input without weights is
+    read by the backward layer if time is the first axis, and never if the batch is the first axis.
+    Its time steps begin at the offsets of the input's time steps (except for floats with the batch
+    first). With 8-bit weights and time first, the sequence is run once for each of its time steps.
 
     Raises:
         OperatorError: tensors do not fit, or the official kernel would read past an input's end.

@@ -74,7 +74,7 @@ class _Layer:
         return window
 
     def units(self, window: Array, times: Array) -> Array:
-        """Return ``[B, F, M]`` summed over time (weights ``[F, M]``) and rank: ``[B, F/rank]``."""
+        """Return *window* times *times*, summed over time and rank: ``[B, F / rank]``."""
         filters = np.einsum("bfm,fm->bf", window, times)
         y: Array = filters.reshape(*self.y.shape, self.rank).sum(axis=2)
         return y

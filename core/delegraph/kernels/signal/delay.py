@@ -17,7 +17,7 @@ from delegraph.schema.enums import TensorType
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that delays the last axis by ``delay_length`` samples.
 
-    The output starts with zeros.
+    The output begins with zeros.
 
     Source:
         tflite-micro/signal/micro/kernels/delay.cc.

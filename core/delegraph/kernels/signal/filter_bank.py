@@ -90,7 +90,7 @@ def _indices(
     Args:
         starts: index of each run's first number.
         length: length of each run.
-        offsets: place of each number in its run, for the joined runs.
+        offsets: position of each number in its run, for the joined runs.
         size: number of valid indices.
         what: name of the indexed array in an error.
     """
@@ -103,6 +103,6 @@ def _indices(
 
 
 def _run_sums(products: NDArray[np.uint64], ends: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return the sum of each run of *products*; *ends* are the runs' ends. Sums wrap at 64 bits."""
+    """Return the sum of each run of *products*, modulo 2^64; *ends* are the ends of the runs."""
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
     return np.asarray(np.diff(total[np.concatenate([[0], ends])]))

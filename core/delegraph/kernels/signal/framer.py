@@ -17,8 +17,8 @@ from delegraph.schema.enums import TensorType
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that cuts ``[..., n * frame_step]`` into ``[..., n, frame_size]``.
 
-    A frame begins ``frame_step`` samples after the one before. Output 1 says whether all frames are
-    full. A frame that is not full, because the stream has just begun, is not written. With
+    A frame begins ``frame_step`` samples after the previous one. Output 1 says whether all frames
+    are full. A frame that is not full, because the stream has just begun, is not written. With
     ``prefill``, zeros precede the stream, so that the first frame is full.
 
     Source:

@@ -156,7 +156,7 @@ class RealTransform:
     # -- the transform of complex numbers --------------------------------------------------------
 
     def _complex_transform(self, z: Array, level: int = 0, stride: int = 1) -> Array:
-        """Return the transform of *z*, ``[2, ..., n]``: that of its parts, joined by butterflies.
+        """Return the transform of *z*, ``[2, ..., n]``: butterflies join the parts' transforms.
 
         *level* is the depth of the recursion, and *stride* the product of the radices so far.
         """
@@ -236,7 +236,7 @@ def _factors(n: int) -> Iterator[tuple[int, int]]:
 def is_length(length: int) -> bool:
     """Return whether transforms of *length* exist: twice a product of 2, 3 and 5.
 
-    KISS FFT has others, but needs more memory to compute them, and TFLM crashes.
+    KISS FFT supports other lengths with more memory, but TFLM crashes on them.
 
     >>> [length for length in range(20) if is_length(length)]
     [4, 6, 8, 10, 12, 16, 18]

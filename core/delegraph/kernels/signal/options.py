@@ -20,7 +20,7 @@ def signal_option(node: Node, name: str, low: int = 0, high: int = LARGEST) -> i
     Args:
         node: the node.
         name: name of the option.
-        low: least valid value.
+        low: smallest valid value.
         high: largest valid value.
 
     Raises:

@@ -1,4 +1,4 @@
-"""SignalPCAN: applies a gain that depends on each band's noise, then a curve that keeps peaks."""
+"""SignalPCAN: applies a gain by each band's noise, then a curve that compresses large values."""
 
 from __future__ import annotations
 

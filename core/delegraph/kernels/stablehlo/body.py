@@ -109,7 +109,7 @@ class Body:
         )
 
     def __call__(self, *arrays: Array) -> list[Array]:
-        """Run the body on arrays of one shape; return its results as new arrays of that shape."""
+        """Run the body on arrays of one shape; return the results as new arrays of that shape."""
         if self._runs_on_arrays:
             return self._run(arrays)
         shape = arrays[0].shape

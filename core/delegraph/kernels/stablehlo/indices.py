@@ -32,8 +32,8 @@ class StartIndices:
 
     Args:
         shape: shape of the tensor.
-        index_vector_dim: the tensor's axis along which the vectors lie; its rank if they have
-            length one.
+        index_vector_dim: axis of the tensor along which the vectors lie; the tensor's rank if
+            vectors have length one.
         index_map: for each element of a vector, the operand's axis that it indexes.
         batch_axes: the result's axes that match the tensor's other axes.
         rank: rank of the result.

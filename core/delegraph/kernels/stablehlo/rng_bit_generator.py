@@ -27,7 +27,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that makes random bits from a state and stores the next state.
 
     The state is input 0 and output 0; the bits are output 1. A third number in a Philox state is
-    the high half of the counter; without it, the key is this half.
+    the high half of the counter; without it, the key is used as the high half.
 
     Source:
         tflite/kernels/rng_bit_generator.cc, rng_util.cc.

@@ -33,7 +33,7 @@ Update = Callable[[Array, Array, Array], object]
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function for STABLEHLO_SCATTER: input 0, updated by input 2.
 
-    Input 1 has the places of the updates.
+    Input 1 has the positions of the updates.
 
     Updates outside of the operand are ignored. A subgraph combines an element and its update. It
     has one operator, or none if the update replaces the element.

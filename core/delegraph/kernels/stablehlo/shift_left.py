@@ -25,8 +25,8 @@ _LEAST_SIZES = {TensorType.INT8: 8, TensorType.INT16: 16, TensorType.INT32: 12}
 def prepare(context: OpContext, node: Node) -> Eval:
     """Return the function that computes STABLEHLO_SHIFT_LEFT on 8- to 32-bit signed integers.
 
-    Shapes may differ; amounts are used in order, and there may be too many. C++ leaves shifts by
-    less than 0 or more than 31 undefined; their results are the official kernel's.
+    Shapes may differ; shift amounts are used in order, and surplus amounts are ignored. C++ leaves
+    shifts below 0 or above 31 undefined; their results equal the official kernel's.
 
     Source:
         tflite/kernels/stablehlo_shift_left.cc, as compiled for x86.
@@ -62,7 +62,7 @@ def _powers_of_two(exponents: Integers) -> Integers:
     """Return 2 to the power of each exponent, computed as in the official kernel's vector loop.
 
     The loop writes exponents into the bits of floats and converts these to int32. Results that do
-    not fit are the least int32.
+    not fit become the smallest int32.
 
     >>> _powers_of_two(np.array([0, 4, 40, -1], np.int32)).tolist()
     [1, 16, -2147483648, 0]

@@ -12,8 +12,8 @@ from delegraph.memory.strategies.objects_in_use import ObjectsInUse
 def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
     """Assign each of *records* a memory object of exactly its size; return the assignment.
 
-    A free object is reused before a new one is made; of several, the one freed last. Sizes are
-    bytes, or batch, height, width and channels.
+    A free object is reused before a new one is created; of several, the one freed last is used.
+    Sizes are bytes, or batch, height, width and channels.
 
     Source:
         EqualityAssignmentWithHash, tflite/delegates/gpu/common/memory_management/
@@ -39,8 +39,8 @@ def last_freed_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[
 def lowest_equal(records: Sequence[TensorUsageRecord]) -> ObjectsAssignment[Size]:
     """Assign each of *records* a memory object of exactly its size; return the assignment.
 
-    A free object is reused before a new one is made; of several, the one with the lowest id. Sizes
-    are those of textures, with two or three dimensions.
+    A free object is reused before a new one is created; of several, the one with the lowest id is
+    used. Sizes are those of textures, with two or three dimensions.
 
     Source:
         EqualityAssignment, tflite/delegates/gpu/common/memory_management/equality_assignment.h.

@@ -10,7 +10,7 @@ from delegraph.memory.strategies.greedy_by_size import size_distance_priority
 
 
 def greedy_best(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return the objects of GREEDY_BY_SIZE, or of GREEDY_BY_BREADTH if they are smaller.
+    """Return the smaller result of GREEDY_BY_SIZE and GREEDY_BY_BREADTH, as objects.
 
     *records* are in the order of their first tasks.
 

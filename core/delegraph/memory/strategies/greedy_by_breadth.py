@@ -15,9 +15,9 @@ from delegraph.memory.task_profiles import num_tasks
 def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Return objects: a tensor of *records* gets the smallest free object that holds it.
 
-    If none holds it, the largest free object grows, or a new one is made. Tensors are assigned by
-    the task of the greatest breadth, which is the sum of the sizes in use, and within a task by
-    size.
+    If none holds it, the largest free object grows, or a new object is created. The breadth of a
+    task is the sum of the sizes in use. Tasks of greater breadth come first, and within a task
+    larger tensors.
 
     Source:
         GreedyByBreadthAssignment, tflite/delegates/gpu/common/memory_management/
@@ -42,7 +42,7 @@ def greedy_by_breadth(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
 
 
 def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
-    """Return the positions of *records*, by the broadest task that uses each, then by size."""
+    """Return the positions of *records*, sorted by the broadest task of each, then by size."""
     tasks = num_tasks(records)
     change = np.zeros(tasks + 1, np.int64)
     for size, first_task, last_task in records:
@@ -57,7 +57,7 @@ def _by_breadth(records: Sequence[ByteRecord]) -> list[int]:
 
 
 def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
-    """Yield ids of objects that hold *size*, smallest first, then of all others, largest first.
+    """Yield ids of objects that hold *size*, smallest first, then the others, largest first.
 
     *object_sizes* has the size of each object, by id.
     """
@@ -68,12 +68,12 @@ def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
 
 
 def _is_free(schedule: Sequence[tuple[int, int]], first_task: int, last_task: int) -> bool:
-    place = bisect_left(schedule, (last_task + 1,))  # before it: what starts in time to collide
+    place = bisect_left(schedule, (last_task + 1,))  # uses before it start early enough
     return place == 0 or schedule[place - 1][1] < first_task
 
 
 class _RangeMinimum:
-    """Finds the minimum of any range of *values*, by a table of minima over powers of two."""
+    """Finds the minimum of any range of *values*, by a table of minima over spans of 2^k values."""
 
     def __init__(self, values: NDArray[np.int64]) -> None:
         self._levels = [values]

@@ -13,7 +13,7 @@ from delegraph.memory.records import ByteRecord, ObjectsAssignment, OffsetsAssig
 from delegraph.memory.task_profiles import positional_maximums
 
 _NEVER = np.iinfo(np.int64).max - 1
-_ASSIGNED = np.iinfo(np.int64).max  # in place of a distance: looked at no more
+_ASSIGNED = np.iinfo(np.int64).max  # marks an assigned tensor, which is skipped
 
 
 def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssignment:
@@ -21,7 +21,8 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 
     Args:
         records: sizes in bytes.
-        alignment: bytes that every offset is a multiple of. The total size is not rounded up.
+        alignment: number of bytes of which every offset is a multiple. The total size is not
+            rounded up.
 
     Source:
         GreedyBySizeAssignment, tflite/delegates/gpu/common/memory_management/
@@ -29,7 +30,7 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
     """
     offsets = [0] * len(records)
     total_size = 0
-    best_fit = BestFit(1)  # of padded blocks, so that gaps are measured from where one starts
+    best_fit = BestFit(1)  # blocks include padding, so gaps start at their ends
     for tensor in sorted(range(len(records)), key=lambda i: -records[i][0]):
         size, first_task, last_task = records[tensor]
         offset = best_fit.best_offset(size, first_task, last_task)
@@ -42,8 +43,8 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
     """Return objects: each tensor gets the object whose uses are closest to it in time.
 
-    Tensors of *records* are assigned by the number of objects that must be as large as they are.
-    Ties are broken by that distance in time, which changes as objects are assigned, then by size.
+    Tensors are assigned in order of the positional maximum that holds them: largest first. Ties are
+    broken by that distance in time, which changes as objects are assigned, then by size.
 
     Source:
         GreedyBySizeDistPriorityAssignment, tflite/delegates/gpu/common/memory_management/
@@ -66,9 +67,10 @@ class _Queue:
     """The tensors to assign, by priority.
 
     Attributes:
-        _order: tensors by position, size (descending) and index, ``[tensors], int64``; the arrays
-            below have the same order.
-        _distances: tasks to the closest use of the object in ``_objects``, ``[tensors], int64``.
+        _order: tensors sorted by position, size (descending) and index, ``[tensors], int64``; the
+            arrays below have the same order.
+        _distances: number of tasks to the closest use of the object in ``_objects``, ``[tensors],
+            int64``.
         _objects: the object that the tensor takes when its turn comes, ``[tensors], int64``.
     """
 
@@ -100,7 +102,7 @@ class _Queue:
         return int(self._order[place]), object_id
 
     def _assign(self, place: int, object_id: int) -> None:
-        """Record that the tensor at *place* gets *object_id*, and update other distances."""
+        """Record that the tensor at *place* gets *object_id*, and update the other distances."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         schedule = self._schedules[object_id]
         was_free = self._free(schedule)
@@ -114,7 +116,7 @@ class _Queue:
         self._objects[closer] = object_id
 
     def _free(self, schedule: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Return which tensors are in use at no task of *schedule*, as ``[tensors], bool``."""
+        """Return which tensors are in use at no task of *schedule*, ``[tensors], bool``."""
         firsts, lasts = np.array(schedule, np.int64).reshape(-1, 2).T
         begun = firsts.searchsorted(self._lasts, "right")
         ended = lasts.searchsorted(self._firsts, "left")
@@ -122,7 +124,7 @@ class _Queue:
         return free
 
     def _choose_anew(self, place: int) -> None:
-        """Choose among all objects, the lowest id first, for the tensor at *place*."""
+        """Choose again among all objects for the tensor at *place*; the lowest id wins ties."""
         first_task, last_task = int(self._firsts[place]), int(self._lasts[place])
         self._distances[place] = _NEVER
         for object_id, schedule in enumerate(self._schedules):
@@ -133,9 +135,9 @@ class _Queue:
 
 
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return, for each tensor, the last k for which the k-th positional maximum holds it.
+    """Return, for each tensor, the last k for which the k-th positional maximum is as large.
 
-    *sizes* are those of the tensors; *records* give the maximums.
+    *sizes* are the tensors' sizes; the positional maximums are those of *records*.
     """
     return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
 

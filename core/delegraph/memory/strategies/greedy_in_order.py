@@ -18,7 +18,7 @@ def greedy_in_order(
 ) -> ObjectsAssignment[int]:
     """Return objects; an object grows when a larger tensor takes it over.
 
-    Without a graph a new object is made only while none is free.
+    Without a graph, a new object is created only if none is free.
 
     Args:
         records: sizes in bytes.
@@ -55,10 +55,10 @@ def greedy_in_order(
 
 
 def _closest(pool: _Pool, size: int) -> int | None:
-    """Return the place in *pool* of the object whose size is closest to *size*; None if empty.
+    """Return the index in *pool* of the object whose size is closest to *size*; None if empty.
 
-    *pool* is sorted by size. Of a smaller and a larger object at the same distance, the larger one
-    is taken.
+    *pool* is sorted by size. If a smaller and a larger object are equally close, the larger one is
+    taken.
     """
     larger = bisect_left(pool, (size, 0))
     smaller = larger - 1
@@ -89,8 +89,8 @@ def greedy_in_order_by_dimensions(
 ) -> ObjectsAssignment[tuple[int, ...]]:
     """Return objects that are as large as all their tensors in every dimension and never grow.
 
-    A tensor of *records* takes over a free object that covers it: the one with the fewest elements
-    to spare. Of equal objects it is the object freed first.
+    A tensor takes over a free object that is large enough, with the fewest surplus elements; of
+    equal objects, the object freed first.
 
     Source:
         GreedyInOrderAssignmentMultidimensional, tflite/delegates/gpu/common/memory_management/

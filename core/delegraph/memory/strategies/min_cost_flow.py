@@ -1,4 +1,4 @@
-"""MINCOSTFLOW: chooses which tensor takes over which tensor's memory as an assignment problem."""
+"""MINCOSTFLOW: an assignment problem decides which tensor takes over which tensor's memory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NONE = -1
 
 
 def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: each tensor has a new object, or the object of a tensor that is finished.
+    """Return objects: each tensor gets a new object, or the object of a finished tensor.
 
-    A new object costs the tensor's bytes; taking over costs the bytes by which the tensor is
-    larger. The sum of the costs is the smallest possible for *records*. It only estimates the
-    memory: in a chain of tensors that share an object, the largest alone counts.
+    A new object costs the tensor's bytes. Taking over an object costs the bytes by which the tensor
+    is larger than its predecessor. The sum of costs is minimal. It only estimates the memory: of
+    tensors that share an object, only the largest really counts.
 
     Source:
         MinCostFlowAssignment, tflite/delegates/gpu/common/memory_management/
@@ -39,19 +39,21 @@ def min_cost_flow(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
 
 
 class _Flow:
-    """A flow of n units from a source to a sink, of the lowest cost.
+    """A minimum-cost flow of n units from a source to a sink.
 
-    Each tensor is a giver and a taker of memory. The source feeds every giver for nothing and every
-    taker for its size; givers feed takers that come later; each taker passes one unit on to the
-    sink. So a taker has at most one feeder, and all flow is told by who feeds whom.
+    Each tensor is a giver and a taker of memory. The source has edges to every giver at no cost,
+    and to every taker at the cost of its size. Givers have edges to later takers, and takers pass
+    one unit to the sink. So each taker is fed by at most one vertex, which describes the whole
+    flow.
 
     Vertices are numbered: givers from 0, takers from n, source 2n, sink 2n + 1.
 
     Attributes:
-        _takers: by giver, the tensors that may take over from it, ascending, ``[edges], int64``.
-        _costs: by giver, what that costs, ``[edges], int64``.
-        _feeder: by taker: a giver, the source, or none.
-        _fed: by giver: the tensor that takes over, or none.
+        _takers: for each giver, the tensors that may take over its memory, ascending, ``[edges],
+            int64``.
+        _costs: for each giver, the cost of each such takeover in bytes, ``[edges], int64``.
+        _feeder: for each taker, the giver or source that feeds it, or none.
+        _fed: for each giver, the tensor that takes over its memory, or none.
     """
 
     def __init__(self, records: Sequence[ByteRecord]) -> None:
@@ -72,25 +74,25 @@ class _Flow:
         self._fed = [_NONE] * count
 
     def with_own_object(self) -> list[int]:
-        """Return the tensors with a new object: tensors to which the source sends flow."""
+        """Return the tensors that get a new object: those that the source feeds."""
         return [taker for taker, feeder in enumerate(self._feeder) if feeder == self._source]
 
     def successors(self, tensor: int) -> list[int]:
-        """Return the tensor followed by the tensors that take over its memory in turn."""
+        """Return *tensor* followed by the tensors that take over its memory one after another."""
         chain = [tensor]
         while (taker := self._fed[chain[-1]]) != _NONE:
             chain.append(taker)
         return chain
 
     def augment(self) -> bool:
-        """Send one unit along the cheapest path; return whether a path existed."""
+        """Send one unit along the cheapest path; return whether there is a path."""
         before = self._cheapest_paths()
         vertex = int(before[self._sink])
         if vertex == _NONE:
             return False
         while vertex != self._source:
             feeder = int(before[vertex])
-            if vertex >= self._count:  # a taker; a giver's flow changes with its new taker
+            if vertex >= self._count:  # a taker; with a new taker, a giver's flow changes
                 self._feeder[vertex - self._count] = feeder
                 if feeder < self._count:
                     self._fed[feeder] = vertex - self._count
@@ -101,7 +103,7 @@ class _Flow:
         """Return the vertex before each vertex on its cheapest path, ``[2n + 2], int64``, or _NONE.
 
         Of paths with equal cost, the one found first counts. So the order of the search matters:
-        each round settles the vertices that came closer in the round before.
+        each round continues from the vertices that came closer in the round before.
         """
         distances = np.full(2 * self._count + 2, _UNREACHED)
         before = np.full(2 * self._count + 2, _NONE)
@@ -124,7 +126,7 @@ class _Flow:
     def _residual_edges(self, vertex: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ends and the costs of *vertex*'s edges that can carry one more unit.
 
-        Edges back to the source are left out: in a flow of the lowest cost they shorten no path.
+        Edges back to the source are omitted: in a minimum-cost flow they never shorten a path.
         """
         count = self._count
         if vertex < count:

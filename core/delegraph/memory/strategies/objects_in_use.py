@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 
 class ObjectsInUse:
-    """Queue of objects; the object that becomes free first leads, of equals the lower id.
+    """Queue of objects, ordered by the task after which they are free, then by id.
 
     >>> queue = ObjectsInUse()
     >>> queue.add(object_id=0, last_task=4)
@@ -20,7 +20,7 @@ class ObjectsInUse:
         self._queue: list[tuple[int, int]] = []
 
     def add(self, object_id: int, last_task: int) -> None:
-        """Put in object *object_id*, which is in use up to *last_task*."""
+        """Add object *object_id*, which is in use up to task *last_task*."""
         heappush(self._queue, (last_task, object_id))
 
     def freed_before(self, task: int) -> Iterator[int]:

@@ -1,8 +1,8 @@
 """A ``TfLiteContext`` for one of Delegraph's subgraphs, passed to compiled delegates.
 
-A subgraph has one struct as long as it lives. The struct's functions work while Delegraph calls the
-delegate, and return an error at other times. Their exceptions never reach C: the function returns
-an error and stores the exception, which the delegate's caller raises.
+Each subgraph has one struct for its whole life. The struct's functions work while Delegraph calls
+the delegate, and return an error at other times. Their exceptions never reach C: the function
+returns an error and stores the exception, which the delegate's caller raises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Owner(Protocol):
-    """Interface of a compiled delegate for its contexts and kernels."""
+    """Interface of a compiled delegate, as its contexts and kernels use it."""
 
     address: int
     """Address of the ``TfLiteDelegate``."""
@@ -35,7 +35,7 @@ class Owner(Protocol):
         """Return the native context of another subgraph, created once per subgraph."""
 
     def address_of_owner(self, delegate: object | None) -> int:
-        """Return the address that represents a tensor's or node's delegate; 0 for none."""
+        """Return the C address that represents the owner of a tensor or node; 0 for none."""
 
     def retain(self) -> None:
         """Add one to the number of kernels that use the native delegate."""
@@ -47,8 +47,8 @@ class Owner(Protocol):
 class NativeContext:
     """C struct of one subgraph for one delegate, with the Python objects that its functions use.
 
-    It is created by ``context_of`` in :mod:`delegraph.native.compiled.context_functions`, which
-    sets its functions.
+    ``context_of`` creates it, in :mod:`delegraph.native.compiled.context_functions`, which sets its
+    functions.
 
     Attributes:
         delegate: the delegate whose code uses the struct.
@@ -57,7 +57,7 @@ class NativeContext:
         tensors: structs of the subgraph's tensors.
         external_contexts: pointers that the delegate has stored by ``SetExternalContext``.
         messages: error messages reported during the call in progress.
-        kept: memory that was given out for the lifetime of the subgraph.
+        kept: memory handed to the delegate that must live as long as the subgraph.
     """
 
     def __init__(self, delegate: Owner, context: DelegateContext) -> None:
@@ -124,7 +124,7 @@ class NativeContext:
         return self._calls[-1]
 
     def lend(self, memory: Any) -> int:
-        """Return the address of the ctypes object *memory*, valid until the outermost call ends."""
+        """Keep the ctypes object *memory* until the outermost call ends; return its address."""
         self._lent.append(memory)
         return addressof(memory)
 
@@ -148,11 +148,11 @@ class NativeContext:
         return found
 
     def add_node(self, native: NativeNode) -> None:
-        """Use *native*, existing structs, for a delegate node."""
+        """Use the existing structs *native* for a delegate node."""
         self._nodes[native.node.index] = native
 
     def drop_node(self, native: NativeNode) -> None:
-        """Drop *native*, the structs of a delegate node."""
+        """Forget *native*, the structs of a delegate node."""
         if self._nodes.get(native.node.index) is native:
             del self._nodes[native.node.index]
 
@@ -165,7 +165,7 @@ class NativeContext:
                 del self._nodes[index]
 
     def _is_current(self, native: NativeNode) -> bool:
-        """Return whether the node of *native* is in the graph; undoing a delegate removes nodes."""
+        """Whether the node of *native* is still in the graph; undoing a delegate removes nodes."""
         try:
             return self.current.get_node_and_registration(native.node.index)[0] is native.node
         except ArgumentError:
@@ -207,7 +207,7 @@ class NativeContext:
         logger.warning("delegate %r reports: %s", self.delegate.name(), message)
 
     def fail(self, error: BaseException) -> None:
-        """Store *error*, which a function of the context raised."""
+        """Store *error*, which a function of the context raised, for the delegate's caller."""
         self._failure = error
         self.report(in_words(error))
 

@@ -52,9 +52,9 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return the owner's native context of a subgraph, which is created at the first request.
+    """Return the owner's native context of a subgraph; create it at the first request.
 
-    *made* holds the contexts created before.
+    *made* holds the contexts that exist already.
     """
     found = made.get(context)
     if found is None:
@@ -75,7 +75,7 @@ def _callbacks() -> dict[str, Any]:
 
 
 def _failed(signature: tuple[Any, ...]) -> Any:
-    """Return the value by which a C function tells that it failed; None if it returns nothing.
+    """Return the value by which a C function reports failure; None if it returns nothing.
 
     *signature* is the C types of its result and arguments.
     """
@@ -83,7 +83,7 @@ def _failed(signature: tuple[Any, ...]) -> Any:
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function* for C: the wrapper returns *failed* and stores the exception if it raises."""
+    """Wrap *function* for C: on an exception, return *failed* and store the exception."""
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)

@@ -2,8 +2,8 @@
 
 A library exports ``tflite_plugin_create_delegate`` and ``tflite_plugin_destroy_delegate``; the
 delegate that they create sees a ``TfLiteContext`` of Delegraph's subgraph. Libraries that need more
-of TFLite than this struct cannot work. Examples are libraries that call TFLite's own functions,
-such as the ``TfLiteOpaque`` ones, and code that casts ``impl_``.
+of TFLite than this struct do not work: for example those that call TFLite's functions, such as
+``TfLiteOpaque...``, or cast ``impl_``.
 
 Source:
     tflite/delegates/external/external_delegate_interface.h; TfLiteDelegate, tflite/core/c/common.h.
@@ -93,7 +93,7 @@ class NativeDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Flags of the C struct, without the flags that have no effect here."""
+        """Flags of the C struct, except flags that have no effect in Delegraph."""
         return DelegateFlags(self._struct.flags & _FLAGS)
 
     def name(self) -> str:
@@ -139,7 +139,7 @@ class NativeDelegate(Delegate):
             native.check(status, function)
 
     def _function(self, name: str) -> Any:
-        """Return the function *name* of the struct, which the delegate may change at any time."""
+        """Return the function *name* of the C struct, which the delegate may exchange."""
         return callback(DELEGATE_FUNCTIONS[name])(getattr(self._struct, name))
 
     # -- for its contexts and kernels ----------------------------------------------------------
@@ -154,7 +154,7 @@ class NativeDelegate(Delegate):
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
-        """Return the address that represents a tensor's or node's delegate; 0 if it has none."""
+        """Return the C address that represents the owner of a tensor or node; 0 for none."""
         return address_of_owner(delegate)
 
     def retain(self) -> None:
@@ -165,7 +165,7 @@ class NativeDelegate(Delegate):
 
 
 class ExternalDelegate(NativeDelegate):
-    """A delegate of a compiled library.
+    """A delegate in a compiled library, loaded by the library's path.
 
     Args:
         library: path of the library; without a folder, the system's loader searches for it.
@@ -198,7 +198,7 @@ class ExternalDelegate(NativeDelegate):
 
     @property
     def _library(self) -> Any:
-        """The loaded library, for programs that call further functions of it."""
+        """The loaded library, for programs that call other functions of it."""
         assert self._plugin is not None
         return self._plugin.loaded
 
@@ -231,7 +231,7 @@ def library_name(library: str) -> str:
 
 
 class _Plugin:
-    """A loaded native delegate, destroyed when neither Python nor a kernel uses it any more."""
+    """A loaded native delegate, destroyed after its last user: a Python object or a kernel."""
 
     def __init__(self, library: str, options: Mapping[str, Any]) -> None:
         self.loaded = _open(library)
@@ -305,7 +305,7 @@ def require_right_platform(name: str) -> None:
 
 
 def _advice(library: str, error: str) -> str:
-    """Return advice on *error* of the system's loader about *library*; empty if there is none."""
+    """Advice on the system loader's *error* about *library*; empty if there is none."""
     if "undefined symbol" in error and re.search(r"TfLite|tflite|LiteRt", error):
         return (
             "; it needs functions of TFLite's own library, which Delegraph does not have: build it "

@@ -22,7 +22,7 @@ class KernelFunctions:
     """The functions of a ``TfLiteRegistration``; None for null pointers.
 
     Attributes:
-        name: the custom name; empty without one.
+        name: name of the custom operator or delegate; may be empty.
     """
 
     def __init__(self, registration: TfLiteRegistration) -> None:
@@ -42,10 +42,10 @@ def kernel_registration(
     name: str,
     code: BuiltinOperator = BuiltinOperator.DELEGATE,
 ) -> Registration:
-    """Return the registration by which Delegraph runs *functions*.
+    """Return a registration that lets Delegraph run the C functions *functions*.
 
     Args:
-        native_of: returns the native context for the context of a subgraph.
+        native_of: function that returns the native context for a subgraph's context.
         functions: C functions of the kernel.
         name: name of the kernel if the functions have none.
         code: ``DELEGATE``, or ``CUSTOM`` for an operator of the model.
@@ -99,7 +99,7 @@ class ExternalKernel:
         native.add_node(self._structs)
         self._struct = self._structs.struct
         self._address = addressof(self._struct)
-        self._said: tuple[str, ...] = ()  # messages of init, which cannot fail: prepare has them
+        self._said: tuple[str, ...] = ()  # messages of init, which prepare raises
         if functions.init is not None:
             with native.called(context):
                 said = len(native.messages)
@@ -128,7 +128,7 @@ class ExternalKernel:
         return self._eval(context)
 
     def _take_over(self, context: Any) -> None:
-        """Copy the changes that the delegate made in the tensor structs back to Python."""
+        """Copy changes that the delegate made in the tensor structs to Delegraph's tensors."""
         tensors, node = self._native.tensors, self._structs.node
         for index in _present(node.outputs):
             tensors[index].read_allocation(context)
@@ -168,7 +168,7 @@ class ExternalKernel:
         return run
 
     def _tensors(self) -> tuple[list[TensorStruct], list[TensorStruct], list[TensorStruct]]:
-        """Return inputs that the kernel may change, outputs, and working memory."""
+        """Return the structs of inputs that the kernel may change, outputs, and working memory."""
         tensors, node = self._native.tensors, self._structs.node
         inputs = [tensors[i] for i in _present(node.inputs)]
         return (
@@ -178,7 +178,7 @@ class ExternalKernel:
         )
 
     def free(self) -> None:
-        """Call the C function ``free`` with the result of ``init``."""
+        """Call the C function ``free`` with the pointer that ``init`` returned."""
         native = self._native
         try:
             if self._free is not None and self._struct.user_data:

@@ -32,11 +32,11 @@ class LibcMemory:
         return cls(malloc(size), size)
 
     def forget(self) -> None:
-        """Give up ownership of the block, because C code has freed or reallocated it."""
+        """Give up the block's ownership, because C code has freed or reallocated it."""
         self.address = None
 
     def array(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return an array of *dtype* and *shape* over the block, which it keeps alive."""
+        """Return an array of *dtype* and *shape* on the block, which the array keeps alive."""
         block = np.asarray(self)
         count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return block[:count].view(dtype).reshape(shape)

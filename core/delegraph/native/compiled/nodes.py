@@ -38,8 +38,9 @@ class NativeNode:
 
     Attributes:
         node: the node that the structs describe.
-        struct: its ``TfLiteNode``.
-        registration: its ``TfLiteRegistration``, which has functions only for a delegate's kernel.
+        struct: the ``TfLiteNode``.
+        registration: the ``TfLiteRegistration``; it has functions only if a compiled delegate runs
+            the node.
     """
 
     def __init__(self, node: Node, registration: Registration, owner: int) -> None:
@@ -110,7 +111,7 @@ class NativeNode:
 
 
 def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any:
-    """Return a partition as ``TfLiteDelegateParams``; add memory that it refers to to *kept*."""
+    """Return a partition as ``TfLiteDelegateParams``; add memory it refers to to *kept*."""
     lists = [
         int_array(values)
         for values in (params.nodes_to_replace, params.input_tensors, params.output_tensors)
@@ -121,7 +122,7 @@ def params_struct(params: DelegateParams, delegate: int, kept: list[Any]) -> Any
 
 @cache
 def _not_compiled() -> tuple[int, int]:
-    """Return the addresses of ``prepare`` and ``invoke`` for nodes with kernels in Python."""
+    """Return addresses of ``prepare`` and ``invoke`` functions for nodes with Python kernels."""
     functions = [callback(REGISTRATION_FUNCTIONS[name])(_refuse) for name in ("prepare", "invoke")]
     _IMMORTAL.extend(functions)
     first, second = (ctypes.cast(function, ctypes.c_void_p).value for function in functions)

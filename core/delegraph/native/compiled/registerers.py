@@ -1,8 +1,8 @@
-"""Gets custom operators that C++ registerers put into an official runtime's resolver.
+"""Gets custom operators that C++ registerers add to an official runtime's resolver.
 
-A registerer calls methods of ``tflite::MutableOpResolver`` that were compiled into it. So the
-object must have the layout of that version, and an official runtime creates it. Its operators are
-found by ``FindOp``, a virtual function, whose address is in the object's table.
+A registerer contains compiled calls of ``tflite::MutableOpResolver``. So the resolver must have the
+layout of that version, and an official runtime creates it. Operators are looked up by the virtual
+function ``FindOp``, whose address is in the object's table.
 
 Source:
     OpResolver, tflite/core/api/op_resolver.h; RegisterCustomOpByName,
@@ -66,7 +66,7 @@ def registered_ops(
 def _of_python(functions: Sequence[Callable[[Any], object]]) -> dict[str, AnyCustomOp]:
     resolver = PythonResolver()
     for function in functions:
-        function(resolver)  # a function that needs an address raises here
+        function(resolver)  # raises an error if it needs an address
     return resolver.ops
 
 
@@ -136,7 +136,7 @@ def _registration(name: str, functions: tuple[int, ...]) -> Registration:
 
 
 class _CustomOpOwner:
-    """Stands in for the delegate where a compiled kernel belongs to a custom operator."""
+    """Takes the place of a delegate when a compiled kernel belongs to a custom operator."""
 
     address = 0
 
@@ -154,7 +154,7 @@ class _CustomOpOwner:
 
     @staticmethod
     def address_of_owner(delegate: object | None) -> int:
-        """Return the address that represents a tensor's delegate; 0 for none."""
+        """Return the C address that represents the owner of a tensor; 0 if there is none."""
         return address_of_owner(delegate)
 
     def retain(self) -> None:

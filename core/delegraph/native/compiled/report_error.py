@@ -1,9 +1,9 @@
-"""Text of ``ReportError(context, format, ...)``, a C function with variable arguments.
+"""Reads the text that C code passes to ``ReportError(context, format, ...)``.
 
 ctypes only supports callbacks with fixed arguments. But each platform's calling convention fixes
-where variable arguments are passed. So a callback that declares all these places receives them, and
-other values that happen to be there. From these values a ``va_list`` is made, and libc's
-``vsnprintf`` reads as many as the format needs.
+the registers and stack slots of variable arguments. So a callback that declares all of them
+receives the arguments, with unrelated values after them. The callback makes a ``va_list`` of all
+values, and libc's ``vsnprintf`` reads as many as the format needs.
 
 ========================  =======================================================================
 x86-64 Linux and macOS    four integer registers, eight vector registers, then the stack
@@ -38,7 +38,7 @@ _LONGEST = 4096  # bytes of a message
 
 
 class Convention(NamedTuple):
-    """Places where a caller passes the arguments that follow the context and the format.
+    """Registers and stack in which a caller passes the arguments after context and format.
 
     Attributes:
         integers: number of integer registers for arguments.
@@ -68,7 +68,8 @@ def report_error_callback(receive: Callable[[int, str], None]) -> Any:
     """Return a C function for the field ``TfLiteContext.ReportError``.
 
     Args:
-        receive: called with the context's address and the formatted text; it must not raise.
+        receive: function that is called with the context's address and the formatted text; it must
+            not raise an error.
     """
     known = convention()
     if known is None:
@@ -96,7 +97,7 @@ def report_error_callback(receive: Callable[[int, str], None]) -> Any:
 
 
 def in_text(message: bytes) -> str:
-    """Return the C string *message* as text."""
+    """Return the C string *message* as Python text."""
     return message.decode("utf-8", errors="replace").strip()
 
 
@@ -109,9 +110,10 @@ def formatted(
 ) -> bytes:
     """Return *text* formatted as by ``printf``, with arguments from registers and stack.
 
-    *integers*, *doubles* and *stack* are the values there; *known* says how C passes arguments.
+    *integers*, *doubles* and *stack* are the values in registers and on the stack; *known* is the
+    calling convention.
     """
-    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros stand for arguments further away
+    overflow = (c_uint64 * (len(stack) + 64))(*stack)  # zeros for missing arguments
     if known.skipped:
         return _vsnprintf(text, ctypes.addressof(overflow))
     arguments: Any
@@ -149,7 +151,7 @@ class _ArmList(ctypes.Structure):
 
 
 def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return saved registers and a ``va_list`` that starts after two arguments, for x86-64."""
+    """Return saved registers and a ``va_list`` for arguments after the second, for x86-64."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 4).from_address(start + 16)[:] = [*integers]
@@ -159,7 +161,7 @@ def _x86_64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tu
 
 
 def _aarch64(integers: Sequence[int], doubles: Sequence[float], stack: Any) -> tuple[Any, Any]:
-    """Return saved registers and a ``va_list`` that starts after two arguments, for AArch64."""
+    """Return saved registers and a ``va_list`` for arguments after the second, for AArch64."""
     saved = (ctypes.c_uint8 * (6 * 8 + 8 * 16))()
     start = ctypes.addressof(saved)
     (c_uint64 * 6).from_address(start)[:] = [*integers]

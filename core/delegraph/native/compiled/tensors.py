@@ -1,8 +1,7 @@
 """Tensors of a subgraph as an array of ``TfLiteTensor`` structs that never moves.
 
-Delegraph writes its own decisions (shapes, memory, owners) to the structs before a delegate's code
-runs. Afterwards it reads back what that code has set: types of added tensors, dynamic allocation,
-buffer handles.
+Delegraph writes shapes, memory and owners to the structs before a delegate's code runs. Afterwards
+it reads back changes of that code: types of added tensors, dynamic allocation, buffer handles.
 
 Memory that a delegate may free or reallocate comes from ``malloc``, as it does in TFLite: the
 ``dims`` of every tensor, and the data of dynamic tensors that the delegate writes.
@@ -151,7 +150,7 @@ class TensorStruct:
         self._data = self._memory = self._strings = self.struct.data = None
 
     def write_data_to_fill(self) -> None:
-        """Set the data pointer to memory to which C may write; a dynamic tensor gets new memory."""
+        """Set the data pointer to writable memory; a dynamic tensor gets new memory."""
         tensor = self.tensor
         if not tensor.is_dynamic:
             self.write_data()
@@ -243,7 +242,7 @@ class TensorStruct:
             self._state = None
 
     def read_filled(self) -> None:
-        """Take over the data of a dynamic tensor that C has reallocated.
+        """Use the data of a dynamic tensor that C code has reallocated.
 
         Raises:
             OperatorError: the strings are damaged, or fewer than the shape needs.
@@ -274,7 +273,7 @@ class TensorStructs:
 
     Args:
         tensors: tensors of the subgraph, at first the tensors of the model.
-        address_of_owner: returns the address that represents a tensor's delegate.
+        address_of_owner: function that returns the address that represents a tensor's delegate.
 
     Attributes:
         address: address of the first struct.
@@ -315,7 +314,7 @@ class TensorStructs:
         return self._structs[index]
 
     def write(self, tensors: Sequence[Tensor]) -> None:
-        """Write the present state of all tensors; the pointer to memory not yet planned is null.
+        """Write the present state of all tensors; data pointers are null without planned memory.
 
         Raises:
             OperatorError: delegates have added more tensors than there is room for.

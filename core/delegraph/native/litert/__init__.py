@@ -2,11 +2,11 @@
 
 Open first: ``delegate.py`` for the object that an interpreter gets, ``context.py`` for the context
 that a delegate sees, ``kernel.py`` for its nodes, ``thunks.py`` for the functions that C calls,
-``guard.py`` for the check of runtimes, ``applied_delegates.py`` for what both front ends share. The
-front ends are ``interpreter.py`` and ``compiled_model.py``; ``environment.py`` has the accelerators
-of the second one.
+``guard.py`` for the check of runtimes, ``applied_delegates.py`` for code that both front ends
+share. The front ends are ``interpreter.py`` and ``compiled_model.py``; ``environment.py`` has the
+accelerators for the latter.
 
-What is exported here is exported by :mod:`delegraph.native`, too.
+:mod:`delegraph.native` has the same exports.
 """
 
 from delegraph.exports import exports_of

@@ -1,12 +1,12 @@
-"""C functions of ``libLiteRt`` for accelerators, and the functions that LiteRT calls.
+"""Calls between Python and ``libLiteRt`` for accelerators, in both directions.
 
 An accelerator offers a delegate to each model that is compiled in its environment. LiteRT's Python
 classes contain a second copy of the library, of the same build and with the same heap, so the
 exported functions work on their environments.
 
-The functions that LiteRT calls are made once for the process and never freed: an environment asks
-its accelerators for their names while it is destroyed, at the end of the process too. No exception
-leaves them, because C cannot handle it.
+The functions that LiteRT calls are created once per process and never freed. An environment still
+asks its accelerators for their names while it is destroyed, even at the end of the process. No
+exception leaves them, because C cannot handle it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _accelerators: dict[int, CalledAccelerator] = {}
 
 @cache
 def _library() -> ctypes.PyDLL:
-    """Return the library; its functions are called with the GIL held, as they call back at once.
+    """Return ``libLiteRt``; its functions are called with the GIL held, as they call back at once.
 
     Raises:
         UnsupportedRuntimeError: the library or one of the functions is missing.
@@ -114,7 +114,7 @@ def accelerators_of(environment: int) -> list[int]:
 
 
 def register_address(environment: int, accelerator: CalledAccelerator) -> int:
-    """Add an accelerator at the end of an environment's; return its address."""
+    """Add an accelerator at the end of an environment's list; return its address."""
     made = c_void_p()
     _call("LiteRtCreateAccelerator", byref(made))
     address = made.value or 0
@@ -129,7 +129,7 @@ def register_address(environment: int, accelerator: CalledAccelerator) -> int:
 
 
 def _answering(answer: Callable[[CalledAccelerator, Any], None]) -> Callable[..., int]:
-    """Return a C callback that calls *answer* with the accelerator and the place for the result."""
+    """Return a C callback that calls *answer* with the accelerator and the result's address."""
 
     def call(accelerator: int, out: Any) -> int:
         try:
@@ -155,7 +155,7 @@ def _get_hardware(accelerator: CalledAccelerator, out: Any) -> None:
 
 
 def _is_jit(accelerator: CalledAccelerator, out: Any) -> None:
-    out[0] = False  # True would leave it out where a model does not ask for the CPU
+    out[0] = False  # True would exclude it from models that do not request the CPU
 
 
 def _give_delegate(accelerator: CalledAccelerator, out: Any) -> None:
@@ -173,7 +173,7 @@ def _create_delegate(_context: int, _environment: int, own: int, _options: int, 
 
 
 def _release_accelerator(address: int, known: dict[int, Any] = _accelerators) -> None:
-    """Remove the accelerator at *address* from *known*; its name is not needed any more."""
+    """Remove the accelerator at *address* from *known*, since LiteRT no longer needs its name."""
     known.pop(address, None)
 
 

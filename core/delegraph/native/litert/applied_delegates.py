@@ -43,11 +43,11 @@ _Made = TypeVar("_Made")
 
 
 class AppliedDelegates:
-    """The delegates of one object of the official runtime, with the policies for them.
+    """The delegates of one official interpreter or compiled model, and policies for them.
 
     Attributes:
         model: the model that the object runs.
-        all: the delegates in the order of application; the official ones are among them.
+        all: all delegates in the order of application, including official delegates.
         by_default: delegates that the user's configuration applies.
         cancellation: stop request for the running call.
         observer: reports the runtime's nodes, if its errors do not name operators without a kernel;
@@ -61,7 +61,7 @@ class AppliedDelegates:
         placement: policy for the placement.
         limits: limits on memory, time and size.
         failures: policy for failures.
-        numerics: kernels of the runtime.
+        numerics: kernels that the runtime uses, builtin or reference.
         cache_dir: folder for data that delegates compile.
         custom_ops: custom operators in Python for this model, by name.
         takes_defaults: whether the configuration's delegates may be applied.
@@ -140,7 +140,7 @@ class AppliedDelegates:
     def make(self, official: Callable[[], _Made]) -> _Made:
         """Return the official object that *official* creates with the delegates :attr:`all`.
 
-        If this fails, the default delegates are removed from :attr:`all`, and it is called again.
+        If *official* fails, default delegates are removed from :attr:`all`, and it is called again.
 
         Raises:
             Exception: the exception of a delegate, or the runtime's error.
@@ -166,7 +166,7 @@ class AppliedDelegates:
         """Raise an error unless the placement meets the policy's ``rules`` and ``require``.
 
         Args:
-            official: reports the runtime's nodes; see :func:`placement_of`.
+            official: object that reports the runtime's nodes; see :func:`placement_of`.
 
         Raises:
             PlacementError: the placement does not meet them.
@@ -191,7 +191,7 @@ class AppliedDelegates:
         return self._memory is not None
 
     def require_memory(self, observer: Observer) -> None:
-        """Check that the tensors' memory, which *observer* tells, is within the limit.
+        """Check that the tensors' memory, as *observer* reports it, is within the limit.
 
         Raises:
             OperatorError: the tensors of a subgraph take more.
@@ -224,7 +224,7 @@ class AppliedDelegates:
     # -- errors --------------------------------------------------------------------------------
 
     def _refused(self) -> str:
-        """Return which delegate the runtime has refused, and why, as far as that is known."""
+        """Text that names the delegate that the runtime has rejected and the reason, if known."""
         refused = next((delegate for delegate in self.own if not delegate.claims), None)
         if refused is None:
             return "LiteRT refuses a delegate without a word"
@@ -239,7 +239,7 @@ class AppliedDelegates:
         """Context that raises the delegate's exception in place of the runtime's error report.
 
         Args:
-            unsaid: returns the reason if the runtime reports a failure without a text.
+            unsaid: function that returns the reason if the runtime reports a failure without text.
         """
         failure: RuntimeError | ValueError | None = None
         self._begin()
@@ -252,7 +252,7 @@ class AppliedDelegates:
         self._raise(failure, raised, unsaid)
 
     def call(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Return the result of *method*; raise as :meth:`raising` does, but take less time."""
+        """Return the result of *method*; raise errors as :meth:`raising` does, but faster."""
         failure: RuntimeError | ValueError | None = None
         result = None
         self._begin()
@@ -309,7 +309,7 @@ class AppliedDelegates:
 
 
 class _Messages:
-    """Finds the new part of the runtime's error text, which the runtime never clears."""
+    """Extracts the new part of the runtime's error text, which the runtime never clears."""
 
     def __init__(self) -> None:
         self._said = ""

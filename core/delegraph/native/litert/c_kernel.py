@@ -1,9 +1,9 @@
-"""Custom operators by C kernels that were made for LiteRT's ``LiteRtAddCustomOpKernelOption``.
+"""Custom operators by C kernels written for LiteRT's ``LiteRtAddCustomOpKernelOption``.
 
-LiteRT itself gives a kernel no hint which node it computes, ignores what its functions return, and
-its Python classes cannot register one. Here Delegraph calls the functions, with tensor buffers of
-``libLiteRt`` on the memory of the tensors: a status other than 0 is an error that names the node.
-There is one ``user_data`` for all nodes, as in LiteRT, so nodes with other options are refused.
+LiteRT's Python classes cannot register such kernels, and LiteRT ignores the status that their
+functions return. Here Delegraph calls the functions with tensor buffers of ``libLiteRt`` on the
+tensors' memory. A status other than 0 is an error that names the node. As in LiteRT, all nodes
+share one ``user_data``, so nodes with different options are rejected.
 
 Source:
     LiteRtCustomOpKernel, litert/c/litert_custom_op_kernel.h; CustomOpDispatcher,
@@ -88,13 +88,14 @@ def litert_custom_op(
         )
         model = compiled_model("model.tflite", custom_ops={"Scale": scale})
 
-    It may be given wherever a custom operator may. Each function is one of ``ctypes``, or an
-    address; each returns a status, 0 if all is well. The library must stay loaded. The functions
-    run without the GIL, and for several models at the same time.
+    The result may be used wherever a custom operator may. Each function is a ``ctypes`` function or
+    an address, and returns a status, 0 for success. The library must stay loaded. The functions run
+    without the GIL, and for several models at the same time.
 
     Args:
         name: name of the operator, for errors.
-        run: ``Run(user_data, n, inputs, m, outputs)``; it locks the tensor buffers that it gets.
+        run: ``Run(user_data, n, inputs, m, outputs)``; it locks the tensor buffers that it
+            receives.
         get_output_layouts: ``GetOutputLayouts(user_data, n, inputs, m, outputs)``.
         init: ``Init(user_data, options, size)``, called once for each node.
         destroy: ``Destroy(user_data)``, called once for each node.
@@ -199,7 +200,7 @@ class _Kernel:
 
 
 class _Buffers:
-    """LiteRT's tensor buffers of one node, made anew when tensors have other memory.
+    """LiteRT's tensor buffers of one node; they are recreated when tensors have other memory.
 
     Attributes:
         options: options of the node.
@@ -249,7 +250,7 @@ class _Buffers:
         self._arrays = arrays
 
     def destroy(self) -> None:
-        """Destroy the buffers; the memory is the tensors' own."""
+        """Destroy the buffers, but not the tensors' memory."""
         for handle in self._handles:
             _destroy()(handle)
         self._arrays, self._aligned, self._handles = [], [], []

@@ -1,4 +1,4 @@
-"""The official ``CompiledModel`` with delegates in Python."""
+"""The official ``CompiledModel`` with delegates written in Python."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ def compiled_model(
             model.run_by_index(0, inputs, outputs)
             print(model.placement)
 
-    The object is an instance of the official class with all its methods, and has ``placement``,
-    ``incidents``, ``profile()`` and ``cancel()`` as ``LiteRtInterpreter`` has. Calls raise a
-    delegate's own exception. One call runs at a time, because tensors belong to the model: calls of
-    other threads wait. Different models run side by side. ``close()`` or the end of a ``with``
-    block releases the model and then the delegates; buffers may outlive it.
+    The object is an instance of the official class with all its methods, and the members
+    ``placement``, ``incidents``, ``profile()`` and ``cancel()`` of ``LiteRtInterpreter``. Calls
+    raise a delegate's own exception. One call runs at a time, because tensors belong to the model;
+    calls of other threads wait. Different models run at the same time. ``close()`` or the end of a
+    ``with`` block releases the model and then the delegates; buffers may outlive it.
 
     Args:
         model: path of a ``.tflite`` file, its bytes, or a loaded model.
         delegates: names, objects, official delegates, or a mapping from names to options, in the
-            order of application; None for those of the user's configuration.
-        hardware_accel: as in the official class. The delegates are applied whatever it is.
-        environment: as in the official class; models of other code in it get no delegate.
+            order of application; None means the delegates of the user's configuration.
+        hardware_accel: as in the official class; it has no effect on the delegates.
+        environment: as in the official class; other models in the environment get no delegate.
         options: as in the official class.
-        before: whether the delegates are applied before the runtime's own accelerators, XNNPACK
-            among them.
+        before: whether the delegates are applied before the runtime's own accelerators, such as
+            XNNPACK.
         custom_ops: custom operators in Python for this model, by name, as in
             ``delegraph.Interpreter``. They are computed after all other delegates have been asked.
         placement: as in ``LiteRtInterpreter``.
@@ -140,9 +140,9 @@ def compiled_model(
 
 
 def placement_of(compiled_model: Any) -> Placement:
-    """Return the delegate and partition of each node of a model that ``compiled_model`` made.
+    """Return the delegate and partition of each node of a model from :func:`compiled_model`.
 
-    The partitions of XNNPACK and other accelerators of the runtime are part of it.
+    Partitions of XNNPACK and of the runtime's other accelerators are included.
 
     Raises:
         ArgumentTypeError: the model was made elsewhere.
@@ -159,7 +159,7 @@ def placement_of(compiled_model: Any) -> Placement:
 def _num_threads(options: Any, cpu: Any) -> int:
     """Return the number of threads in the official options; *cpu* holds the options of the CPU.
 
-    The official default is one thread; in options, 0 leaves the number open.
+    The official default is one thread; 0 in the options lets the runtime choose.
     """
     if options is None:
         return 1
@@ -169,7 +169,7 @@ def _num_threads(options: Any, cpu: Any) -> int:
 def _source(official: Any, model: AnyModel, found: Model) -> tuple[Callable[..., Any], str | bytes]:
     """Return the constructor of the class *official* for a model, and its first argument.
 
-    *found* is the model as Delegraph has loaded it.
+    *found* is the model that Delegraph has loaded.
     """
     if isinstance(model, bytes):
         return official.from_buffer, model
@@ -188,7 +188,7 @@ def _address(delegate: Any) -> int:
 
 
 class DelegatedModel:
-    """Members that an official compiled model has only with delegates."""
+    """Members that distinguish a model with delegates from an official ``CompiledModel``."""
 
     _model: Any
     _applied: AppliedDelegates | None = None
@@ -236,7 +236,7 @@ class DelegatedModel:
             yield profile
 
     def close(self) -> None:
-        """Release the model and then its delegates; twice is fine."""
+        """Release the model and then its delegates; later calls have no effect."""
         with self._alone("close"):
             super().close()  # type: ignore[misc]  # of the official class
             applied, self._applied = self._applied, None
@@ -251,7 +251,7 @@ class DelegatedModel:
             yield
 
     def _require_no_run(self, name: str) -> None:
-        if self._is_running:  # in this thread, which has the lock
+        if self._is_running:  # in this thread, which holds the lock
             raise StateError(f"{name} was called by a kernel of the model that is running")
 
 
@@ -282,19 +282,19 @@ def _run(model: DelegatedModel, method: Callable[..., Any], *arguments: Any, **n
 def _create(model: DelegatedModel, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Call *method*, which makes buffers of a signature, after the kernels have been prepared.
 
-    Kernels decide the shapes of outputs, on which the buffers depend.
+    Kernels decide the shapes of outputs, on which the buffers' sizes depend.
 
     LiteRT prepares kernels at the first run or the first request for details of outputs.
     """
     with model._lock:
         signature = next(iter((*given, *named.values())), 0)
-        with suppress(Exception):  # making the buffers raises it again, or running
+        with suppress(Exception):  # creating buffers or running raises it again
             _let_prepare(model, signature)
         return _call(model, method, *given, **named)
 
 
 def _let_prepare(model: DelegatedModel, signature: Any) -> None:
-    """Ask for the outputs of a signature, by key or number, so that LiteRT prepares its nodes."""
+    """Make LiteRT prepare a signature's nodes, by asking for the details of its outputs."""
     if isinstance(signature, int) and 0 <= signature < model._model.GetNumSignatures():
         signature = model._model.GetSignatureByIndex(signature)["key"]
     model.get_output_tensor_details(signature)  # type: ignore[attr-defined]  # of the official

@@ -2,7 +2,7 @@
 
 ``guard.py`` calls ``main`` in a child process, as for :mod:`delegraph.native.litert.self_check`.
 The check finds the environment's accelerators through its layout in memory, and repeats the checks
-of the interpreter: the C structs are the same, but another library has them.
+of the interpreter: the C structs are the same, but they come from another library.
 """
 
 from __future__ import annotations

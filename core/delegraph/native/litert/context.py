@@ -1,7 +1,7 @@
 """``DelegateContext`` for a subgraph of an official interpreter, made from its ``TfLiteContext``.
 
 Nodes are copied while the delegate is applied, because the runtime moves them when it adds nodes.
-Most of the runtime's functions do not work for kernels later.
+Most of the runtime's functions do not work later, while kernels run.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         Args:
             address: address of the ``TfLiteContext``.
             host: the delegate's interface for its contexts.
-            position: index of the subgraph and address of the first one's context, if known.
+            position: index of the subgraph, and address of the first subgraph's context, if known.
         """
         self.address = address
         self._native = LiteRtSubgraph(address)
@@ -82,7 +82,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def findings(self) -> Findings:
-        """Result of the check of the model's nodes, for their shapes at the first access."""
+        """Result of the check of the model's nodes, for the shapes when it is first read."""
         return check_subgraph(self, self.spec, self.operators, self._nodes)
 
     # -- reading the runtime -------------------------------------------------------------------
@@ -101,7 +101,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         node = Node(index, inputs, outputs)
         if code == DELEGATE_CODE:
             node.delegate = self._host.delegate_at(native.delegate) or ForeignDelegate(name)
-            is_opaque = bool(kind.registration_external)  # then the params are another struct
+            is_opaque = bool(kind.registration_external)  # then params are another struct
             if native.builtin_data and not is_opaque:
                 params = TfLiteDelegateParams.from_address(native.builtin_data)
                 node.options = self.params_of(params, node.delegate)
@@ -183,7 +183,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
 
     @cached_property
     def barred(self) -> Mapping[int, Rejection]:
-        """Nodes that this delegate may not take, with the rule or other reason."""
+        """Nodes that this delegate may not claim, with the reasons, such as the user's rules."""
         rules = self._host.barred(self.subgraph_index)
         kept_off = {i: rules[o.index] for i, o in self.operators.items() if o.index in rules}
         return {**kept_off, **self.refused_nodes}
@@ -282,7 +282,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
         return self._acquired[index]
 
     def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        """Raise an error: only C++ delegates can do this in LiteRT, not the C interface."""
+        """Raise an error: in LiteRT only C++ delegates can do this, not the C interface."""
         raise DelegateError("LiteRT lets only C++ delegates compute the subgraphs of others")
 
     def subgraph(self, index: int) -> CallableSubgraph:
@@ -312,7 +312,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
             tensors.bind(tensor)
 
     def _require_room(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Raise an error if a tensor is in memory of the user's that is too small for *dims*.
+        """Raise an error if a tensor is in user memory that is too small for the shape *dims*.
 
         LiteRT compares the sizes later, but not before the first run, and would let a kernel write
         beyond the memory.
@@ -334,7 +334,7 @@ class LiteRtContext(ModelContext, ProfiledContext):
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare that a tensor's shape is known only while invoking.
 
-        Where the runtime needs static shapes, the tensor gets the shape that the model declares.
+        If the runtime needs static shapes, the tensor gets its declared shape instead.
 
         Raises:
             OperatorError: an output of the model has no such shape.

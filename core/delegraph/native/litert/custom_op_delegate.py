@@ -1,4 +1,4 @@
-"""Delegate that computes custom operators in Python in an official runtime, which lacks them."""
+"""Delegate that computes custom operators written in Python in an official runtime."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NAME = "custom_ops"
 def custom_op_delegate(
     model: Model, resolver: OpResolver, given: Collection[str]
 ) -> CustomOpDelegate | None:
-    """Return a delegate for the custom operators of a model; None if the model has none in Python.
+    """Return a delegate for the model's custom operators that are written in Python, or None.
 
     Args:
         model: the model.
         resolver: finds the operators.
-        given: names of operators that the user gives for this model. Other operators that TFLite
-            ships stay with the runtime.
+        given: names of operators that the user provides for this model. Other operators that TFLite
+            ships are left to the runtime.
     """
     found = {
         operator.name: resolver.resolve(operator)
@@ -71,7 +71,7 @@ class CustomOpDelegate(Delegate):
 
 
 class _Wrapped:
-    """Runs an operator's registration for a delegate node that stands for the operator's node."""
+    """Runs an operator's registration in a delegate node that replaces the operator's node."""
 
     def __init__(self, inner: Registration) -> None:
         self._inner = inner

@@ -59,7 +59,7 @@ def litert_delegate(
     timeout: float | None = None,
     on_failure: OnFailure | None = None,
 ) -> LiteRtDelegate:
-    """Return a delegate for an official interpreter, of ``ai_edge_litert`` or its predecessors.
+    """Return a delegate for an official interpreter, from ``ai_edge_litert`` or its predecessors.
 
     ::
 
@@ -144,7 +144,7 @@ NO_CLAIMS = Claims({}, [])
 
 
 class _Resources(dict[Any, Any]):
-    """A dictionary that supports weak references."""
+    """A dictionary that supports weak references; holds kernels' resources."""
 
     __slots__ = ("__weakref__",)
 
@@ -153,7 +153,8 @@ class LiteRtDelegate:
     """A Python delegate together with the C struct that LiteRT calls.
 
     The struct (56 bytes) is never freed, because an interpreter may use its address after this
-    object is gone. The number in the struct then shows that the object is gone.
+    object is gone. The struct contains a number, by which C callbacks notice that the object is
+    gone.
 
     Attributes:
         delegate: the delegate.
@@ -168,10 +169,11 @@ class LiteRtDelegate:
         profile: profile that records its nodes; None if none is taken.
         failures: its failure policy, and its failures so far.
         custom_ops: mapping from a name to a custom operator in Python, for this model only.
-        num_threads: number of threads that the user allows, -1 for none said; None if the runtime
-            tells it.
+        num_threads: number of threads that the user allows, -1 if not set; None if the runtime
+            provides it.
         cancellation: stop request for the running call; None if calls cannot be stopped.
-        memory_limit: bytes that kernels may take; the machine's memory if the user has not said.
+        memory_limit: maximal number of bytes that kernels may allocate; by default the machine's
+            memory.
         needs_static_shapes: whether the runtime needs the shapes of outputs before it invokes.
     """
 
@@ -286,9 +288,9 @@ class LiteRtDelegate:
         return self._resources.setdefault(primary, _Resources())
 
     def forget_resources(self) -> None:
-        """Clear the objects that kernels have stored and shared, for all interpreters.
+        """Clear the objects that kernels have stored or shared, in all interpreters.
 
-        A context and its nodes refer to each other, so otherwise the objects would stay until the
+        Contexts and nodes refer to each other, so otherwise the objects would live until the
         garbage collector runs.
         """
         for resources in list(self._resources.values()):
@@ -321,7 +323,7 @@ class LiteRtDelegate:
             return other
 
     def begin_replacing(self, registration: Registration, first: int) -> tuple[Any, int]:
-        """Prepare replacing nodes, and return the C registration and the delegate's address.
+        """Start replacing nodes; return the C registration and the delegate's address.
 
         *first* is the index of the first new node; see ``Host``.
         """
@@ -372,7 +374,7 @@ class _Replacing:
 
 
 class _Applying(threading.local):
-    """Applications of delegates that are in progress in the present thread."""
+    """Delegates that are being applied in the present thread."""
 
     def __init__(self) -> None:
         self.now: list[_Replacing] = []

@@ -1,8 +1,8 @@
-"""Accelerators of an official ``Environment``, through which models get Python delegates.
+"""Accelerators in an official ``Environment``, by which models get Python delegates.
 
-LiteRT asks the accelerators of an environment in order, for each model that is compiled in it. The
-accelerators that :func:`compiling` adds give the delegates of the model that the thread is
-compiling, and nothing to other models. So an environment needs as many as one model has delegates.
+LiteRT asks the accelerators of an environment in order, for each model that is compiled in it.
+Accelerators that :func:`compiling` adds offer delegates only to the model that the present thread
+is compiling. So an environment needs as many accelerators as a model has delegates.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _compiling = _Compiling()
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """An accelerator that gives the delegate of one position to the model being compiled."""
+    """An accelerator that offers one delegate of the model that is being compiled."""
 
     side: Side
     position: int
@@ -70,11 +70,11 @@ class _Offer:
 
 
 class RegisteredAccelerator:
-    """A delegate for every model that other code compiles in an environment.
+    """A delegate for all models that other code compiles in an environment.
 
     Attributes:
         delegate: the delegate, with its incidents and its last exception.
-        name: name of the accelerator, which is the delegate's.
+        name: name of the accelerator, equal to the delegate's name.
     """
 
     def __init__(self, delegate: LiteRtDelegate) -> None:
@@ -88,7 +88,7 @@ class RegisteredAccelerator:
         return self.delegate.address if is_wanted else None
 
     def close(self) -> None:
-        """Leave models that are compiled from now on without the delegate."""
+        """Stop offering the delegate; models that are compiled later do not get it."""
         self._is_open = False
 
     def __enter__(self) -> RegisteredAccelerator:
@@ -103,10 +103,11 @@ class _Registry:
     """Python's accelerators in one environment.
 
     Attributes:
-        lock: held while a model is compiled, because LiteRT walks through the accelerators then.
-        offers: number of offers on each side.
+        lock: lock that is held while a model is compiled, because LiteRT then reads the
+            accelerators.
+        offers: number of accelerators on each side, before and after the runtime's own.
         before: addresses of the accelerators before the runtime's own ones, in order.
-        after: addresses of those after them.
+        after: addresses of the accelerators after the runtime's own ones, in order.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -118,7 +119,7 @@ class _Registry:
     def add(self, handle: int, side: Side, accelerator: CalledAccelerator) -> None:
         """Register *accelerator* in the environment *handle*, as the last one on its *side*.
 
-        *side* is ``"before"`` or ``"after"``, by the place among the runtime's own accelerators.
+        *side* is ``"before"`` or ``"after"`` the runtime's own accelerators.
         """
         own: list[int] = getattr(self, side)
         own.append(register_address(handle, accelerator))
@@ -131,7 +132,7 @@ _registries: WeakKeyDictionary[Any, _Registry] = WeakKeyDictionary()
 def register_accelerator(
     environment: Any, delegate: LiteRtDelegate, *, before: bool = True
 ) -> RegisteredAccelerator:
-    """Give a delegate to the models that other code compiles in an official environment.
+    """Offer a delegate to the models that other code compiles in an official environment.
 
     ::
 
@@ -139,10 +140,10 @@ def register_accelerator(
         register_accelerator(environment, litert_delegate("sin", model="model.tflite"))
         model = CompiledModel.from_file("model.tflite", environment=environment)
 
-    The delegate fits one model. A failure makes the official call fail with its own error; the
-    delegate's ``last_exception`` has the cause. Such a model must not run in two threads at once.
-    :func:`~delegraph.native.litert.compiled_model.compiled_model` has neither limit, and ignores
-    the accelerators registered here.
+    The delegate suits a single model. A failure makes the official call fail with its own error;
+    the delegate's ``last_exception`` has the cause. Such a model must not run in two threads at the
+    same time. :func:`~delegraph.native.litert.compiled_model.compiled_model` has neither limit, and
+    ignores the accelerators registered here.
 
     Args:
         environment: the official environment.
@@ -168,7 +169,7 @@ def register_accelerator(
 
 @contextmanager
 def compiling(environment: Any, addresses: Addresses) -> Iterator[None]:
-    """Context in which the model that this thread compiles in *environment* has delegates.
+    """Context in which the model that this thread compiles in *environment* gets delegates.
 
     *addresses* has, for each side, functions that return the addresses of delegates.
 
@@ -201,7 +202,7 @@ def _handle(environment: Any) -> int:
 
 
 def capsule_address(environment: Any) -> int:
-    """Return the address of the C++ object that a Python ``Environment`` holds.
+    """Return the address of the C++ object inside a Python ``Environment``.
 
     Raises:
         ValueError: the environment is closed.
@@ -219,7 +220,7 @@ def capsule_address(environment: Any) -> int:
 def _put_in_order(handle: int, before: Sequence[int], after: Sequence[int]) -> None:
     """Move Python's accelerators *before* and *after* the runtime's own in environment *handle*.
 
-    No function of the library does this, so the pointers in the environment's vector change places.
+    The library has no function for this, so the pointers in the environment's vector are reordered.
 
     Raises:
         UnsupportedRuntimeError: the vector is not where it is expected.

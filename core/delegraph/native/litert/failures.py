@@ -1,4 +1,4 @@
-"""Handling and record of a delegate's failures in an official interpreter."""
+"""Handles and records a delegate's failures in an official interpreter."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failures:
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether Delegraph's kernels compute for the delegate, because a result was wrong."""
+        """Whether Delegraph's kernels replace the delegate because one of its results was wrong."""
         return self._supervision.has_quarantined
 
     def record(self, incident: Incident, heir: str = "Delegraph's kernels") -> None:
@@ -67,7 +67,7 @@ class Failures:
             warn_of(incident, heir)
 
     def guarded(self, registration: Registration) -> Registration:
-        """Return the registration of a delegate node with its failures handled."""
+        """Return the registration of a delegate node, extended by the handling of failures."""
         alone = with_fallback(registration, self._node_failed, only_rejections=self._raises)
         policy = self._policy
         if policy.on_failure != "shadow" and not policy.validate:
@@ -75,7 +75,7 @@ class Failures:
         return with_supervision(registration, alone, policy, self._supervision, self._supervised)
 
     def _supervised(self, context: LiteRtContext, node: Node, incident: Incident) -> None:
-        """Record an incident of a supervised node, with the runtime's numbers."""
+        """Record an incident of a supervised node, with the runtime's node numbers."""
         operators, nodes = context.operators, node.options.nodes_to_replace
         of_model = tuple(operators[index].index for index in nodes if index in operators)
         at = context.subgraph_index
@@ -95,7 +95,7 @@ class Failures:
         params: DelegateParams,
         error: DelegateError,
     ) -> Rejection:
-        """Return a rejection that leaves a partition to the runtime, or raise the error.
+        """Return a rejection that leaves a partition to the runtime, or raise *error*.
 
         Raises:
             DelegateError: *error*, if the failure policy is ``"raise"`` or the runtime may lack the
@@ -125,5 +125,5 @@ class Failures:
 
 
 def _is_foreign(operator: OperatorSpec) -> bool:
-    """Return whether an operator is a custom operator that the runtime does not contain."""
+    """Whether an operator is a custom operator that the runtime lacks."""
     return operator.is_custom and operator.name not in OP_TABLE

@@ -1,8 +1,8 @@
-"""Fallback: Delegraph's kernels compute for a delegate that fails in an official interpreter.
+"""Lets Delegraph's kernels replace a delegate that fails in an official interpreter.
 
 The runtime cannot go back to its own kernels for nodes that a delegate has replaced. So the
-partition becomes a separate model. An interpreter of Delegraph runs it on the runtime's memory for
-inputs, outputs and variables.
+partition becomes a separate model, which Delegraph's interpreter runs. Its inputs, outputs and
+variables use the runtime's memory.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def with_fallback(
 
     Args:
         registration: registration of the delegate's nodes.
-        report: is called for each failure.
+        report: function that is called for each failure.
         only_rejections: replace only nodes whose ``prepare`` rejects the partition's shapes; other
             failures are raised.
     """
@@ -63,7 +63,7 @@ class _Guard:
     """Runs one delegate node; after a failure, Delegraph's kernels compute the node."""
 
     _kernels: PartitionKernels | None = None
-    _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
+    _is_finalizing = staticmethod(sys.is_finalizing)  # kept, as modules may be gone at exit
 
     def __init__(self, registration: Registration, report: Report, only_rejections: bool) -> None:
         self._registration = registration
@@ -109,7 +109,7 @@ class _Guard:
             raise OperatorError(
                 f"{in_words(error)}; Delegraph's kernels cannot take over: {obstacle}"
             ) from error
-        is_rejection = isinstance(error, PartitionRejected)  # whose own phase is that of init
+        is_rejection = isinstance(error, PartitionRejected)  # a rejection's own phase is init
         told = error.phase if isinstance(error, DelegateError) and not is_rejection else None
         self._report(kernels.context, kernels.node, told or phase, error)
 
@@ -154,7 +154,7 @@ class PartitionKernels:
     # -- getting ready -------------------------------------------------------------------------
 
     def obstacle(self) -> str:
-        """Return the reason why the kernels cannot compute the partition; empty if they can."""
+        """Text that says why the kernels cannot compute the partition; empty if they can."""
         if self._obstacle is None:
             try:
                 self._open()
@@ -187,7 +187,7 @@ class PartitionKernels:
                 self.context.resize_tensor(tensor, inner.shape)
 
     def _is_open(self) -> bool:
-        """Return whether an input or inner tensor has a shape that is known only during invoke."""
+        """Whether an input or inner tensor has a shape that is known only during invoke."""
         if any(tensor.is_dynamic for _, tensor in self._inputs):
             return True
         return self._fit().subgraph().has_dynamic_tensors
@@ -282,7 +282,7 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 def paired(
     own: CallableSubgraph, context: LiteRtContext, model: PartitionModel
 ) -> tuple[Pairs, Pairs, Pairs]:
-    """Return the pairs of a partition's inputs, outputs and variables.
+    """Return pairs of equal inputs, outputs and variables in two forms of a partition.
 
     Args:
         own: the partition in the interpreter of its model.

@@ -1,4 +1,4 @@
-"""Delegates that an official interpreter gets at its construction; failed ones are left out."""
+"""Delegates passed to an official interpreter's constructor; failed ones are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph.runtime.isolation.isolation import Isolation
 
 
 class AnnouncedDelegates(list[Any]):
-    """List of delegates that notices when the official constructor reads its first item.
+    """List of delegates that records when the official constructor reads its first item.
 
     At this time the model is loaded.
     """
@@ -25,7 +25,7 @@ class AnnouncedDelegates(list[Any]):
         self._on_loaded = on_loaded
 
     def __bool__(self) -> bool:
-        return True  # otherwise the constructor does not read the first item
+        return True  # the constructor reads the first item only if true
 
     def __iter__(self) -> Iterator[Any]:
         if self._on_loaded is not None:
@@ -36,7 +36,7 @@ class AnnouncedDelegates(list[Any]):
 def experimental_delegates(delegates: Sequence[Any] | None, isolation: Isolation) -> list[Any]:
     """Convert the official argument *delegates* to Delegraph's objects, except official delegates.
 
-    *isolation* says which of them get processes of their own.
+    *isolation* says which of them run in separate processes.
 
     Raises:
         ArgumentError: *delegates* is a single name instead of a list.

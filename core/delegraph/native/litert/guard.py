@@ -1,10 +1,10 @@
 """Guard: admits delegates only to runtimes whose C structs match :mod:`delegraph.native.abi`.
 
-A version that was tried is let in at once. Any other one is checked in a process of its own, since
-a wrong layout may crash: :mod:`delegraph.native.litert.self_check`, or ``compiled_model_check``,
-runs a small model with a delegate that compares all it reads with what it knows. The cache keeps
-the verdict, by version and library, in a file that only this user may write: a wrong one would let
-native code in.
+A tested version is accepted at once. Any other version is checked in a separate process, since a
+wrong layout may crash: :mod:`delegraph.native.litert.self_check`, or ``compiled_model_check``, runs
+a small model with a delegate that compares all values it reads with the expected ones. The cache
+stores the verdict, by version and library, in a file that only this user may write; a forged
+verdict would admit native code.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KNOWN = {
 TRIED_PLATFORM = ("linux", "x86_64")
 
 KNOWN_COMPILED_MODELS = {"2.1.6", "2.2.0", "2.3.0"}
-"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested, likewise."""
+"""Versions of ``ai_edge_litert`` whose ``CompiledModel`` was tested on the same platform."""
 
 _TIMEOUT = 120  # seconds; importing TensorFlow takes ten
 
@@ -81,7 +81,7 @@ _refusals: dict[tuple[str, str], str | None] = {}
 
 
 def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
-    """Return why the runtime that *find* returns is refused; None if it is accepted."""
+    """Text why the runtime that *find* returns is rejected; None if it is accepted."""
     platform_refusal = unsupported_platform()
     if platform_refusal is not None:
         return platform_refusal
@@ -95,7 +95,7 @@ def _refusal_of(find: Callable[[], OfficialRuntime]) -> str | None:
 
 
 def unsupported_platform() -> str | None:
-    """Return why no official runtime works on this platform; None if they work."""
+    """Text why no official runtime works on this platform; None if they work."""
     found = f"{platform.python_implementation()} on {sys.platform} {platform.machine()}"
     wanted = "64-bit little-endian CPython on Linux or macOS"
     text = f"delegates in an official runtime need {wanted}; this is {found}"
@@ -103,7 +103,7 @@ def unsupported_platform() -> str | None:
 
 
 def is_known(runtime: OfficialRuntime) -> bool:
-    """Return whether the version of *runtime* has been tested on this platform."""
+    """Whether the version of *runtime* has been tested on this platform."""
     here = (sys.platform, platform.machine())
     return here == TRIED_PLATFORM and runtime.version in _tried(runtime)
 
@@ -116,14 +116,14 @@ def _tried(runtime: OfficialRuntime) -> Collection[str]:
 
 
 def kept_verdict(runtime: OfficialRuntime) -> str | None:
-    """Return why an untested runtime is refused, from the cache or a new check, or None."""
+    """Text why an untested runtime is rejected, from the cache or a new check; or None."""
     key = f"{runtime} {runtime.fingerprint} delegraph {version('delegraph')}"
     kept = BlobCache("litert-verdicts", "1")
     return kept.read_or_make(key, lambda: (check(runtime) or "").encode()).decode() or None
 
 
 def check(runtime: OfficialRuntime) -> str | None:
-    """Check a runtime in a child process; return why it is refused, or None."""
+    """Check a runtime in a child process; return text why it is rejected, or None."""
     if runtime.package not in MODULES:
         return f"{runtime.package} is none of the official runtimes: {', '.join(sorted(MODULES))}"
     program = "self_check" if runtime.api == "Interpreter" else "compiled_model_check"

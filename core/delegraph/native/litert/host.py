@@ -1,4 +1,4 @@
-"""Interface of a delegate for its contexts in an official interpreter."""
+"""Interface of a delegate that its contexts in an official interpreter use."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class ForeignDelegate:
 
 
 class FallibleKernel(Protocol):
-    """A kernel that stores its error, for cases in which C cannot report a failure."""
+    """A kernel that stores its error where C cannot report a failure."""
 
     error: BaseException | None
 
 
 class BufferContext(DelegateContext, Protocol):
-    """A context whose tensors may have the delegate's buffers."""
+    """A context some of whose tensors may be in the delegate's own buffers."""
 
     address: int
     """Address of the ``TfLiteContext``."""
@@ -46,7 +46,7 @@ class BufferContext(DelegateContext, Protocol):
 
 
 class Host(ProfiledHost, Protocol):
-    """The part of a delegate that its contexts use."""
+    """The members of a delegate that its contexts use."""
 
     model: Model
     numerics: Numerics
@@ -60,7 +60,7 @@ class Host(ProfiledHost, Protocol):
     """Number of threads that the user allows; None if the runtime tells it."""
 
     memory_limit: MemoryLimit
-    """Bytes that kernels may take."""
+    """Maximal number of bytes of the kernels' memory."""
 
     cancellation: StopRequest | None
     """Stop request for the running call; None if calls cannot be stopped."""
@@ -69,7 +69,7 @@ class Host(ProfiledHost, Protocol):
     """Whether the runtime needs the shapes of the model's outputs before it invokes."""
 
     def barred(self, subgraph_index: int) -> Mapping[int, Rejection]:
-        """Return the nodes that the user's rules forbid to the delegate, with the rules."""
+        """Return the nodes that the user's rules forbid to the delegate, with rejections."""
 
     cache_dir: Path | None
     """Folder for data that delegates compile; None means the user's cache folder."""

@@ -60,7 +60,7 @@ class OfficialRuntime:
 
 
 def interpreter_module(package: str | None = None) -> Any:
-    """Return the module with the ``Interpreter`` of *package*, by default of the first installed.
+    """Return the module with the ``Interpreter`` of *package*, or of the first installed one.
 
     Raises:
         ArgumentError: *package* is not in :data:`MODULES`.

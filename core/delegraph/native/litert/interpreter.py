@@ -37,15 +37,14 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     """Runs a model in an official interpreter, with delegates written in Python.
 
     Arguments and methods are those of the official class. Exceptions of delegates are raised
-    unchanged, with their traceback; the runtime's own errors come without the texts of earlier
-    errors. Delegates of compiled partitions in the file are applied first, then the other Python
-    delegates. The runtime's own XNNPACK gets the remaining nodes, unless
-    ``experimental_op_resolver_type`` forbids it. Delegates are fixed at construction: other
-    delegates need another interpreter.
+    unchanged, with their traceback; the runtime's own errors omit the texts of earlier errors.
+    Delegates of compiled partitions in the file are applied first, then the other Python delegates.
+    The runtime's own XNNPACK gets the remaining nodes, unless ``experimental_op_resolver_type``
+    forbids it. Delegates are fixed at construction; other delegates need another interpreter.
 
     Args:
         model_path: path of a ``.tflite`` file, or ``FILE#SECTION`` of a bundle, which is read.
-        model_content: the bytes of a model. Either this or ``model_path``.
+        model_content: the bytes of a model. Give this or ``model_path``.
         experimental_delegates: delegates to apply, in order: names, objects, and official
             delegates.
         num_threads: as in ``delegraph.Interpreter``; at most eight for each processor.
@@ -55,11 +54,12 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
         custom_ops: as in ``delegraph.Interpreter``. They are computed after all other delegates
             have been asked, as the delegate ``custom_ops``.
         placement: as in ``delegraph.Interpreter``, without ``partitions``. The runtime's own
-            delegates follow no rules: if one of them has a node that a rule forbids,
+            delegates do not obey rules: if one of them claims a node that a rule forbids,
             ``allocate_tensors`` raises an error. ``require="full"`` counts them among the
             delegates.
         limits: as in ``delegraph.Interpreter``. A call stops at the next node of a Python delegate.
-            ``memory`` counts what the runtime has allocated for tensors when nodes are prepared.
+            ``memory`` limits the memory that the runtime allocates for tensors when nodes are
+            prepared.
         failures: as in ``delegraph.Interpreter``.
         runtime: ``"ai_edge_litert"``, ``"tflite_runtime"`` or ``"tensorflow"``; default: the first.
         switch_interval: seconds after which a busy Python thread must yield to the delegate's
@@ -77,7 +77,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
             structs.
     """
 
-    _official: Any = None  # until __init__ sets it
+    _official: Any = None  # set by __init__
     _applied: AppliedDelegates
 
     def __init__(
@@ -277,7 +277,7 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # allocates too, without notice
+            outputs = self._official(**inputs)  # also allocates, without notice
         self._interpreter._check_placement()
         return outputs
 

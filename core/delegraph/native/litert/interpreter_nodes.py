@@ -17,7 +17,7 @@ from delegraph.schema.enums import BuiltinOperator
 class InterpreterNodes:
     """Partitions and sizes in the first subgraph of an official interpreter; see ``RuntimeNodes``.
 
-    The interpreter reports nothing of the other subgraphs.
+    The interpreter reports nothing about other subgraphs.
     """
 
     def __init__(self, official: Any) -> None:
@@ -70,9 +70,9 @@ def nodes_between(
 
     Args:
         spec: the subgraph.
-        known: partitions whose operators are not among them.
+        known: partitions of Python delegates, whose operators are excluded.
         inputs: tensors that the delegate's node reads.
-        outputs: tensors that it writes.
+        outputs: tensors that the delegate's node writes.
     """
     taken = {node for partition in known for node in partition.nodes}
     maker = {i: o for o in spec.operators if o.index not in taken for i in o.outputs}

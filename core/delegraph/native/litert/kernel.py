@@ -25,8 +25,8 @@ _TENSORS: int = TfLiteContext.tensors.offset
 class LiteRtKernel:
     """Runs one delegate node in LiteRT, as ``Subgraph`` does in Delegraph's runtime.
 
-    At each invoke, it checks whether the runtime has moved the partition's input and output
-    tensors. Only then it makes new arrays.
+    At each invoke, it checks whether the runtime has moved the partition's input or output tensors,
+    and if so, makes new arrays.
 
     Attributes:
         delegate: the delegate of the node; it is kept alive by the node.
@@ -91,7 +91,7 @@ class LiteRtKernel:
         self._context.prepared.update(self.node.outputs)
 
     def _place_constants(self) -> None:
-        """Set the values of inputs that are computed from constants alone."""
+        """Set the values of inputs that depend only on constants."""
         if self._constants is None:
             self._constants = widened_constants(self._context, self.node.inputs)
         for index, values in self._constants.items():
@@ -129,7 +129,7 @@ class LiteRtKernel:
             self._write_staleness()
 
     def _bind(self) -> None:
-        """Make arrays of the node's input and output tensors, and record their addresses."""
+        """Create arrays for the node's input and output tensors, and record their addresses."""
         fixed: list[Tensor] = []
         self._open, self._texts = [], []
         for tensor in self._border:

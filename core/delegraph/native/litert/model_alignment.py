@@ -1,9 +1,9 @@
 """Matches each node of an official interpreter with an operator of the model file.
 
 The runtime keeps an operator's options in structs that differ between versions, so options are read
-from the file. Node numbers may differ from the file's, because the runtime silently leaves out
-operators that it finds inconsistent. So nodes and operators are matched in order, by operator type
-and tensors.
+from the file. Node numbers may differ from the file's, because the runtime silently omits operators
+that it finds inconsistent. So nodes and operators are matched in order, by operator type and
+tensors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NodeIdentity:
 
 
 def align(nodes: Iterable[NodeIdentity], subgraph: SubgraphSpec) -> dict[int, OperatorSpec]:
-    """Return a mapping from node index to operator; *nodes* are without delegate nodes.
+    """Return a mapping from node index to operator; *nodes* must not include delegate nodes.
 
     >>> from delegraph.graph.model import OperatorSpec, SubgraphSpec
     >>> add = BuiltinOperator.ADD

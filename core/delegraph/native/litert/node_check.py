@@ -21,10 +21,10 @@ def check_subgraph(
     operators: Mapping[int, OperatorSpec],
     steps: Mapping[int, Step],
 ) -> Findings:
-    """Return the findings of Delegraph's kernels on the model's nodes, by the runtime's node index.
+    """Check the model's nodes by Delegraph's kernels; return findings by runtime node index.
 
-    An input with an open dimension counts as unknown while it has its declared shape. The user may
-    resize it, and the runtime asks a delegate for its nodes only once.
+    An input with an unknown dimension counts as unknown while it has its declared shape. The user
+    may resize it, and the runtime asks a delegate for its nodes only once.
 
     Args:
         context: context of the subgraph.
@@ -42,7 +42,7 @@ def check_subgraph(
 
 
 def original_step(step: Step, operator: OperatorSpec) -> Step:
-    """Return the node of *step* with the inputs that *operator*, of the model file, declares."""
+    """Return the node of *step* with the inputs that the file declares in *operator*."""
     node, registration = step
     return replace(node, inputs=operator.inputs), registration
 

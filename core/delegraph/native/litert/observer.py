@@ -1,4 +1,4 @@
-"""Observing delegate, which shows the nodes that the runtime's own accelerators have taken."""
+"""A delegate that only observes which nodes the runtime's own accelerators have claimed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CONSTANT = (AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO)
 
 
 class _Nothing(Delegate):
-    """Claims no node."""
+    """A delegate that claims no node."""
 
     @property
     def flags(self) -> DelegateFlags:
@@ -41,7 +41,7 @@ class _Nothing(Delegate):
 
 @dataclass(frozen=True, slots=True)
 class _ForeignNode:
-    """A delegate node of the runtime's own.
+    """A delegate node that belongs to one of the runtime's own delegates.
 
     Attributes:
         index: index of the node.
@@ -60,12 +60,12 @@ class _ForeignNode:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One subgraph, with all delegates applied.
+    """State of one subgraph after all delegates were applied.
 
     Attributes:
         address: address of its ``TfLiteContext``.
         plan: node indices in execution order.
-        foreign: delegate nodes of the runtime's own, in execution order.
+        foreign: nodes of the runtime's own delegates, in execution order.
         operators: mapping from a node index to the model's operator.
     """
 
@@ -78,7 +78,7 @@ class _Seen:
 class Observer(LiteRtDelegate):
     """Delegate that is applied after all others and claims nothing; see ``RuntimeNodes``.
 
-    It may be asked only while the compiled model is alive.
+    Its methods may be called only while the compiled model is alive.
     """
 
     def __init__(self, model: Model) -> None:
@@ -141,7 +141,7 @@ class Observer(LiteRtDelegate):
         }
 
     def memory(self, spec: SubgraphSpec) -> int:
-        """Return the bytes of memory of the tensors of subgraph *spec*, constants excepted."""
+        """Return the number of bytes of the tensors of subgraph *spec*, except constants."""
         seen = self._seen.get(spec.index)
         if seen is None:
             return 0
@@ -158,6 +158,6 @@ class Observer(LiteRtDelegate):
         return total
 
     def final(self, spec: SubgraphSpec) -> Claims | None:
-        """Return the execution plan of the subgraph *spec* with all delegates applied, or None."""
+        """Return the execution plan of subgraph *spec* after all delegates; None if unknown."""
         seen = self._seen.get(spec.index)
         return None if seen is None else Claims(seen.operators, [], seen.plan)

@@ -1,4 +1,4 @@
-"""Placement of a model in an official interpreter, as a ``Placement``."""
+"""Builds the ``Placement`` of a model that an official interpreter runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ The runtime applies no other delegate by itself.
 
 @dataclass(frozen=True, slots=True)
 class RuntimePartition:
-    """A delegate node; its nodes are operators of the model, in execution order."""
+    """A delegate node with the indices of the model's operators that it computes, in order."""
 
     delegate: str
     node_index: int
@@ -44,12 +44,12 @@ class RuntimePartition:
 
 
 class RuntimeNodes(Protocol):
-    """What an official runtime reports of a model that it runs."""
+    """Reports of an official runtime about the nodes and tensors of a model."""
 
     def partitions(
         self, spec: SubgraphSpec, known: Sequence[RuntimePartition]
     ) -> Iterable[RuntimePartition]:
-        """Return the partitions of a subgraph that the runtime's own delegates have.
+        """Return the partitions that the runtime's own delegates compute in a subgraph.
 
         Args:
             spec: the subgraph.
@@ -75,7 +75,7 @@ def placement_of(
     Args:
         model: the model that the interpreter runs.
         delegates: the Python delegates in the order in which they were applied.
-        official: reports tensor sizes and the nodes of the runtime's own delegates.
+        official: object that reports tensor sizes and the nodes of the runtime's own delegates.
         by_default: delegates that were applied by default or by the user's configuration.
         incidents: failures of delegates so far.
     """
@@ -119,7 +119,7 @@ def placement_of(
 def require_allowed(placement: Placement, rules: MatchedRules) -> None:
     """Raise an error if a node runs on a delegate that the rules forbid.
 
-    Python delegates never get such a node, but the runtime's own delegates do not ask.
+    Python delegates never get such a node, but the runtime's own delegates ignore rules.
 
     Raises:
         PlacementError: such nodes exist; each is listed with its rule.
@@ -152,7 +152,7 @@ def _in_order(partitions: Sequence[RuntimePartition], last: Claims) -> list[Runt
     node_of = {operator.index: index for index, operator in last.operators.items()}
 
     def rank(partition: RuntimePartition) -> int:
-        """Return the position of a delegate node, or of its last node if it was replaced."""
+        """Return the plan position of a delegate node, or of its last node if it was replaced."""
         if partition.node_index in position:
             return position[partition.node_index]
         places = [position.get(node_of.get(node, -1), node) for node in partition.nodes]
@@ -176,8 +176,8 @@ class _Sizes:
 
     Args:
         spec: the subgraph.
-        official: reports the present sizes.
-        once: the constant in the file by the node that widens it once.
+        official: object that reports the present sizes.
+        once: mapping from a node that is computed once to the constant that it widens.
     """
 
     def __init__(self, spec: SubgraphSpec, official: RuntimeNodes, once: Mapping[int, int]) -> None:
@@ -186,17 +186,17 @@ class _Sizes:
         self._widened = {spec.operators[node].outputs[0]: once[node] for node in once}
 
     def is_constant(self, index: int) -> bool:
-        """Return whether the file has the values of a tensor, as they are or narrower."""
+        """Whether a tensor's values are in the file, unchanged or in a narrower type."""
         specs, index = self._spec.tensors, self._widened.get(index, index)
         return index < len(specs) and specs[index].data is not None
 
     def stored(self, index: int) -> int:
-        """Return the bytes of a constant in the file."""
+        """Number of bytes of a constant in the file."""
         data = self._spec.tensors[self._widened.get(index, index)].data
         return 0 if data is None else int(data.nbytes)
 
     def of(self, index: int) -> int | None:
-        """Return the bytes of tensor *index*; None if they are known only during invoke."""
+        """Number of bytes of tensor *index*; None if known only during invoke."""
         if index >= len(self._spec.tensors):
             return None
         spec = self._spec.tensors[index]

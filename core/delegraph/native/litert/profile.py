@@ -1,4 +1,4 @@
-"""Profile of Python delegates in an official interpreter, which does not profile delegates."""
+"""Profile of Python delegates in an official interpreter, which cannot profile them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from delegraph.runtime.execution.profile import Profile
 
 
 class ProfiledHost(Protocol):
-    """The part of a delegate that profiling uses."""
+    """The members of a delegate that profiling uses."""
 
     profile: Profile | None
     """Profile that records the delegate's nodes; None if none is taken."""

@@ -1,8 +1,8 @@
-"""Environments whose LiteRT prints errors only, and no INFO and WARNING lines.
+"""Creates environments whose LiteRT prints only errors, no INFO and WARNING lines.
 
-LiteRT's Python classes have no such option. Its C function that creates environments has one, for
-the whole process and one copy of the library. ``libLiteRt`` exports its function. That of the copy
-in the Python classes is the first in a table to which each Python environment refers.
+LiteRT's Python classes have no such option. The C function that creates environments has one; it
+affects one copy of the library in the whole process. ``libLiteRt`` exports this function. For the
+copy in the Python classes, it is the first in a table to which each Python environment refers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _is_quiet = False
 def quiet_environment(module: Any) -> Any:
     """Return a new official ``Environment``; from the first call on, LiteRT prints errors only.
 
-    An untested version goes on printing everything.
+    Untested versions still print everything.
 
     Args:
         module: ``ai_edge_litert.compiled_model``.
@@ -74,7 +74,7 @@ def _stderr_discarded() -> Iterator[None]:
         sys.stderr.flush()
     try:
         kept = os.dup(2)
-    except OSError:  # closed since Python started
+    except OSError:  # closed before Python started
         yield
         return
     null = os.open(os.devnull, os.O_WRONLY)

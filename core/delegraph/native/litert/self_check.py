@@ -2,8 +2,8 @@
 
 ``guard.py`` calls ``main(["ai_edge_litert"])`` in a child process; the result is 0 if the structs
 match. The check has two phases. First a delegate that claims nothing compares each field that
-Delegraph reads with its value for a small model. Then other delegates claim nodes, run, resize,
-keep buffers and fail. Fields that are neither read nor called are not checked. A wrong layout may
+Delegraph reads with its value for a small model. Then other delegates claim nodes, run, resize, use
+buffers and fail. Fields that Delegraph neither reads nor calls are not checked. A wrong layout may
 also crash the process, which then counts as a mismatch.
 """
 
@@ -129,7 +129,7 @@ class Unguarded(LiteRtDelegate):
 
 
 class Checking(Delegate):
-    """A delegate for tests, whose work is done by one function."""
+    """A delegate for tests, whose ``prepare`` calls a function given to the constructor."""
 
     def __init__(self, name: str, prepare: Callable[[Checking, Any], None], flags: int) -> None:
         self._name = name
@@ -156,7 +156,7 @@ class Checking(Delegate):
             self._prepare(self, context)
 
     def copy_from_buffer_handle(self, context: DelegateContext, tensor: Tensor) -> None:
-        """Fill the tensor with sevens."""
+        """Fill the tensor with the value 7."""
         self.copied.append((tensor.index, tensor.buffer_handle))
         tensor.data[...] = 7
 
@@ -166,9 +166,9 @@ class Runs(ABC):
 
     Attributes:
         content: the model.
-        model: the same, loaded.
-        is_interpreter: whether the API passes the number of threads on to delegates, has outputs of
-            open shapes, and repeats a delegate's error text.
+        model: the loaded model.
+        is_interpreter: whether the API is the interpreter, which passes the number of threads to
+            delegates, supports unknown output shapes, and repeats a delegate's error text.
     """
 
     is_interpreter = False
@@ -190,7 +190,7 @@ class Runs(ABC):
 
     @abstractmethod
     def official(self, delegates: Sequence[LiteRtDelegate]) -> Any:
-        """Return an object with delegates."""
+        """Return an object of the API with the given delegates."""
 
     @abstractmethod
     def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -292,7 +292,7 @@ def _claim(nodes: list[int], registration: Registration) -> Callable[[Checking, 
 
 
 def _add(name: str, *, open_shape: bool = False) -> Registration:
-    """Return the registration *name* of an addition, whose output shape may stay open."""
+    """Return the registration *name* of an addition, whose output shape may be unknown."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         replaced: Any = context
@@ -315,7 +315,7 @@ def _add(name: str, *, open_shape: bool = False) -> Registration:
 
 
 def check_running(run: Runs) -> None:
-    """Check the results of a delegate, for several shapes and with open shapes."""
+    """Check the results of a delegate, for several shapes and with unknown shapes."""
     expected = run.outputs(run.made())
     cases = ((0, False), (1, False), (1, True))
     for flags, open_shape in cases if run.is_interpreter else cases[:2]:

@@ -1,6 +1,6 @@
 """Shapes inside a partition and constants before it, computed by Delegraph's kernels.
 
-A delegate only gets nodes that Delegraph's kernels accept, whatever their shapes. With the flag
+A delegate only gets nodes that Delegraph's kernels accept for the present shapes. With the flag
 ``REQUIRE_PROPAGATED_SHAPES``, its kernel also gets the shapes of all tensors of its partition.
 LiteRT computes these only up to the first shape that is known during invoke, so this module
 computes them for Python delegates.
@@ -32,7 +32,7 @@ _WIDENING = (BuiltinOperator.DEQUANTIZE, BuiltinOperator.DENSIFY)
 
 
 def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: bool) -> None:
-    """Check the nodes of a partition again if shapes have changed since the claim.
+    """Check a partition's nodes again if shapes have changed since it was claimed.
 
     Args:
         context: context of the subgraph.
@@ -64,7 +64,8 @@ def check_shapes(context: LiteRtContext, delegate_node: Node, *, propagates: boo
 def widened_constants(context: LiteRtContext, inputs: Iterable[int]) -> dict[int, NDArray[Any]]:
     """Return values of the inputs that DEQUANTIZE and DENSIFY compute from constants.
 
-    Delegraph computes these values before nodes are prepared, LiteRT during the first invoke.
+    Delegraph computes these values before nodes are prepared; LiteRT computes them during the first
+    invoke.
     """
     spec = context.spec
     makers = {o.outputs[0]: o for o in spec.operators if o.builtin_code in _WIDENING and o.outputs}

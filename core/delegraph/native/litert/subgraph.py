@@ -25,8 +25,9 @@ from delegraph.native.abi import (
 class LiteRtSubgraph:
     """One subgraph of an official interpreter, accessed through its C context.
 
-    Most methods work only while a delegate is being applied, because the runtime then disables its
-    functions. A method raises DelegateError if the runtime lacks the function, or if it fails.
+    Most methods work only while a delegate is being applied, because the runtime disables its
+    functions afterwards. A method raises DelegateError if the runtime lacks the function, or if it
+    fails.
 
     Attributes:
         address: address of the ``TfLiteContext``.
@@ -52,7 +53,7 @@ class LiteRtSubgraph:
     # -- subgraphs -----------------------------------------------------------------------------
 
     def acquire(self, index: int) -> int:
-        """Return the address of the context of subgraph *index*, usable until :meth:`release`."""
+        """Return the address of subgraph *index*'s context, valid until :meth:`release`."""
         found = c_void_p()
         self._call("AcquireSubgraphContext", index, byref(found))
         return found.value or 0
@@ -99,7 +100,7 @@ class LiteRtSubgraph:
         return TfLiteNode.from_address(node.value), kind
 
     def write_inputs(self, index: int, inputs: Sequence[int]) -> None:
-        """Change the tensors that node *index* reads to *inputs*; their number must stay the same.
+        """Set the tensors that node *index* reads to *inputs*; their number must not change.
 
         Raises:
             ArgumentError: the number of inputs differs.
@@ -114,7 +115,7 @@ class LiteRtSubgraph:
 
     @contextmanager
     def previewed(self, nodes: Sequence[int]) -> Iterator[list[Any]]:
-        """Context with a ``TfLiteDelegateParams`` for each partition of *nodes*, valid inside."""
+        """Context that yields a ``TfLiteDelegateParams`` for each partition of *nodes*."""
         yield self._preview(nodes)
         self._preview([])  # frees the last preview, which the runtime would never free
 

@@ -1,8 +1,8 @@
-"""Shadow and validation in an official runtime: a delegate's results are checked by Delegraph.
+"""Failure policies ``shadow`` and ``validate`` in an official runtime: Delegraph checks results.
 
 The partition becomes a separate model in an interpreter of Delegraph. The only node of that model
 stands for the delegate node in the official runtime, on the same memory. So the failure policies of
-Delegraph's own runtime hold for it, with the same checks and tolerances.
+Delegraph's own runtime apply to it, with the same checks and tolerances.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def with_supervision(
     supervision: Supervision,
     record: Record,
 ) -> Registration:
-    """Return a registration whose results Delegraph checks as *policy* says.
+    """Return a registration whose results Delegraph checks, as *policy* demands.
 
     Args:
         registration: registration of the delegate's nodes.
-        alone: the same for partitions that cannot be a separate model, with failures handled.
+        alone: registration for partitions that cannot be a separate model; it handles failures.
         policy: failure policy of the delegate.
-        supervision: knowledge about the delegate, which its nodes share.
-        record: is called for each incident.
+        supervision: record of the delegate's failures, shared by its nodes.
+        record: function that is called for each incident.
     """
     node = _SupervisedNode(registration, alone, policy, supervision, record)
     return replace(registration, prepare=node.prepare, free=node.free)
@@ -57,7 +57,7 @@ def with_supervision(
 class _SupervisedNode:
     """Runs one delegate node under a failure policy of Delegraph's runtime."""
 
-    _is_finalizing = staticmethod(sys.is_finalizing)  # modules may be gone when it is asked
+    _is_finalizing = staticmethod(sys.is_finalizing)  # kept, as modules may be gone at exit
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class _Partition:
         return self._run
 
     def _prepare_own(self, *_: object) -> Eval:
-        """Prepare the delegate's node in the official runtime, and take over its shapes."""
+        """Prepare the delegate's node in the official runtime, and copy its output shapes."""
         step, inner_context = self._keeping(self._own), self._subgraph.context
         for inner, tensor in self._results:
             if tensor.is_dynamic and tensor.type not in OBJECT_TYPES:
@@ -184,14 +184,14 @@ class _Partition:
             self._deliver(inner, tensor)
 
     def _run_own(self, step: Eval) -> None:
-        """Run *step*, the delegate's node, and take over its results."""
+        """Run *step*, the delegate's node, and copy its results."""
         self._keeping(step)
         self._make_readable([tensor for _, tensor in self._results])
         for inner, tensor in self._results:
             inner.shape, inner.data = tensor.shape, tensor.data
 
     def _make_readable(self, tensors: list[Tensor]) -> None:
-        """Copy the values of *tensors* of which only the delegate's own buffers are up to date."""
+        """Copy the values of those *tensors* that are up to date only in the delegate's buffers."""
         for tensor in tensors if self._context.has_buffer_handles else ():
             if tensor.data_is_stale:
                 self._delegate.copy_from_buffer_handle(self._context, tensor)
@@ -210,7 +210,7 @@ class _Partition:
     # -- errors --------------------------------------------------------------------------------
 
     def _keeping(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of *compute*, the delegate's code, and keep its exception."""
+        """Return the result of *compute*, the delegate's code; store any exception it raises."""
         try:
             return compute()
         except Exception as error:
@@ -218,7 +218,7 @@ class _Partition:
             raise
 
     def _told(self, compute: Callable[[], _Result]) -> _Result:
-        """Return the result of *compute*, Delegraph's code; errors name the runtime's tensors."""
+        """Return the result of *compute*, Delegraph's code; errors use the runtime's names."""
         try:
             return compute()
         except OperatorError as error:
@@ -244,7 +244,7 @@ def _start(tensor: Tensor) -> str:
 
 
 class _Substitute(Delegate):
-    """Gives all nodes of a partition's model to the delegate of the official runtime's node."""
+    """Delegate that replaces all nodes of a partition's model by one node of another delegate."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -252,11 +252,11 @@ class _Substitute(Delegate):
         self._delegate = delegate
 
     def name(self) -> str:
-        """Name of the delegate in whose place this object is used."""
+        """Name of the delegate that this object replaces."""
         return self._delegate.name()
 
     def prepare(self, context: DelegateContext) -> None:
-        """Make one node of the model."""
+        """Replace all nodes of the model by one delegate node."""
         registration = Registration(self.name(), _not_prepared)
         context.replace_node_subsets_with_delegate_kernels(
             registration, context.get_execution_plan(), self._delegate
@@ -268,7 +268,7 @@ def _not_prepared(context: Any, node: Node) -> Eval:
 
 
 class _Incidents(Incidents):
-    """Reports incidents as incidents of the official runtime's node."""
+    """Records incidents in a partition's model as incidents of the official runtime's node."""
 
     def __init__(self, partition: _Partition, record: Callable[[Incident], None]) -> None:
         super().__init__()
@@ -281,7 +281,7 @@ class _Incidents(Incidents):
 
 
 class _SupervisionOfNode(Supervision):
-    """The part of one node in the supervision of its delegate.
+    """View of a delegate's supervision for one of its nodes.
 
     Args:
         shared: supervision of the delegate.
@@ -294,7 +294,7 @@ class _SupervisionOfNode(Supervision):
         self._key = key
 
     def quarantine(self, delegate: object) -> None:
-        """Stop running *delegate*, in all its nodes."""
+        """Stop running *delegate* in all of its nodes."""
         self._shared.quarantine(delegate)
 
     def is_quarantined(self, delegate: object) -> bool:
@@ -302,5 +302,5 @@ class _SupervisionOfNode(Supervision):
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of node *node_index* is to be recomputed."""
+        """Whether to recompute this run of node *node_index*."""
         return self._shared.is_due(*self._key, share)

@@ -1,4 +1,4 @@
-"""Delegraph tensors for the tensors of a ``TfLiteContext``: same indices, shared memory."""
+"""Delegraph's tensors for a ``TfLiteContext``, with the same indices and memory."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class LiteRtTensors:
                 tensor.data = _array(tensor, native) if known else None
 
     def _refresh_type(self, tensor: Tensor, native: Any) -> None:
-        """Give *tensor* the element type in *native*, its C struct, which a kernel has set."""
+        """Set the type of *tensor* to that of its C struct *native*, which a kernel may change."""
         type = tensor_types.FROM_C.get(native.type, tensor.type)
         if type is not tensor.type:
             tensor.type, tensor.dtype = type, NUMPY_DTYPES[type]
 
     def write_types(self, indices: Iterable[int]) -> None:
-        """Tell the runtime the element types of tensors *indices*, which kernels have decided."""
+        """Write the types of tensors *indices*, as decided by kernels, to the runtime's structs."""
         for index in indices:
             type = tensor_types.C_TYPES.get(self.list[index].type)
             native = self.native(index)
@@ -144,7 +144,7 @@ class WorkingMemory:
 
 
 def _array(tensor: Tensor, native: Any) -> NDArray[Any] | None:
-    """Return the value of *tensor*, whose C struct is *native*, as ``Tensor.data``; or None."""
+    """Return the value of *tensor* as an array on the memory of its C struct *native*; or None."""
     address, size = native.data, native.bytes
     if tensor.type in OBJECT_TYPES:
         is_text = tensor.type is TensorType.STRING and address

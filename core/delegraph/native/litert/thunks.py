@@ -2,8 +2,8 @@
 
 An interpreter may call a delegate's functions long after the Python delegate is gone, because a
 view of a tensor keeps the native interpreter alive. So the functions belong to no object. C stores
-numbers that are looked up here: an outdated number is not found, where an outdated pointer would
-crash. No exception leaves these functions, because C cannot handle them.
+numbers, which this module maps to objects: an outdated number is not found, while an outdated
+pointer would crash. No exception leaves these functions, because C cannot handle them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 class CalledDelegate(Protocol):
-    """Interface of a delegate for the C callbacks."""
+    """Methods of a delegate that the C callbacks call."""
 
     delegate: Delegate
     last_exception: BaseException | None
@@ -61,7 +61,7 @@ class CalledDelegate(Protocol):
 
 
 class CalledKernel(Protocol):
-    """Interface of a delegate node for the C callbacks."""
+    """Methods of a delegate node that the C callbacks call."""
 
     @property
     def delegate(self) -> CalledDelegate:
@@ -83,13 +83,13 @@ _kernels: dict[int, CalledKernel] = {}
 
 
 class _Raised(threading.local):
-    """Exceptions that this thread's C callbacks have stored for the waiting calls."""
+    """Exceptions that C callbacks in this thread have stored for the calls that wait for them."""
 
     def __init__(self) -> None:
         self.waiting: list[BaseException | None] = []
 
     def keep(self, error: BaseException) -> None:
-        """Store *error* for the waiting call, unless an error is stored already."""
+        """Store *error* for the waiting call, unless an error is already stored."""
         if self.waiting and self.waiting[-1] is None:
             self.waiting[-1] = error
 
@@ -98,7 +98,7 @@ _raised = _Raised()
 
 
 def await_raised() -> None:
-    """Begin to wait for the first exception that a callback of this thread stores."""
+    """Start waiting for the first exception that a callback of this thread stores."""
     _raised.waiting.append(None)
 
 
@@ -263,5 +263,5 @@ _names: dict[str, bytes] = {}
 
 
 def interned(name: str) -> bytes:
-    """Return *name* as a C string at a fixed address, because the runtime keeps the pointer."""
+    """Return *name* as a C string at a permanent address, since the runtime keeps the pointer."""
     return _names.setdefault(name, name.encode().replace(b"\0", b" "))

@@ -31,7 +31,7 @@ def unloaded_error(model: Model, delegates: Sequence[LiteRtDelegate]) -> Unresol
 
 
 def require_resolved(model: Model, delegates: Sequence[LiteRtDelegate], found: Placement) -> None:
-    """Raise an error if custom operators have neither a delegate nor a kernel of the runtime.
+    """Raise an error if a custom operator has neither a delegate nor a kernel of the runtime.
 
     Args:
         model: the loaded model file.

@@ -32,8 +32,8 @@ class BufferHandles:
     """Buffer handles of all tensors of one subgraph.
 
     Args:
-        tensors: the tensors, by index; delegates may append some.
-        context: the context that delegates get of the subgraph.
+        tensors: the tensors, by index; delegates may append tensors.
+        context: the subgraph's ``DelegateContext``.
         plan: the nodes of the subgraph.
     """
 
@@ -78,7 +78,7 @@ class BufferHandles:
             self._copy(tensor, delegate.copy_to_buffer_handle, "to")
 
     def reading(self, step: Eval, node: Node) -> Eval:
-        """Return *step* of *node* after copies of inputs that are newer in a delegate's buffer."""
+        """Return *step* of *node*, preceded by copies of inputs from delegates' buffers."""
         tensors = self._tensors
         foreign = [
             tensors[i]
@@ -106,10 +106,10 @@ class BufferHandles:
         return [tensor.delegate for tensor in self._tensors]
 
     def restore(self, owners: Iterable[object | None]) -> None:
-        """Set the owner of each tensor again, and release the handles of other owners.
+        """Set the owner of each tensor to *owners*; release handles that belong to other delegates.
 
-        A delegate that is still the owner keeps its latest handle, since it may have released
-        earlier ones.
+        A delegate that remains the owner keeps its latest handle, since it may have released its
+        earlier handles.
         """
         for tensor, owner in zip(self._tensors, owners, strict=True):
             if tensor.delegate is not owner:

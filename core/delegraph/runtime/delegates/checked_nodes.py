@@ -1,7 +1,7 @@
-"""Finds out which nodes of a graph are well-formed, by preparing their kernels on a private state.
+"""Finds the malformed nodes of a graph, by preparing the kernels of all nodes on private copies.
 
-A kernel's ``prepare`` decides what its operator takes. A delegate may rely on that: it gets no node
-that the kernel refuses, and its nodes are checked again whenever shapes have changed.
+A kernel's ``prepare`` rejects malformed nodes. A delegate gets no node that the kernel rejects, and
+its nodes are checked again whenever shapes have changed.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def check_nodes(
 ) -> Findings:
     """Prepare *nodes* on private copies of their tensors and return the findings.
 
-    Afterwards, operators that decide the element type of an output have set it.
+    Afterwards, outputs whose element type an operator decides have that type.
 
-    Nodes that read a tensor whose shape is not known yet are left for later, and so are nodes
-    without a kernel and nodes of delegates.
+    Nodes that read a tensor whose shape is not known yet are not checked, nor are nodes without a
+    kernel and nodes of delegates.
 
     Args:
         host: the context of the subgraph.
-        nodes: in execution order.
-        limit: bytes that their tensors may take.
-        errors: nodes that are known to be refused.
+        nodes: the nodes to check, in execution order.
+        limit: maximal number of bytes of their tensors.
+        errors: errors of nodes that are already known to be rejected.
         follows_calls: whether nodes that call subgraphs are checked, which prepares these
             subgraphs.
-        unknown: tensors from outside whose shape is not known yet.
+        unknown: indices of the nodes' input tensors whose shape is not known yet.
     """
     checked = _CheckedNodes(host, nodes, limit, errors, follows_calls=follows_calls)
     return checked.findings(unknown)
@@ -86,7 +86,7 @@ class _CheckedNodes(PrivateNodes):
     def _left_open(self, node: Node, registration: Registration, unknown: set[int]) -> set[int]:
         """Prepare a node if its input shapes are known; return its outputs of unknown shape.
 
-        *unknown* are the indices of tensors whose shape is unknown so far.
+        *unknown* has the indices of tensors of unknown shape.
         """
         outputs = {*node.outputs}
         can_tell = unknown.isdisjoint(node.inputs) and self._has_kernel(node, registration)

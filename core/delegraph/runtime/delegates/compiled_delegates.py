@@ -1,4 +1,4 @@
-"""Delegates of compiled libraries, which are named by the path of the library."""
+"""Delegates in compiled libraries; a user names such a delegate by the library's path."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def delegate_of_library(path: str, options: Mapping[str, Any] | None = None) -> 
 
 
 def delegate_at(address: int) -> Delegate:
-    """Return the compiled delegate at an address.
+    """Return the delegate of the compiled library that *address* names, with its options.
 
     Raises:
         DelegateError: the address is 0.

@@ -60,15 +60,15 @@ def compiled_delegate(compiler: DelegateAddress, *, loads: bool = True) -> Deleg
 
     Args:
         compiler: a delegate and its distribution.
-        loads: False for a delegate that takes the nodes and cannot run them; that is enough to work
-            out shapes.
+        loads: False for a delegate that claims the nodes but cannot run them, which is enough to
+            work out shapes.
     """
     kind = _LoadingDelegate if loads else _ShapingDelegate
     return kind(CompiledDelegate(compiler, loads))
 
 
 def not_applied(partitions: Iterable[CompiledPartition]) -> str:
-    """Text that says why no delegate runs these compiled partitions."""
+    """Text that says why no delegate runs the compiled *partitions*."""
     made = dict.fromkeys(f"{found.delegate!r} of {found.provider}" for found in partitions)
     return (
         f"compiled by delegate {', '.join(made)}, which was not applied as the file's own "
@@ -81,7 +81,7 @@ def _compiler_of(partition: CompiledPartition) -> DelegateAddress:
 
 
 class _LoadingDelegate(SimpleDelegate):
-    """Makes a partition of each compiled node and loads its kernel from the plugin."""
+    """Replaces each compiled node by a partition of its own, with a kernel from the plugin."""
 
     def replace(self, context: DelegateContext, nodes: list[int]) -> None:
         """Replace each of *nodes* separately, since one kernel loads one blob."""
@@ -91,7 +91,7 @@ class _LoadingDelegate(SimpleDelegate):
     def new_kernel(
         self, context: DelegateContext, params: DelegateParams
     ) -> SimpleDelegateKernelInterface:
-        """Return the kernel that the plugin makes of the blob of the compiled node in *params*."""
+        """Return the kernel that the plugin loads from the blob of the compiled node."""
         try:
             return _loaded(context, params)
         except (PartitionRejected, CallCancelledError):
@@ -111,11 +111,11 @@ class _ShapingDelegate(_LoadingDelegate):
 
 
 class CompiledDelegate(SimpleDelegateInterface):
-    """Takes the nodes that one delegate compiled ahead of time.
+    """A delegate that claims the nodes which another delegate compiled ahead of time.
 
     Args:
         compiler: the delegate and its distribution.
-        loads: whether the plugin must be able to load the nodes that the delegate takes.
+        loads: whether the nodes are claimed only if the plugin can load them.
     """
 
     def __init__(self, compiler: DelegateAddress, loads: bool) -> None:
@@ -128,11 +128,11 @@ class CompiledDelegate(SimpleDelegateInterface):
         return self._compiler.name
 
     def note(self) -> str:
-        """Text with the distributions whose compilers made the nodes, with versions once known."""
+        """Text that names the distributions whose compilers made the nodes, with known versions."""
         return f"compiled by {', '.join(self._providers) or self._compiler.distribution}"
 
     def flags(self) -> DelegateFlags:
-        """Flags that allow dynamic tensors; their shapes must be the compiled ones."""
+        """Flags that allow dynamic tensors; a compiled node still requires its compiled shapes."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def is_node_supported_by_delegate(
@@ -158,7 +158,7 @@ class CompiledDelegate(SimpleDelegateInterface):
 
 
 def offer_of(partition: CompiledPartition) -> Offer:
-    """Return the installed delegate that loads a compiled partition.
+    """Return the installed plugin's offer of the delegate that loads a compiled partition.
 
     Raises:
         PartitionRejected: no installed delegate loads it, or only one of another version; the
@@ -196,9 +196,9 @@ def offer_of(partition: CompiledPartition) -> Offer:
 def _compiled_node(
     context: DelegateContext, params: DelegateParams
 ) -> tuple[CompiledPartition, DelegateParams, Tensor]:
-    """Return the record of the one compiled node in *params*, its inputs and outputs, and its blob.
+    """Return the record of the compiled node in *params*, its parameters, and its blob.
 
-    The inputs and outputs are a copy of *params*, without the blob among the inputs.
+    The parameters are a copy of *params* in which the blob is not among the inputs.
     """
     (index,) = params.nodes_to_replace
     compiled, _ = context.get_node_and_registration(index)
@@ -211,7 +211,7 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
     """Check the blob of the compiled node in *params*, and return the kernel loaded from it."""
     partition, border, blob = _compiled_node(context, params)
     offer = offer_of(partition)
-    assert offer.compiler is not None  # offer_of looked
+    assert offer.compiler is not None  # offer_of has checked it
     try:
         content = partition.blob(blob)
     except MalformedModelError as error:
@@ -222,7 +222,7 @@ def _loaded(context: DelegateContext, params: DelegateParams) -> SimpleDelegateK
 
 
 def _as_compiled(context: DelegateContext, node: Node) -> Node:
-    """Return a delegate node with the compiled inputs and outputs, after setting the shapes."""
+    """Give outputs their compiled shapes; return a delegate node with the compiled tensors."""
     partition, border, _ = _compiled_node(context, node.options)
     for index, shape in zip(border.input_tensors, partition.inputs, strict=True):
         _require_shape(context.tensors[index], shape, partition)

@@ -17,11 +17,11 @@ from delegraph.runtime.isolation.source import DelegateSource
 
 
 def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Delegate]:
-    """Return the delegates of a file's compiled partitions, in order of occurrence.
+    """Return the delegates of a file's compiled partitions, in the order of the file.
 
     Args:
         model: the model.
-        isolation: which of the delegates get a process of their own.
+        isolation: says which of the delegates run in a separate process.
 
     Raises:
         MalformedModelError: a compiled partition is damaged.
@@ -32,7 +32,7 @@ def compiled_by(model: Model, isolation: Isolation = AS_SPECIFIED) -> list[Deleg
 def _of_compiler(compiler: DelegateAddress, isolation: Isolation) -> Delegate:
     try:
         offer = installed().find(compiler)
-    except PluginError:  # it leaves its nodes and says why
+    except PluginError:  # the delegate rejects its nodes and gives the reason
         return compiled_delegate(compiler)
     isolation = isolation.of(offer.spec)
     if isolation.is_wanted:
@@ -48,7 +48,7 @@ def called_for(
 ) -> list[Delegate]:
     """Return the installed delegates for *custom_ops*, except those in *asked_for*.
 
-    *isolation* says whether they run in processes of their own.
+    *isolation* says which of them run in a separate process.
 
     Raises:
         PluginError: the code of a delegate's plugin failed.

@@ -1,6 +1,6 @@
 """The default delegate, which computes the nodes that all requested delegates reject.
 
-It plays the part that XNNPACK plays in the official runtime. A delegate declares by
+It corresponds to XNNPACK in the official runtime. A delegate declares by
 ``DelegateSpec.default_rank`` that it may be the default delegate.
 
 Source:
@@ -25,7 +25,7 @@ logger = Logger(__name__)
 
 
 def apply_to_the_rest(session: Session) -> None:
-    """Apply the default delegate to *session* if it is installed, ready and not applied by name.
+    """Apply the default delegate to *session* if it is installed and ready, and was not requested.
 
     If it fails, the model runs without it; see ``default_failures``.
     """
@@ -41,7 +41,7 @@ def apply_to_the_rest(session: Session) -> None:
 
 
 def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
-    """Apply a requested delegate before the default delegate, which remains the last delegate.
+    """Apply a requested delegate so that it comes before the default delegate.
 
     Raises:
         DelegateError: the requested delegate failed; the delegates are as they were before.
@@ -59,14 +59,14 @@ def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
 
 
 def rest_of(session: Session) -> Delegate | None:
-    """Return the default delegate of the session, or None if it was removed."""
+    """Return the default delegate applied to the session, or None if there is none."""
     return next((delegate for delegate in session.delegates if delegate is session.rest), None)
 
 
 def ready_delegate(session: Session) -> Delegate | None:
     """Return a new default delegate; None if none is installed, or if it must compile first.
 
-    A delegate that cannot be created is an incident.
+    If the delegate cannot be created, an incident is recorded.
     """
     offer = default_offer()
     if offer is None:

@@ -1,9 +1,9 @@
 """Handles failures of default delegates: the model runs without the failed delegate.
 
-One rule holds for all failures: the core's kernels repeat the work of the delegate. If they fail,
-too, their error is raised, as it would be without the delegate, and the delegate is applied again
-at the next allocation. If they succeed, the delegate is to blame: an incident is recorded, a
-warning is given, and the interpreter does not use the delegate any more.
+One rule holds for all failures: the core's kernels repeat the work of the delegate. If these
+kernels fail, too, their error is raised, as it would be without the delegate. Then the delegate is
+applied again at the next allocation. If the kernels succeed, the delegate is at fault. Then an
+incident is recorded, a warning is given, and the interpreter no longer uses the delegate.
 
 ``default_guard.py`` does the same for one partition during an invoke.
 """
@@ -32,7 +32,7 @@ class Stack(Protocol):
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
-        """The applied delegates, followed by delegates that a resize has removed."""
+        """The applied delegates, then the delegates that a resize has removed temporarily."""
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
         """Remove all delegates; :meth:`reapply` will apply *delegates*."""
@@ -66,7 +66,7 @@ def not_applied(first: Subgraph, delegate: Delegate, error: BaseException) -> bo
 
 
 def _core_refuses(first: Subgraph) -> bool:
-    """Return whether *first*, the main subgraph, cannot be prepared without the delegate either."""
+    """Whether the main subgraph *first* cannot be prepared without the delegate either."""
     if first.is_allocated:
         return False
     before = first.snapshot()
@@ -90,7 +90,7 @@ def allocate(
     wanted: Sequence[AppliedDelegate],
     error: Exception | None,
 ) -> None:
-    """Allocate a subgraph without the default delegates that fail or have failed.
+    """Allocate a subgraph without the default delegates that fail.
 
     Args:
         stack: the delegates of the subgraph.
@@ -133,7 +133,7 @@ def _allocate_without(
     wanted: Sequence[AppliedDelegate],
     error: Exception,
 ) -> None:
-    """Allocate *subgraph* without the default delegate that failed with *error*.
+    """Allocate *subgraph* without the default delegate that raised *error*.
 
     If that fails too, leave out the next delegate that fails, until none remains. *wanted* are the
     delegates before, in order.
@@ -157,21 +157,21 @@ def _allocate_without(
             found = incident_of(delegate, subgraph.spec.index, reason)
             leave_out(session, delegate, found, reason)
         return
-    stack.start_again(wanted)  # the core is against it: with other shapes all may be well
+    stack.start_again(wanted)  # the core fails, too; other shapes may work
     raise error from error.__cause__
 
 
 def _without_failed(
     session: SharedState, applied: Sequence[AppliedDelegate]
 ) -> Sequence[AppliedDelegate]:
-    """Return the delegates in *applied* except default ones that failed in this interpreter."""
+    """Return *applied* without the default delegates that failed in this interpreter."""
     return [each for each in applied if not session.has_failed_by_default(each.delegate)]
 
 
 def without_those_off(
     subgraphs: Iterable[Subgraph], delegates: Iterable[Delegate]
 ) -> list[Delegate]:
-    """Return *delegates* without the failed default delegates that every subgraph has removed."""
+    """Return *delegates* without the failed default delegates that all subgraphs have removed."""
     known = [(s.session, (*s.plan.applied, *s.plan.undone)) for s in subgraphs]
     present = {id(each.delegate) for _, applied in known for each in applied}
     session = known[0][0]

@@ -29,7 +29,7 @@ class DefaultGuard(Guard):
     """Runs one node of a default delegate and replaces it when it fails.
 
     If Delegraph's kernels fail as well, their error is raised, as it would be without the delegate.
-    If they succeed, the delegate is to blame, and does not run any more.
+    If they succeed, the delegate is at fault and is not run again.
 
     Attributes:
         delegate: the delegate.
@@ -39,12 +39,12 @@ class DefaultGuard(Guard):
         super().__init__(subgraph, node)
         self.delegate: Any = node.delegate
         self._saved: SavedState | None = None
-        self._runs: Eval | None = None  # in the list of the subgraph's steps
+        self._runs: Eval | None = None  # function in the subgraph's list of steps
 
     # -- preparing -----------------------------------------------------------------------------
 
     def prepared_instead(self, rejection: PartitionRejected) -> Eval:
-        """Return the evaluation of the original nodes; the delegate may run other shapes."""
+        """Return the evaluation of the original nodes for shapes that the kernel has rejected."""
         self._size_outputs_instead_of(rejection)
         self._record(rejection, "prepare")
         return self._run_originals
@@ -64,7 +64,7 @@ class DefaultGuard(Guard):
         return self._run_originals
 
     def _size_outputs_instead_of(self, error: Exception) -> None:
-        """Give the outputs their shapes after the delegate failed with an error.
+        """Work out the output shapes by the original nodes, after the delegate failed with *error*.
 
         Raises:
             Exception: *error*, if only the delegate can compute the nodes.
@@ -100,7 +100,7 @@ class DefaultGuard(Guard):
     # -- running -------------------------------------------------------------------------------
 
     def _keeping_state(self, run: Eval) -> Eval:
-        """Return *run* after a copy of the variables that the partition may change."""
+        """Return *run* preceded by a copy of the variables that the partition may change."""
 
         def keep_and_run() -> None:
             self._saved = self._state.save()
@@ -137,7 +137,7 @@ class DefaultGuard(Guard):
             raise left from left.__cause__
 
     def _rescued(self, error: Exception) -> Exception | None:
-        """Compute the outputs by the original nodes; return an error to raise, or None."""
+        """Compute the outputs by the original nodes; return the error to raise, or None."""
         try:
             self._raise_if_cancelled(error)
             if self._saved is not None:
@@ -145,7 +145,7 @@ class DefaultGuard(Guard):
             self._run_originals()
             self._leave_out(error, phase_of(error))
         except UnresolvedOpError:
-            return error  # only the delegate can compute it
+            return error  # only the delegate can compute these nodes
         except (CallCancelledError, DefaultDelegateWarning, RefusedByKernel) as left:
             return left
         finally:

@@ -30,7 +30,8 @@ def leave_out(
         session: session of the interpreter.
         delegate: the delegate.
         incident: the failure.
-        error: the delegate's error, to be remembered for later processes; None if they know it.
+        error: the delegate's error, which is stored for later processes; None if it is stored
+            already.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -42,12 +43,12 @@ def leave_out(
 def tell(
     session: SharedState, delegate: object, incident: Incident, error: BaseException | None
 ) -> None:
-    """Record *incident* of a default delegate, keep it for later processes, and warn of the first.
+    """Record *incident* of a default delegate, store it for later processes, warn of the first.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
     """
-    session.incidents.record(incident, level=logging.INFO)  # the warning says it
+    session.incidents.record(incident, level=logging.INFO)  # the warning reports it
     if error is not None:
         memory = session.failure_memory
         if memory is None:
@@ -59,9 +60,9 @@ def tell(
 
 
 def recall_failures(session: SharedState, memory: FailureMemory) -> None:
-    """Stop using default delegates of *session* that failed slowly in an earlier process.
+    """Stop using default delegates of *session* that failed in an earlier process.
 
-    Failures count only for the same shapes; *memory* has them.
+    *memory* has the earlier failures; only failures with the same input shapes count.
 
     Raises:
         DefaultDelegateWarning: the user turns warnings into errors.
@@ -117,7 +118,7 @@ def incident_of(delegate: Delegate, subgraph: int, error: BaseException) -> Inci
 
 
 def blamed(delegates: Sequence[Delegate], error: BaseException) -> Delegate:
-    """Return the delegate that an error names; the last delegate if it names none."""
+    """Return the delegate that an error names, or the last of *delegates* if it names none."""
     names = {each.delegate for each in causes(error) if isinstance(each, DelegateError)}
     return next((d for d in delegates if delegate_name(d) in names), delegates[-1])
 

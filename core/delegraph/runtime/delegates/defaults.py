@@ -1,4 +1,4 @@
-"""Delegates that no argument names: configured ones, those of custom operators, the default one.
+"""Applies delegates that no argument names: configured, for custom operators, and the default.
 
 Delegates of partitions that were compiled ahead of time come with the file. Modules that look for
 delegates are imported only if there is something to look for.
@@ -26,7 +26,8 @@ def configured(failures: FailurePolicy | None = None) -> list[Delegate]:
     """Return the delegates that the environment or the configuration file names, in order.
 
     Args:
-        failures: says which of them get a process of their own; None: as their specs say.
+        failures: policy that says which delegates run in a separate process; None follows their
+            specs.
 
     Raises:
         ConfigurationError: one of the delegates cannot be created.
@@ -93,11 +94,11 @@ def apply(
 
 
 def _has_rest(session: Session) -> bool:
-    """Return whether a default delegate may take the remaining nodes of *session*.
+    """Whether a default delegate may claim the nodes of *session* that are not delegated.
 
     No default delegate is applied if the user's configuration names the defaults. Nor is one
-    applied if the user asks for something that it does not give: the sums of the reference kernels,
-    the values of all tensors, or delegates for all nodes.
+    applied if the user demands reference numerics, the values of all tensors, or delegates for all
+    nodes.
     """
     options = session.options
     from delegraph.delegation.configuration import default_delegates

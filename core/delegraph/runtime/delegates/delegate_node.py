@@ -1,4 +1,4 @@
-"""The runtime's part in running a delegate node: inner shapes, buffers, the failure policy."""
+"""Prepares a delegate node in the runtime: inner shapes, buffers and the failure policy."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class DelegateNodePrepare:
     def __call__(self, context: OpContext, node: Node) -> Eval:
         """Return the evaluation that runs the delegate node.
 
-        In another context, the node is one that a later delegate has replaced. Then only the
-        delegate's own ``prepare`` is called, and the runner of the replaced nodes does the rest.
+        If the context is not the subgraph's own, a later delegate has replaced the node. Then only
+        the delegate's own ``prepare`` is called.
         """
         if context is not self.subgraph.context:
             return self.own(context, node)
@@ -55,8 +55,8 @@ class DelegateNodePrepare:
     def _check_shapes(self, node: Node) -> None:
         """Check the original nodes again if shapes have changed since the delegate claimed them.
 
-        Afterwards the shapes of the node's outputs are open where the original nodes left them
-        open.
+        Afterwards an output's shape is unknown if the original nodes do not determine it before
+        they run.
 
         Raises:
             NodeError: a kernel refuses one of the nodes. Refusals of custom operators count only if
@@ -85,7 +85,7 @@ class DelegateNodePrepare:
 def as_delegate_node(
     subgraph: Subgraph, delegate: Delegate, registration: Registration
 ) -> Registration:
-    """Return the registration of a kernel of *delegate* for the nodes of *subgraph*."""
+    """Return a delegate kernel's *registration* with the runtime's ``prepare`` for *subgraph*."""
     added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
     if subgraph.session.policy_of(delegate).needs_guard:  # inputs may be needed once more
         added = replace(added, inplace=InPlace.NONE)

@@ -48,7 +48,7 @@ class DelegateStack:
         self._plan = subgraph.plan
         self._base: Snapshot | None = None  # the subgraph without delegates
         self._kept = KeptFindings(subgraph)
-        self._checked_shapes: list[tuple[int, ...]] | None = None  # of the inputs
+        self._checked_shapes: list[tuple[int, ...]] | None = None  # shapes of the inputs
 
     # -- applying ------------------------------------------------------------------------------
 
@@ -57,7 +57,8 @@ class DelegateStack:
 
         Args:
             delegate: the delegate.
-            lost: nodes that the delegate may not have, because it was measured to be slower.
+            lost: nodes that the delegate may not have, because its partitions were measured to be
+                slower.
 
         Raises:
             DelegateError: the delegate failed, or it is static and the graph has dynamic tensors.
@@ -104,11 +105,11 @@ class DelegateStack:
             )
 
     def _barred(self, delegate: Delegate, lost: Barred) -> Barred:
-        """Return the nodes that a delegate may not have, *lost* ones included, with the reasons."""
+        """Return the nodes that a delegate may not claim, including *lost*, with the reasons."""
         subgraph = self._subgraph
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
         barred = {**lost, **rules, **subgraph.findings.rejections}
-        for node in list(barred):  # a delegate's node that computes a barred one
+        for node in list(barred):  # also the delegate node that computes a barred node
             barred.setdefault(self._plan.current(node), barred[node])
         return barred
 
@@ -127,7 +128,7 @@ class DelegateStack:
         if flags & DelegateFlags.HINT_FULLY_DELEGATED_TO_SINGLE_DELEGATE:
             self._require_every_node(delegate, rejections)
         elif self._plan.static_delegates() and not self._plan.has_unresolved:
-            subgraph.allocate()  # shows now, not later, when a kernel cannot be prepared
+            subgraph.allocate()  # a kernel that cannot be prepared must fail here, not later
             if flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
                 self._refuse_opened_shapes()
 
@@ -145,7 +146,8 @@ class DelegateStack:
     def _check_nodes(self, delegate: Delegate) -> None:
         """Update the findings about malformed nodes if the input shapes have changed.
 
-        Whether *delegate* needs shapes decides if a prepared graph is used for this.
+        *delegate* matters because the graph is prepared if it needs shapes; findings then come for
+        free.
         """
         subgraph = self._subgraph
         shapes = [subgraph.tensors[index].shape for index in subgraph.inputs if index >= 0]
@@ -186,7 +188,7 @@ class DelegateStack:
             )
 
     def _refuse_opened_shapes(self) -> None:
-        """Raise an error if a delegate made a tensor dynamic after a static one was applied."""
+        """Raise an error if a delegate made a tensor dynamic while a static delegate is applied."""
         subgraph = self._subgraph
         if subgraph.has_dynamic_tensors:
             node, registration, tensor = subgraph.steps.first_open()
@@ -216,9 +218,9 @@ class DelegateStack:
     # -- taking off ----------------------------------------------------------------------------
 
     def take_off_static(self) -> None:
-        """Remove all delegates if one depends on shapes; the caller then calls :meth:`reapply`.
+        """Remove all delegates if any depends on shapes; the caller must then call :meth:`reapply`.
 
-        Static delegates depend on shapes, and so do nodes that were rejected for their old shapes.
+        A delegate depends on shapes if it is static, or if it rejected nodes for their old shapes.
         """
         applied = self._plan.applied
         depend_on_shapes = self._plan.static_delegates() or self._subgraph.findings.errors
@@ -275,11 +277,11 @@ class DelegateStack:
         except DelegateError:
             raise
         except BaseException:
-            self._plan.undone = undone[tried:]  # an interrupt: the next call goes on
+            self._plan.undone = undone[tried:]  # an interrupt: the next call continues here
             raise
 
     def reapply_named(self) -> None:
-        """Apply the removed delegates again; failed default delegates wait for the allocation."""
+        """Apply the removed delegates again, except failed default delegates."""
         wanted = self.wanted
         is_default = self._subgraph.session.is_by_default
         try:
@@ -295,7 +297,7 @@ class DelegateStack:
 
     @property
     def wanted(self) -> list[AppliedDelegate]:
-        """The applied delegates, followed by delegates that a resize has removed."""
+        """The applied delegates, then the delegates that a resize has removed temporarily."""
         return [*self._plan.applied, *self._plan.undone]
 
     def start_again(self, delegates: Iterable[AppliedDelegate]) -> None:
@@ -310,7 +312,7 @@ class DelegateStack:
         self._checked_shapes = None
 
     def postpone(self, delegate: Delegate) -> None:
-        """Make :meth:`reapply` apply *delegate* after the delegates that wait already."""
+        """Make :meth:`reapply` apply *delegate* after the delegates that already wait for it."""
         self._plan.undone.append(AppliedDelegate(delegate, {}, {}))
 
     def _apply_again(self, applied: AppliedDelegate) -> None:
@@ -336,7 +338,7 @@ class DelegateStack:
         )
 
     def remove_all(self) -> None:
-        """Remove all delegates permanently, including delegates that a resize has removed."""
+        """Remove all delegates permanently, including those that wait for :meth:`reapply`."""
         if self._plan.applied and self._base is not None:
             self._subgraph.restore(self._base, shapes=False)
         self._plan.applied, self._plan.undone, self._base = [], [], None

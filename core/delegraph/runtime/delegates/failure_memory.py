@@ -1,6 +1,6 @@
 """Failures of default delegates, kept for ``delegraph doctor`` and for the next start.
 
-Some delegates need a long time to find out that they cannot compile a model, and would need it
+Some delegates need a long time to find out that they cannot compile a model, and would spend it
 again at each start. So slow failures are kept for later processes with the same model, shapes and
 delegate. They are forgotten when the delegate's distribution or Delegraph changes its version, and
 by ``delegraph cache clear``.
@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 NAMESPACE = "default-failures"
 
 SLOW = 1.0
-"""Least number of seconds of a failure that later processes remember."""
+"""Duration in seconds from which on a failure is stored for later processes."""
 
 _COMPILING = ("init", "prepare")
-_PASSING = (MemoryError, OSError, DelegateProcessError)  # may be over the next time
+_PASSING = (MemoryError, OSError, DelegateProcessError)  # may not occur the next time
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class KnownFailure(JsonRecord):
         origin: distribution of the delegate, with its version.
         model: SHA-256 of the model's bytes.
         shapes: shapes of the model's inputs.
-        phase: what the delegate was doing.
+        phase: phase in which the delegate failed, such as ``"prepare"``.
         error: text of the error.
         is_skipped: whether the delegate is not applied to this model any more.
     """

@@ -1,4 +1,4 @@
-"""Runs delegate nodes under a failure policy: fall back, shadow, validate.
+"""Runs delegate nodes under a failure policy: fall back, shadow or validate.
 
 ``original_nodes.py`` runs the kernels that step in; ``runtime/options.py`` has the policies.
 
@@ -59,9 +59,9 @@ class Guard:
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
         self._expected: list[Expected] | None = None
         self._capabilities: Capabilities  # only with the policy "shadow"
-        self._eval: Eval = nothing  # until it is prepared
-        self._is_excused = False  # whether nothing but roundings was found
-        self._at_start: Before | None = None  # of what has been started and not judged
+        self._eval: Eval = nothing  # until the node is prepared
+        self._is_excused = False  # whether only rounding differences were found
+        self._at_start: Before | None = None  # of a started, unchecked run
 
     @cached_property
     def _checks(self) -> ModuleType:
@@ -111,7 +111,7 @@ class Guard:
         return self._run
 
     def prepared_instead(self, rejection: PartitionRejected) -> Eval:
-        """Return the evaluation by the original nodes, whatever the policy for failures."""
+        """Return the evaluation by the original nodes, regardless of the failure policy."""
         self._require_kernels(rejection)
         self._record(rejection, "prepare")
         self._size_outputs()
@@ -123,7 +123,7 @@ class Guard:
         return self._run_originals
 
     def _wrong_shape(self) -> str | None:
-        """Text that describes a wrong output shape of the delegate, or None."""
+        """Text about a wrong shape of an output of the delegate node; None if all are right."""
         if not (self._policy.validate or self._policy.on_failure == "shadow"):
             return None
         if not self._has_kernels():
@@ -182,7 +182,7 @@ class Guard:
         return Before(saved, arrays, self._expectations() if self._policy.validate else [])
 
     def _judged(self, compute: Callable[[], None], before: Before) -> None:
-        """Call *compute* and check the outputs; the policy handles errors and wrong results."""
+        """Run the node by *compute* and check its outputs; the policy handles failures."""
         try:
             compute()
             for tensor in self._outputs:
@@ -205,7 +205,7 @@ class Guard:
     def _run_originals(self) -> None:
         self._originals.run()
         self._originals.deliver()
-        if self._is_quarantined():  # whose buffers are not read any more
+        if self._is_quarantined():  # the quarantined delegate's buffers are not read any more
             return
         for tensor in self._outputs:
             try:
@@ -278,7 +278,7 @@ class Guard:
         return self._recomputed(saved, self._different) if self._is_due() else None
 
     def _broken(self, expected: list[Expected]) -> str | None:
-        """Return a fault that no right result can have; None if there is no such fault."""
+        """Text about a fault that no right result can have, such as a wrong shape; else None."""
         for tensor, (shape, allowed) in zip(self._outputs, expected, strict=True):
             finding: str | None = (
                 (None if shape is None else self._checks.wrong_shape(tensor, shape))
@@ -311,7 +311,7 @@ class Guard:
         return shape, None
 
     def _special(self, saved: SavedState | None) -> str | None:
-        """Return a finding for NaN and infinity that neither the inputs nor the kernels have."""
+        """Text about NaN or infinity that inputs and kernels do not explain; None if none."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
         inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
@@ -349,7 +349,7 @@ class Guard:
         try:
             self._originals.run()
             return find(after)
-        except ModelError as error:  # of a kernel, which gives nothing to compare with
+        except ModelError as error:  # an original kernel failed: nothing to compare
             logger.debug("nothing to compare %r with: %s", delegate_name(self._delegate), error)
             return None
         finally:
@@ -357,9 +357,9 @@ class Guard:
                 after.put_back()
 
     def _different(self, after: SavedState | None) -> str | None:
-        """Return a finding when outputs or variables are out of tolerance.
+        """Text about outputs or variables that differ beyond the tolerance; None if there are none.
 
-        Variables have the kernels' values now; the delegate's are in *after*.
+        When called, variables have the values of Delegraph's kernels; *after* has the delegate's.
         """
         from delegraph.delegation.partition_tolerance import partition_tolerances
 

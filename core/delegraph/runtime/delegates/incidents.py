@@ -1,4 +1,4 @@
-"""The record of failures of delegates, and of delegates that are not run any more."""
+"""Failures of delegates in one interpreter, and the delegates that are no longer run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = Logger(__name__)
 
 _WARNING = 30  # logging.WARNING
 
-_ALMOST = 1 - 1e-9  # a share that adds up to 1 is a little less at times
+_ALMOST = 1 - 1e-9  # a sum of shares may be slightly below 1
 
 _MOST_INCIDENTS = 1000
 
@@ -35,7 +35,7 @@ class Incidents:
         heir: str = "Delegraph's kernels",
         level: int = _WARNING,
     ) -> None:
-        """Add or count an incident; log a new incident at *level*: *heir* computes instead."""
+        """Add or count an incident; log a new one at *level*, with *heir* as the substitute."""
         known = self._found.get(incident)
         if known is None:
             if len(self._found) < _MOST_INCIDENTS:
@@ -50,7 +50,7 @@ class Incidents:
 
 
 class Retires(Protocol):
-    """Runs a delegate's node until :meth:`retire` is called; then the original nodes run."""
+    """A runner of a delegate node that can switch to the original nodes for good."""
 
     delegate: object
 
@@ -59,10 +59,10 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """Knowledge of one interpreter about its delegates; a second prepare does not reset it.
+    """What one interpreter knows of its delegates: failures, quarantine and runs to recompute.
 
     Attributes:
-        has_warned: whether the warning of a delegate that is applied by default has been given.
+        has_warned: whether the warning about a failed default delegate has been given.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Supervision:
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
         """Return whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
 
-        The first run of each node is. *subgraph* and *node_index* identify the node.
+        The first run of each node is among them. *subgraph* and *node_index* identify the node.
 
         >>> supervision = Supervision()
         >>> [supervision.is_due(0, 7, 0.5) for _ in range(5)]

@@ -1,9 +1,9 @@
-"""Findings about the nodes of models that were checked in an earlier process.
+"""Findings about the nodes of models, stored in the cache by an earlier process.
 
-The check prepares a kernel for each node, which may take longer than all else before the first
-answer. What it finds follows from the model file, the shapes, and the code of the kernels. Findings
-with an error are not kept, so errors come from the kernels each time. Neither are those that depend
-on kernels of users, or on values that a kernel has computed.
+The check of nodes prepares a kernel for each node, which may take most of the time before the first
+result. Its findings depend only on the model file, the shapes, and the code of the kernels.
+Findings with an error are not stored, so errors always come from the kernels. Findings that depend
+on users' kernels, or on values that a kernel has computed, are not stored either.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from delegraph.schema.enums import TensorType
 NAMESPACE = "checked-nodes"
 
 LEAST_NODES = 8
-"""Nodes of a subgraph that is worth a file."""
+"""Number of nodes from which on a subgraph gets a file."""
 
 MOST_BYTES = 256 << 20
-"""Size of the largest model that is worth its digest."""
+"""Size in bytes of the largest model whose digest is computed."""
 
 MOST_FILES = 16
-"""Files of a subgraph: shapes that change at each invoke must not fill the disk."""
+"""Largest number of files of a subgraph; changing shapes must not fill the disk."""
 
 DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtime", "schema")
-"""Folders of the package that findings depend on, or what delegates decide by them."""
+"""Folders of the package on which findings, or decisions of delegates, depend."""
 
 
 class KeptFindings:
-    """Findings about one subgraph, from the cache or for it.
+    """Findings about one subgraph, read from the cache or written to it.
 
     Args:
         subgraph: the subgraph.
@@ -49,14 +49,14 @@ class KeptFindings:
 
     def __init__(self, subgraph: Subgraph) -> None:
         self._subgraph = subgraph
-        self._cache: BlobCache | None = None  # where the present findings belong
+        self._cache: BlobCache | None = None  # cache for the present findings
         self._key = ""
         self._written = 0
 
     def find(self, nodes: Sequence[Step]) -> Findings | None:
         """Return the findings about nodes with the present shapes; None if none are kept.
 
-        Tensors get the types that nodes have decided, as after a check.
+        Tensors get the element types that nodes have decided, as after a check.
         """
         self._cache = None
         digest = self._subgraph.session.model_digest if self._is_worth_it(nodes) else None
@@ -65,7 +65,7 @@ class KeptFindings:
         package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
         try:
             state = code_state(package, DECIDING)
-        except OSError:  # an archive
+        except OSError:  # the package is an archive
             return None
         self._key = self._digest(f"{digest} {state}", nodes)
         self._cache = BlobCache(NAMESPACE, "1", self._subgraph.session.cache_dir)
@@ -80,7 +80,7 @@ class KeptFindings:
         return findings
 
     def keep(self, findings: Findings) -> None:
-        """Keep the findings of the check that was made because :meth:`find` has found none."""
+        """Write *findings* of a new check to the cache, after :meth:`find` returned None."""
         cache, self._cache = self._cache, None
         is_plain = not findings.errors and not findings.custom_errors
         is_plain = is_plain and not any(known.digest for known in findings.known.values())
@@ -98,7 +98,7 @@ class KeptFindings:
         )
 
     def _digest(self, text: str, nodes: Sequence[Step]) -> str:
-        """Digest of what findings depend on: *text*, *nodes*, the tensors and the memory limit."""
+        """Hash of what findings depend on: *text*, *nodes*, tensors and the memory limit."""
         subgraph = self._subgraph
         limit = subgraph.session.memory_limit
         about = (text, subgraph.spec.index, subgraph.context.numerics, limit.bytes, limit.copies)
@@ -113,7 +113,7 @@ class KeptFindings:
 
 
 def _is_own(registration: Registration) -> bool:
-    """Return whether *registration* is one of this package's kernels, not a replaced one."""
+    """Whether *registration* is an unreplaced kernel of this package."""
     if OP_TABLE.is_declared(registration):  # not imported yet, so nothing else has its place
         return True
     is_of_table = has_own_kernel(registration)
@@ -121,7 +121,7 @@ def _is_own(registration: Registration) -> bool:
 
 
 def written(findings: Findings) -> bytes:
-    """Return findings as a file: 64-bit integers."""
+    """Return *findings* as the bytes of a cache file, a sequence of 64-bit integers."""
     numbers = [len(findings.left_open), *sorted(findings.left_open)]
     for index, known in sorted(findings.known.items()):
         numbers += (index, int(known.type), len(known.shape), *known.shape)
@@ -129,7 +129,7 @@ def written(findings: Findings) -> bytes:
 
 
 def _read(content: bytes, tensors: Sequence[Tensor]) -> Findings | None:
-    """Return the findings in *content*, a file's bytes; None if they do not fit the tensors."""
+    """Return the findings in the bytes *content* of a file; None if they do not fit *tensors*."""
     if len(content) % 8:
         return None
     numbers: list[int] = np.frombuffer(content, "<i8").tolist()

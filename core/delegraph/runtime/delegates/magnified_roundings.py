@@ -1,8 +1,8 @@
-"""Tells a wrong kernel from right kernels that magnify a difference in the last bit of a float.
+"""Tells whether a wrong result comes from a wrong kernel or from magnified float rounding.
 
-A node that quantizes floats turns a difference in the last bit into a whole step. To see whether
-that is the cause, each node is run alone, by Delegraph's kernels and by the delegate, on the same
-inputs: those that Delegraph's kernels compute.
+A node that quantizes floats turns a difference in the last bit into a whole quantization step. To
+find the cause, each node is run alone, by Delegraph's kernels and by the delegate. Both get the
+inputs that Delegraph's kernels compute.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def magnified(
     capabilities: Capabilities,
     tolerances: Mapping[int, Tolerance | None],
 ) -> str | None:
-    """Return a text that names the node which has magnified roundings, or None.
+    """Return text that names the node which magnified rounding differences, or None.
 
-    None means that a node is wrong on equal inputs, that the delegate's results node by node are
-    within the tolerances, or that neither can be found out.
+    None means that a node is wrong on equal inputs, or that the cause cannot be determined. It may
+    also mean that the delegate's results node by node are within the tolerances.
 
     Args:
         subgraph: the subgraph, whose tensors are as they were when the partition ran.
@@ -107,7 +107,7 @@ def _is_opaque(tensor: Tensor) -> bool:
 
 
 class _Comparison:
-    """Runs nodes one by one, with Delegraph's kernels and with a delegate."""
+    """Runs nodes one by one, with Delegraph's kernels and with a delegate, on the same inputs."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class _Comparison:
         self._tolerances = tolerances
 
     def run(self, steps: Sequence[Step], inputs: Sequence[int]) -> str | None:
-        """Run *steps* with both sides; return the node that magnifies roundings as text, or None.
+        """Run *steps* on both sides; return text that names the magnifying node, or None.
 
         See :func:`magnified`; *inputs* are the tensor indices of the partition's inputs.
         """
@@ -141,7 +141,7 @@ class _Comparison:
             right |= expected
             mine |= self._outputs(alone, mine, self._delegate)
             allowed = self._tolerances
-            if registration.name == "QUANTIZE":  # a step is what it makes of roundings
+            if registration.name == "QUANTIZE":  # it turns a rounding into a step
                 allowed = dict.fromkeys(expected, Tolerance())
             if found is None and _are_outside(allowed, mine, expected):
                 found = f"node {node.index} ({registration.name})"
@@ -150,9 +150,9 @@ class _Comparison:
         return f"roundings were magnified by {found}; each node is right on equal inputs"
 
     def _outputs(self, alone: PartitionModel, values: _Values, *delegates: Delegate) -> _Values:
-        """Run the one-node model *alone*; return its outputs by tensor index of the whole model.
+        """Run the one-node model *alone*; return its outputs by the whole model's tensor indices.
 
-        *values* has the inputs by the same index; *delegates* is empty for Delegraph's kernels.
+        *values* has the inputs by tensor index. An empty *delegates* means Delegraph's kernels.
 
         Raises:
             OperatorError: the delegate does not take the node.
@@ -180,7 +180,7 @@ class _Comparison:
 def _are_outside(
     tolerances: Mapping[int, Tolerance | None], found: _Values, expected: _Values
 ) -> bool:
-    """Return whether *found* differs from *expected* by more than the tolerance of any tensor.
+    """Whether a tensor in *found* differs from *expected* by more than its tolerance.
 
     All three arguments are by tensor index; a tensor without a tolerance is not compared.
     """

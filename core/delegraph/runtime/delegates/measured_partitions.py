@@ -38,7 +38,7 @@ Clock = Callable[[], float]
 """Function that returns a time in seconds; only differences are used."""
 
 BUDGET = 1.0
-"""Seconds that measuring takes, if running every partition twice takes less."""
+"""Seconds that measuring may take, or the time of two runs of every partition if that is longer."""
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST_ROUNDS = 50
@@ -52,7 +52,7 @@ def losing_nodes(
     """Return the model's nodes that *delegate* computes no faster than Delegraph's kernels.
 
     Called when the delegate has just been applied. Partitions that cannot be measured are kept, and
-    a warning says why; a model may refuse generated data. Partitions with nodes that rules pin to
+    a warning says why; some models reject generated data. Partitions with nodes that rules pin to
     the delegate are kept, too. Afterwards every subgraph has to be allocated again; resources are
     as before.
 
@@ -95,9 +95,9 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context after which *resources*, incidents and quarantines are as they were before it."""
+    """Context after which *resources*, incidents and quarantines are restored."""
     incidents, supervision = session.incidents, session.supervision
-    session.incidents = Incidents()  # made-up data is no evidence
+    session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()
     try:
         yield
@@ -110,12 +110,12 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
     """Run the model, then each subgraph alone whose *trials* still lack a measurement."""
     main = subgraphs[0]
-    with suppress(DelegraphError):  # _run meets it again, and returns it
-        _allocate(main)  # gives called subgraphs their shapes, which may make their nodes anew
+    with suppress(DelegraphError):  # _run raises it again, and returns it
+        _allocate(main)  # gives called subgraphs shapes, which may replace their nodes
     share = BUDGET / sum(trial.count for trial in trials)
     for trial in trials:
         trial.begin(share)
-    _forget_allocation(subgraphs)  # all of it: callers prepare the subgraphs that they call
+    _forget_allocation(subgraphs)  # callers prepare the subgraphs that they call
     try:
         failure = _run(main)
         for trial in trials:
@@ -133,7 +133,7 @@ def _forget_allocation(subgraphs: Sequence[Subgraph]) -> None:
 
 
 def _allocate(subgraph: Subgraph) -> None:
-    """Allocate a subgraph as for a control-flow call, and apply removed delegates again."""
+    """Allocate a subgraph as for a control-flow call, after applying removed delegates again."""
     subgraph.session.callees[subgraph.spec.index].allocate()
 
 
@@ -206,7 +206,7 @@ class _Trials:
         count: number of the delegate nodes.
         pending: indices of the delegate nodes that are not measured yet.
         lost: mapping from the model's nodes in partitions that save no time to the reasons.
-        failure: why the subgraph could not be run, in words; empty when it could.
+        failure: text that says why the subgraph could not be run; empty if it ran.
     """
 
     def __init__(self, subgraph: Subgraph, delegate: Delegate, clock: Clock) -> None:
@@ -301,7 +301,7 @@ class _Trials:
                 self.subgraph.buffers.make_readable(tensor)
             return clock() - start
 
-        delegated(self._clock)  # the first time is not like the others
+        delegated(self._clock)  # the first run takes longer
         mine = theirs = inf
         for _ in range(_MOST_ROUNDS):
             variables.put_back()

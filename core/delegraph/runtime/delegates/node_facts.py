@@ -1,4 +1,4 @@
-"""Facts about nodes and tensors known before the first run; ``checked_nodes`` finds them."""
+"""Facts about nodes and tensors that are known before the first run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class KnownTensor(NamedTuple):
     """Shape, type and perhaps value of a tensor, known before the first run.
 
     Attributes:
-        shape: its dimensions.
+        shape: dimensions of the tensor.
         type: element type, as the node that writes the tensor has decided it.
-        has_value: whether its values are known, too.
+        has_value: whether the values are known as well.
         digest: hash of the values that a node has computed in prepare. Such values may depend on
             shapes, and shapes may depend on them.
     """
@@ -65,26 +65,26 @@ class Findings:
     def of_prepared(
         cls, tensors: Sequence[Tensor], errors: Mapping[int, DelegraphError]
     ) -> Findings:
-        """Return the findings of a prepared graph with known shapes: *tensors* and *errors*."""
+        """Return the findings for a prepared graph in which all shapes are known."""
         return cls(errors, {tensor.index: KnownTensor.of(tensor) for tensor in tensors})
 
     @property
     def rejections(self) -> dict[int, Rejection]:
-        """Return the errors as reasons why no delegate gets the nodes."""
+        """Return the errors as rejections, since no delegate may claim these nodes."""
         return {
             index: Rejection("not-well-formed", f"no delegate gets it: {in_words(error)}")
             for index, error in self.errors.items()
         }
 
     def raise_first(self, *, needs_shapes: bool) -> None:
-        """Raise the error of the first refused node, if there is one.
+        """Raise the error of the first rejected node, if there is one.
 
         Args:
-            needs_shapes: whether custom operators that are refused count, too.
+            needs_shapes: whether rejected custom operators count, too.
         """
         errors = {**self.errors, **self.custom_errors} if needs_shapes else self.errors
         for index in sorted(errors):
-            raise errors[index].with_traceback(None)  # without that of the last time
+            raise errors[index].with_traceback(None)  # without the traceback of an earlier raise
 
     def give_shapes(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
         """Set the known shapes of the tensors that *nodes* write.
@@ -98,7 +98,7 @@ class Findings:
                 tensors[index].shape = self.known[index].shape
 
     def give_types(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
-        """Give the tensors that nodes write the types that the nodes have decided."""
+        """Give the tensors that *nodes* write the element types that the nodes have decided."""
         for node, _ in nodes:
             for index in self.known.keys() & {*node.outputs}:
                 if tensors[index].type is not self.known[index].type:
@@ -123,8 +123,8 @@ def order_errors(subgraph: SubgraphSpec) -> dict[int, DelegraphError]:
     """Return errors for all nodes if a tensor is written twice or read before it is written.
 
     In such a graph the values that nodes read depend on their order. Partitions do not keep that
-    order, because they order nodes by tensors only. Nodes that wait for each other fit in no
-    partition at all.
+    order, because they order nodes by tensors only. Nodes that depend on each other in a cycle fit
+    in no partition.
     """
     made = {index for index in subgraph.inputs if index >= 0}
     later = {index for operator in subgraph.operators for index in operator.outputs if index >= 0}

@@ -1,7 +1,7 @@
 """The nodes that a delegate node replaced, computed by Delegraph's own kernels.
 
 A partition's inner tensors have no memory while a delegate computes them, and the delegate decides
-the shapes of its outputs. So the original nodes work on a state of their own.
+the shapes of its outputs. So the original nodes use private shapes and memory.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 class OriginalNodes(PrivateNodes):
     """The original nodes of one delegate node, prepared only when first needed.
 
-    A node of an earlier delegate that the partition contains is run by that delegate, or, with
-    *only_kernels*, by its own original nodes where all of them have a kernel.
+    The partition may contain a node of an earlier delegate. That delegate runs it; with
+    *only_kernels*, its own original nodes run instead if all of them have a kernel.
 
     Attributes:
         inputs: tensors that the nodes read and do not write, constants and variables included.
         outputs: outputs of the delegate node, which :meth:`run` computes.
-        computed: the results of each node in the last :meth:`run`, only with *notes_results*.
+        computed: results of each node in the last :meth:`run`; filled only with *notes_results*.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class OriginalNodes(PrivateNodes):
     def _prepared(self, node: Node, registration: Registration) -> Eval:
         """Return the node's eval, preceded by copies of inputs from delegates' buffers.
 
-        Unlike in the plan, the node's own delegate is no exception, since the original nodes do not
-        read its buffers.
+        Unlike in the plan, inputs are also copied from the buffers of the node's own delegate,
+        since the original nodes do not read its buffers.
         """
         run = super()._prepared(node, registration)
         tensors = [self._subgraph.tensors[i] for i in node.inputs if i >= 0]
@@ -94,7 +94,7 @@ class OriginalNodes(PrivateNodes):
         """Return *run* of a node, wrapped so that it also records the node's outputs."""
         from delegraph.delegation.partition_tolerance import ComputedNode
 
-        notes, tensors = self.computed, self._subgraph.tensors  # not self: that were a circle
+        notes, tensors = self.computed, self._subgraph.tensors  # not self: a cycle would result
 
         def run_and_note() -> None:
             run()
@@ -136,7 +136,7 @@ class OriginalNodes(PrivateNodes):
         self.timed_run(time.perf_counter)
 
     def timed_run(self, clock: Callable[[], float]) -> float:
-        """Compute like :meth:`run`; return the time by *clock* that the nodes took."""
+        """Compute like :meth:`run`; return the run time of the nodes, in units of *clock*."""
         from delegraph.runtime.execution.blas_threads import BlasThreads
 
         threads = self._subgraph.session.options.num_threads

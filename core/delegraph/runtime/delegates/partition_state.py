@@ -65,7 +65,7 @@ class SavedState:
         self._values = {} if resources is None else dict(_copied(resources))
 
     def put_back(self) -> None:
-        """Give variables and resources these values again."""
+        """Restore these values of variables and resources."""
         for tensor, data, values in self._variables:
             np.copyto(data, values)
             tensor.data = data
@@ -88,7 +88,7 @@ def _copied(resources: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_value(resource: object) -> bool:
-    """Whether a resource is part of the model's state; sets tell which subgraphs are running."""
+    """Whether a resource is part of the model's state; sets only record running subgraphs."""
     return not isinstance(resource, set)
 
 
@@ -99,7 +99,7 @@ def _reaches_everything(node: Node, registration: Registration) -> bool:
 
 
 class Before(NamedTuple):
-    """State before a delegate's node ran: variables, output arrays and expectations."""
+    """State before a delegate's node runs: variables, output arrays and expectations."""
 
     saved: SavedState | None
     arrays: list[tuple[Tensor, tuple[int, ...], Any]]

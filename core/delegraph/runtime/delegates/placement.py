@@ -39,12 +39,12 @@ def placement_of(
     by_default: Sequence[Delegate],
     rest: Delegate | None = None,
 ) -> Placement:
-    """Return the placement, in time linear in the number of nodes and their tensors.
+    """Return the placement of a running model, in time linear in its nodes and tensors.
 
     Args:
         subgraphs: the subgraphs of the model.
         delegates: the applied delegates, in order.
-        by_default: the delegates that only the user's configuration asks for.
+        by_default: the delegates that no argument names, but only the user's configuration.
         rest: the default delegate, or None.
     """
     partitions: list[PartitionPlacement] = []
@@ -97,9 +97,9 @@ def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> d
 
 
 def _constants(subgraph: Subgraph) -> dict[int, int]:
-    """Return the constants that nodes read, in the file by the tensor that is read.
+    """Return the file's constant that each constant tensor read by a node comes from, by index.
 
-    The two differ for a constant that Delegraph's kernels widen once.
+    Both indices are equal, except for a constant that Delegraph's kernels widen once.
     """
     operators, plan = subgraph.spec.operators, subgraph.plan
     found = {tensor.index: tensor.index for tensor in subgraph.tensors if tensor.is_constant}
@@ -123,7 +123,7 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return which *partitions*, by the index of their node, may run at the same time."""
+    """Return, by node index, which of *partitions* may run at the same time as each one."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -217,7 +217,7 @@ def _reasons(subgraph: Subgraph, delegates: Iterable[str]) -> Callable[[int], di
 def _crossings(
     subgraph: Subgraph, partitions: dict[int, int], constants: dict[int, int]
 ) -> Iterator[Crossing]:
-    """Yield the tensors that cross a boundary; *partitions* is keyed by node index."""
+    """Yield the tensors that cross a partition's boundary; *partitions* is keyed by node index."""
     if not partitions:
         return
     plan = subgraph.plan
@@ -261,7 +261,7 @@ def _size(subgraph: Subgraph, tensor: Tensor) -> int | None:
     if tensor.type in (TensorType.STRING, TensorType.VARIANT):
         return None
     if subgraph.is_allocated:
-        is_known = tensor.data is not None  # after an open shape nothing is allocated yet
+        is_known = tensor.data is not None  # after an unknown shape, no memory is allocated
     else:
         is_known = not tensor.is_dynamic and -1 not in tensor.shape_signature
     return tensor.bytes if is_known else None

@@ -27,10 +27,10 @@ class PlanPartitioner:
     """Cuts the execution plan of one subgraph into node subsets.
 
     Args:
-        spec: what the model declares.
-        tensors: the subgraph's, by index.
-        options: how the model is run.
-        control_edges: the model's own in this subgraph; None when it has none.
+        spec: the subgraph as the model declares it.
+        tensors: tensors of the subgraph, by index.
+        options: options of the interpreter.
+        control_edges: control edges of this subgraph in the model file; None if there are none.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class PlanPartitioner:
         current: Callable[[int], int],
         wanted: Sequence[int],
     ) -> list[NodeSubset]:
-        """Return the subsets into which taking *wanted* cuts a plan, in execution order.
+        """Return the subsets of a plan, in execution order, if a delegate claims *wanted*.
 
         Args:
             nodes: all nodes, by index.
@@ -99,7 +99,7 @@ class PlanPartitioner:
     ) -> list[ControlEdge] | None:
         """Return the model's control edges as positions in the present plan; None for none.
 
-        *current* gives the plan's node that computes a node of the model.
+        *current* maps a node of the model to the plan's node that computes it.
 
         Raises:
             ArgumentError: one names no node.

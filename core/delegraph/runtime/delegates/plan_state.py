@@ -1,4 +1,4 @@
-"""What is known of delegates that are applied to a subgraph, and snapshots to go back to."""
+"""Records of the delegates applied to a subgraph, and snapshots for restoring it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Barred = Mapping[int, Rejection]
-"""Mapping from nodes that a delegate may not have to the reasons."""
+"""Mapping from nodes that a delegate may not claim to the reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class AppliedDelegate:
     Attributes:
         delegate: the delegate.
         rejections: reasons for rejected nodes, by node index.
-        lost: nodes that it lost because it was measured to be slower; part of ``rejections``.
+        lost: nodes taken from the delegate because it was measured to be slower; part of
+            ``rejections``.
     """
 
     delegate: Delegate
@@ -39,7 +40,7 @@ class Application:
     Attributes:
         delegate: the delegate.
         barred: mapping from nodes that the delegate may not have to the reasons.
-        wrapped: function that adds the runtime's part to a kernel's registration.
+        wrapped: function that adds the runtime's own work to a kernel's registration.
         may_claim: whether the delegate may replace nodes, which it may only while its ``prepare``
             runs.
     """
@@ -52,7 +53,7 @@ class Application:
 
 @dataclass(frozen=True, slots=True)
 class PlanSnapshot:
-    """All that applying a delegate changes about a plan."""
+    """The parts of a plan that applying a delegate changes, for restoring the plan."""
 
     num_nodes: int
     execution_plan: list[int]
@@ -65,7 +66,7 @@ class PlanSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that applying a delegate changes about a subgraph."""
+    """The parts of a subgraph that applying a delegate changes, for restoring the subgraph."""
 
     plan: PlanSnapshot
     num_tensors: int

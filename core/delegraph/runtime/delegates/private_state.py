@@ -1,4 +1,4 @@
-"""Nodes that run on private state: shapes, memory and owners that no other node sees."""
+"""Nodes that run on private state: shapes, memory and owners hidden from all other nodes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class PrivateState:
-    """The state of one tensor for the private nodes, exchanged with its public state.
+    """Private state of one tensor, which can be exchanged with the tensor's public state.
 
     Attributes:
         tensor: the tensor.
-        shape: its shape.
-        data: its values.
+        shape: shape in the state that the tensor does not have at present.
+        data: values in the state that the tensor does not have at present.
     """
 
     __slots__ = ("_allocation", "_owner", "data", "shape", "tensor")
@@ -56,7 +56,7 @@ class PrivateState:
 
 
 class PrivateContext:
-    """A host's context in which shapes and memory belong to the private nodes."""
+    """A host's context in which shapes and memory belong to the private nodes alone."""
 
     def __init__(self, host: OpContext, steps: StepRunner, memory: SubgraphMemory) -> None:
         self._host = host
@@ -77,11 +77,11 @@ class PrivateContext:
         self._steps.set_dynamic(tensor)
 
     def scratch(self, shape: Sequence[int], dtype: DTypeLike) -> Scratch:
-        """Reserve an array of *shape* and *dtype* as working memory of the private nodes' own."""
+        """Reserve working memory of *shape* and *dtype* for the private nodes."""
         return self._memory.workspace.reserve(shape, dtype)
 
     def __getattr__(self, name: str) -> Any:
-        """Return attribute *name* of the host's context, which delegates may use besides."""
+        """Return attribute *name* of the host's context, for members that this class lacks."""
         return getattr(self._host, name)
 
 
@@ -94,13 +94,13 @@ class PrivateNodes:
     Args:
         host: context of the subgraph.
         nodes: nodes and registrations in execution order.
-        limit: bytes that their tensors may take.
-        cancellation: request that stops the nodes; None if nothing can stop them.
+        limit: maximal number of bytes of the nodes' tensors.
+        cancellation: stop request that is read between nodes; None if nothing can stop them.
 
     Attributes:
         nodes: the argument *nodes*.
         states: private state of each tensor that the nodes write, by tensor index.
-        memory: arena and workspace.
+        memory: arena and scratch memory of the nodes.
         steps: runner that prepares and runs the nodes, within :meth:`as_computed`.
     """
 
@@ -115,7 +115,7 @@ class PrivateNodes:
         written = {i: node for node, _ in nodes for i in node.outputs if i >= 0}
         self.states = {i: PrivateState(host.tensors[i], n.delegate) for i, n in written.items()}
         self.memory = SubgraphMemory(preserve_all_tensors=False, limit=limit)
-        this = weakref.proxy(self)  # no circle: memory must go with the last reference
+        this = weakref.proxy(self)  # no cycle: memory must be freed with the last reference
         self.steps = StepRunner(
             host.tensors,
             lambda node, registration: this._prepared(node, registration),
@@ -124,7 +124,7 @@ class PrivateNodes:
             cancellation=cancellation,
         )
         context = PrivateContext(host, weakref.proxy(self.steps), self.memory)
-        self._context = cast(OpContext, context)  # all else is the host's
+        self._context = cast(OpContext, context)  # all other members are the host's
         self._open: frozenset[int] = frozenset()
 
     @contextmanager

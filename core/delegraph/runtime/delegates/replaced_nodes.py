@@ -1,6 +1,6 @@
 """The model's nodes that a delegate node replaced, with their registrations.
 
-``original_nodes.py`` computes them by kernels; most starts only look at them.
+``original_nodes.py`` computes these nodes; this module only finds them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ A delegate in a file is named by the path: ``path/to/lib.so``, ``mine.py``, ``mi
 """
 
 _PYTHON = ".py"
-"""How the path of a Python file ends."""
+"""Ending of the path of a Python file."""
 
 ManyDelegates = Iterable[AnyDelegate] | Mapping[str, Any]
 """Several delegates: an ordered list, a set, or a mapping from names to options."""
@@ -54,11 +54,11 @@ def load_delegate(
             :func:`delegraph.plugins.delegate_file.delegate_from_file`); or path of a library with
             a TFLite external delegate, which has a folder in front, or ends like ``.so``, or is a
             ``Path``.
-        options: its options by name; a library gets them as text.
-        isolate: ``"process"`` runs it in a process of its own, and imports nothing of it here;
-            ``"none"`` in this one; None: as its package says.
-        timeout: seconds that a kernel in such a process may take for an invoke. None means the
-            package's own limit, or no limit if the package has none.
+        options: options of the delegate by name; a library receives the values as text.
+        isolate: ``"process"`` runs the delegate in a separate process and imports none of its code
+            here. ``"none"`` runs it in this process. None follows the delegate's spec.
+        timeout: seconds that a kernel in a separate process may take for an invoke. None means the
+            limit in the delegate's spec, or no limit if the spec has none.
 
     Raises:
         ArgumentTypeError: *library* is neither text nor a path, or *options* is no mapping.
@@ -91,11 +91,11 @@ def load_delegate(
 def installed_delegate(
     name: str, options: Mapping[str, Any] | None = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the installed delegate *name*; *isolation* may demand a process for it alone.
+    """Return the installed delegate *name*; *isolation* says whether it gets its own process.
 
-    :func:`load_delegate` accepts libraries, too.
+    Unlike :func:`load_delegate`, it accepts no libraries.
     """
-    if not isolation.isolate or _file(name) is not None:  # which none is called
+    if not isolation.isolate or _file(name) is not None:  # no name is called "which"
         isolation = isolation.of(installed().find(name).spec)
     if isolation.is_wanted:
         return isolated(DelegateSource.of(name, options), isolation.timeout)
@@ -118,7 +118,7 @@ def delegate_from_file(
 def delegate_of_file(
     path: str, options: Given = None, isolation: Isolation = AS_SPECIFIED
 ) -> Delegate:
-    """Return the delegate of the Python file *path*, of any name; see :func:`load_delegate`."""
+    """Return the delegate of the Python file *path*, whose name need not end in ``.py``."""
     if isolation.is_wanted:
         return isolated(DelegateSource.of(path, options, is_python_file=True), isolation.timeout)
     isolation.require_no_timeout(f"delegate file {path!r}")
@@ -126,7 +126,7 @@ def delegate_of_file(
 
 
 def is_installed_name(name: str) -> bool:
-    """Return whether *name* names an installed delegate, and no file."""
+    """Whether *name* names an installed delegate, not a file."""
     return _file(name) is None
 
 
@@ -151,7 +151,7 @@ def as_delegates(
 
     Args:
         delegates: the delegates as users write them.
-        isolation: which of the delegates get a process of their own.
+        isolation: says which of the delegates run in a separate process.
 
     Raises:
         ArgumentAttributeError: a single delegate instead of a list, or an item that is no delegate.
@@ -219,7 +219,7 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
 
 
 def _file(text: str) -> DelegateAddress | None:
-    """Return the path, with options, that *text* names; None for an installed delegate."""
+    """Return the path and options of the file that *text* names; None for an installed delegate."""
     whole = DelegateAddress(text)
     if _is_path(text) and os.path.isfile(text):
         return whole
@@ -246,7 +246,7 @@ def _load_library(address: DelegateAddress, options: Mapping[str, Any] | None) -
 
 
 def _rank(delegate: AnyDelegate) -> tuple[int, str]:
-    """Return the sort key of a delegate among several without order."""
+    """Sort key of a delegate in a set or mapping: the spec's rank, then the name."""
     if isinstance(delegate, str) and _file(delegate) is None:
         spec = installed().find(delegate).spec
         return spec.rank, spec.name

@@ -1,4 +1,4 @@
-"""Checks of a delegate's result tensors; each check returns its finding as text."""
+"""Checks of a delegate's result tensors; each returns text about a fault, or None."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Range = tuple[int, int]
 """Least and greatest allowed value."""
 
 Expected = tuple[tuple[int, ...] | None, Range | None]
-"""Shape and range that an output must have; None where any is right."""
+"""Required shape and range of an output; None if any is right."""
 
 TensorOf = Callable[[int], Tensor]
 """Function that returns a tensor by index, with the shape that Delegraph's kernels work out."""
 
 RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
-"""Operators that need not give the same values twice, so that nothing can be compared."""
+"""Operators whose values may differ between runs, so that they cannot be compared."""
 
 
 def wrong_array(tensor: Tensor) -> str | None:
@@ -46,7 +46,7 @@ def wrong_array(tensor: Tensor) -> str | None:
 
 
 def wrong_shape(tensor: Tensor, expected: Sequence[int]) -> str | None:
-    """Return a finding when *tensor* has another shape than *expected*."""
+    """Text about a shape of *tensor* other than *expected*; None if the shapes are equal."""
     if tuple(tensor.shape) == tuple(expected):
         return None
     return f"{tensor!r} has a wrong shape, expected {list(expected)}"
@@ -61,13 +61,13 @@ def has_special_values(data: NDArray[Any]) -> bool:
     if not has_nan(data.dtype):
         return False
     with np.errstate(all="ignore"):
-        if np.isfinite(data.sum()):  # NaN and infinity do not leave a sum again
+        if np.isfinite(data.sum()):  # a sum with NaN or infinity is not finite
             return False
         return not bool(np.isfinite(data).all())  # the sum may have overflowed
 
 
 def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
-    """Return a finding when *tensor* is NaN or infinite where *expected* is a number."""
+    """Text about NaN or infinity in *tensor* where *expected* has numbers; None if none."""
     if tensor.data.shape != expected.shape:
         return wrong_shape(tensor, expected.shape)
     wrong = ~np.isfinite(tensor.data) & np.isfinite(expected)
@@ -75,7 +75,7 @@ def wrong_special_values(tensor: Tensor, expected: NDArray[Any]) -> str | None:
 
 
 def wrong_bools(tensor: Tensor) -> str | None:
-    """Return a finding when a BOOL tensor has bytes other than 0 and 1."""
+    """Text about bytes other than 0 and 1 in a BOOL tensor; None if there are none."""
     if tensor.type is not TensorType.BOOL or not tensor.data.size:
         return None
     largest = int(np.ascontiguousarray(tensor.data).view(np.uint8).max())
@@ -83,7 +83,7 @@ def wrong_bools(tensor: Tensor) -> str | None:
 
 
 def outside(tensor: Tensor, allowed: Range) -> str | None:
-    """Return a finding if *tensor* has integers outside *allowed* (lowest, highest), else None."""
+    """Text about integers in *tensor* outside *allowed* (lowest, highest); None if none are."""
     if tensor.is_packed or not tensor.data.size:
         return None
     low, high = int(tensor.data.min()), int(tensor.data.max())
@@ -121,10 +121,10 @@ def allowed_range(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two results are furthest apart, beyond a tolerance.
+    """Element at which two results differ most, beyond a tolerance.
 
     Attributes:
-        position: index of the element.
+        position: index of the element along each axis.
         found: the delegate's result.
         expected: the result of Delegraph's kernels.
         count: elements that differ by more than the tolerance.

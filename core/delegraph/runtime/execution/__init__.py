@@ -1,1 +1,1 @@
-"""Runs prepared nodes: steps, order, one call at a time, cancellation, profiles."""
+"""Runs prepared nodes: order, asynchronous nodes, one call at a time, cancellation, profiles."""

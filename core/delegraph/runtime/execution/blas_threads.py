@@ -31,8 +31,8 @@ class OpenBlas:
 
     Args:
         library: the library, which NumPy has opened.
-        prefix: how the names of its functions start.
-        suffix: how they end.
+        prefix: prefix of its functions' names.
+        suffix: suffix of its functions' names.
 
     Raises:
         AttributeError: it has other functions.
@@ -46,7 +46,7 @@ class OpenBlas:
 
 
 def openblas_of_numpy() -> OpenBlas | None:
-    """Return the OpenBLAS that NumPy's wheel for Linux brought along; None if it is another."""
+    """Return the OpenBLAS in NumPy's Linux wheel, or None if NumPy uses another BLAS."""
     if sys.platform != "linux":
         return None
     folder = os.path.join(os.path.dirname(np.__path__[0]), "numpy.libs")
@@ -60,7 +60,7 @@ def openblas_of_numpy() -> OpenBlas | None:
 
 
 lock = threading.Lock()
-"""Held while threads of the libraries are counted or changed."""
+"""Lock that is held while threads of the libraries are counted or changed."""
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
 
@@ -71,13 +71,13 @@ _outside: list[int] = []
 
 
 class BlasThreads:
-    """Context in which NumPy's BLAS uses *count* threads; its end restores the old number.
+    """Context in which NumPy's BLAS uses *count* threads; leaving it restores the old number.
 
-    Most libraries have one number for the whole process. If several threads have such a context
-    open, the one entered last decides, and the last one to leave restores the number from before.
+    Most libraries have one number of threads for the whole process. If several threads have such a
+    context open, the last one entered decides, and the last one left restores the first number.
 
-    ``threadpoolctl.threadpool_limits`` does the same in about 19 us, as long as a small model runs;
-    this class takes 2 us if nothing needs to change.
+    ``threadpoolctl.threadpool_limits`` does the same in about 19 us, the run time of a small model.
+    This class takes 2 us if nothing needs to change.
     """
 
     __slots__ = ("__weakref__", "_before", "_count", "_thread")
@@ -123,7 +123,7 @@ def _restore(own: list[int], shared: list[int]) -> None:
 
 
 def _after_fork() -> None:
-    """Forget the threads that do not exist in the forked child, which would hold the lock."""
+    """Forget the parent's threads in a forked child, where they do not exist."""
     global lock
     lock = threading.Lock()
     own = [ref(each) for each in _others() if each._thread == threading.get_ident()]
@@ -139,8 +139,8 @@ if hasattr(os, "register_at_fork"):
 def _set(library: Any, count: int) -> None:
     """Set a library's number of threads to *count*, for every thread that calls it.
 
-    From version 3.8 on, threadpoolctl obeys only the first thread that sets a number, until that
-    thread restores it.
+    From version 3.8 on, threadpoolctl ignores other threads until the first thread that set a
+    number restores it.
     """
     if library.get_num_threads() != count:
         library.set_num_threads(count)

@@ -30,8 +30,8 @@ def run_in_order(
 ) -> None:
     """Run *evals* in order until one fails or *cancellation* has a stop request.
 
-    *first* is the position in the plan of the first one. *failure* makes an error of the position
-    and the error of the node that failed.
+    *first* is the plan position of the first evaluation. *failure* is a function that returns the
+    error to raise, given the failed node's plan position and error.
 
     Raises:
         DelegraphError: what *failure* returned.
@@ -56,15 +56,15 @@ def cause_of(error: Exception) -> BaseException | None:
 
 
 def is_asynchronous(run: Eval) -> bool:
-    """Whether an evaluation may be started, and waited for after others have run."""
+    """Whether an evaluation is asynchronous: it can be started now and awaited later."""
     if isinstance(run, FunctionType | MethodType | NativeEval | partial):
-        return False  # as nearly all
-    module = sys.modules.get("delegraph.operators.asynchronous")  # of those that may
+        return False  # nearly all evaluations
+    module = sys.modules.get("delegraph.operators.asynchronous")  # loaded if any is asynchronous
     return module is not None and isinstance(run, module.AsyncEval)
 
 
 def may_be_asynchronous(evals: Iterable[Eval]) -> bool:
-    """Whether an evaluation is asynchronous; one evaluation of each type is checked."""
+    """Whether any of *evals* is asynchronous; only one evaluation of each type is checked."""
     return any(map(is_asynchronous, {type(run): run for run in evals}.values()))
 
 
@@ -78,16 +78,15 @@ def bound_run(
 ) -> Eval:
     """Return the step function of a plan whose shapes are all known before its first node runs.
 
-    A small model runs in microseconds, so each Python call matters. A model that is a single
-    partition runs no NumPy code, either. Nodes that were computed once, such as nodes that widen
-    constant weights, have no step.
+    A small model runs in microseconds, so each Python call matters. Nodes that were computed in
+    preparation, such as nodes that widen constant weights, have no step.
 
     Args:
         evals: evaluations of the nodes, in order.
-        runner: is told when they begin and end.
+        runner: object that is notified when the nodes begin and end.
         cancellation: stop request that is read before each node.
-        failure: returns the error of a node.
-        hides_context: whether no evaluation needs to see the context variables of the caller.
+        failure: function that returns the error to raise for a failed node.
+        hides_context: whether the evaluations may run without the caller's context variables.
     """
     positions = [i for i, run in enumerate(evals) if run is not nothing]
     if len(positions) < len(evals):
@@ -99,8 +98,8 @@ def bound_run(
     if len(evals) == 1 and isinstance(evals[0], NativeEval):
         return _native_run(evals[0], runner, cancellation, failure)
 
-    def run() -> None:  # run_in_order is not called, but repeated
-        if cancellation.reason:  # looked at here, too: a loop's body may have no node
+    def run() -> None:  # repeats run_in_order, as a call takes time
+        if cancellation.reason:  # checked here, too: a loop's body may have no node
             cancellation.raise_if_requested()
         runner.is_running = True
         steps = iter(evals)
@@ -141,7 +140,7 @@ def _native_run(
 
 
 def followed(run: Eval, after: Callable[[], None]) -> Eval:
-    """Return an evaluation that calls *after* when *run* has returned."""
+    """Return an evaluation that calls *run* and then *after*."""
 
     def run_and_follow() -> None:
         run()

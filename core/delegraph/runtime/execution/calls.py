@@ -19,7 +19,7 @@ class Calls:
         cancellation: request that stops the running call.
 
     Attributes:
-        turn: mapping with the name and thread of the running call; empty while no call runs.
+        turn: the lock: a mapping with name and thread of the running call; empty if none runs.
     """
 
     def __init__(self, cancellation: Cancellation) -> None:
@@ -42,9 +42,9 @@ class Calls:
     def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
         """Return a function with the effect of :meth:`run`, for calls that are made often.
 
-        ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
-        interrupt between the two would leave a lock without owner. An interrupt may also end the
-        first attempt to give the turn back, so there is a second one.
+        ``setdefault`` takes the lock and records its owner in one step. With two steps, an
+        interrupt between them would leave a lock without an owner. An interrupt may also end the
+        first attempt to release the lock, so there is a second attempt.
 
         Args:
             name: see :meth:`run`.
@@ -67,7 +67,7 @@ class Calls:
                     del turn["owner"]
                     return result
                 finally:
-                    if turn:  # after an error, or of another call
+                    if turn:  # after an error, or the turn of another call
                         self._give_back(mine)
             finally:
                 if turn:

@@ -44,8 +44,8 @@ class Cancellation:
     Attributes:
         word: array of shape [1], int32, always in the same memory; a value other than 0 is a
             request.
-        reason: the request as a plain attribute, which is faster to read before each node. If the
-            word is set and this attribute is not, native code has set the word.
+        reason: the request as a plain attribute, which Python reads faster than the word. If only
+            the word is set, native code has set it.
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
@@ -96,7 +96,7 @@ class Cancellation:
         raise CallCancelledError("Client requested cancel during Invoke()")
 
     def close(self) -> None:
-        """Stop the thread that watches the time limit."""
+        """End the thread that watches the time limit."""
         if self.watch is not None:
             self.watch.close()
 
@@ -108,14 +108,14 @@ class NestedCancellation(Cancellation):
         outer: stop request of the outer call.
     """
 
-    def __init__(self, outer: StopRequest) -> None:  # without super: nothing here is its own
+    def __init__(self, outer: StopRequest) -> None:  # without super: the outer one has the state
         self._outer = outer
         self.watch = None
         self.word = outer.word
 
     @property
     def reason(self) -> int:  # type: ignore[override]  # set by its own call only
-        """Number that is not 0 if a stop of the outer call was requested."""
+        """A nonzero number if a stop of the outer call was requested."""
         return int(self.word[0])
 
     def request(self) -> None:
@@ -133,27 +133,27 @@ class NestedCancellation(Cancellation):
 
 
 class _Watch:
-    """Calls a method when a call has run for too long.
+    """Calls a function when a call has run for too long.
 
     A thread sleeps until the deadline of the call for which it was started. If another call runs by
     then, the thread sleeps until that call's deadline, and so on; it ends when no call runs. So
     many short calls need few threads.
 
     There is no lock, since an interrupt could leave it held. A thread first announces that it
-    looks, then reads the deadline. A call that ends first removes its deadline, then waits until no
+    looks, then reads the deadline. At its end, a call removes its deadline, then waits until no
     thread looks.
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
         self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
         self.seconds = seconds
-        self._deadline = inf  # of the call that runs
+        self._deadline = inf  # deadline of the running call
         self._thread: threading.Thread | None = None
         self._looking: set[threading.Thread] = set()
         self._is_closed = threading.Event()
 
     def begin(self) -> None:
-        """Start to measure the time of a call."""
+        """Start the time limit of a call."""
         self._deadline = monotonic() + self.seconds
         thread = self._thread
         if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
@@ -163,7 +163,7 @@ class _Watch:
             self._thread.start()
 
     def end(self) -> None:
-        """Stop the time; afterwards the function is not called any more."""
+        """End the time limit; the function is not called afterwards."""
         self._deadline = inf
         while any(thread.is_alive() for thread in tuple(self._looking)):
             sleep(0)
@@ -180,7 +180,7 @@ class _Watch:
                 return
 
     def _look(self, me: threading.Thread) -> float:
-        """Request a stop if the time is up; return the seconds left, or infinity without a call."""
+        """Request a stop if the time is up; return seconds left, or infinity if no call runs."""
         self._looking.add(me)
         left = self._deadline - monotonic()
         if left <= 0:
@@ -190,5 +190,5 @@ class _Watch:
         self._looking.discard(me)
         if left == inf:
             self._thread = None
-            left = self._deadline - monotonic()  # of a call that saw this thread just before
+            left = self._deadline - monotonic()  # of a call that has just found this thread alive
         return left

@@ -25,7 +25,7 @@ class Background:
         self._last: weakref.ref[AsyncInvoke] | None = None
 
     def start(self, run: Run, stop: Callable[[], None], *, keep: object) -> AsyncInvoke:
-        """Start an invoke, and return when it holds the interpreter's lock.
+        """Start an invoke in the background; return once it holds the interpreter's lock.
 
         Args:
             run: function that runs the invoke.
@@ -50,7 +50,7 @@ class Background:
             raise
 
     def _threads(self) -> ThreadPoolExecutor:
-        """Return this process's pool of two threads: a Future's callback may start an invoke."""
+        """Return this process's pool of two threads, since a callback may start an invoke."""
         if self._pool is None or self._process != os.getpid():
             self._process = os.getpid()
             self._pool = ThreadPoolExecutor(2, thread_name_prefix="delegraph invoke_async")
@@ -69,7 +69,7 @@ class Background:
             raise busy_error("invoke_async", running.thread, name)
 
     def close(self) -> None:
-        """Wait for the background call, unless it is the caller itself; end the threads."""
+        """Wait for the background call, unless called from it; then end the threads."""
         running = self._running()
         if running is not None and running.thread != threading.get_ident():
             wait([running])
@@ -106,7 +106,7 @@ class Stopping:
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop: Callable[[], None] | None = stop
-        self._lock = threading.RLock()  # a signal's handler may ask while its thread is asking
+        self._lock = threading.RLock()  # a signal handler may interrupt its owner
 
     def request(self) -> None:
         """Ask the call to stop; do nothing if the call is over."""
@@ -131,7 +131,8 @@ def _taken(work: list[Any]) -> Any:
 def _work(work: list[Any]) -> None:
     """Run the call in *work* and set its Future; do nothing if the call was withdrawn.
 
-    Names are deleted: an error's traceback leads to this frame, and the Future to the error.
+    Local names are deleted at the end. Otherwise the Future's error would keep them alive through
+    its traceback.
     """
     taken = _taken(work)
     if taken is None:

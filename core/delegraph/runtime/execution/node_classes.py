@@ -1,7 +1,7 @@
-"""Nodes of one class are prepared once: equal operators on tensors of equal types and shapes.
+"""Prepares equal nodes once: nodes of one operator on tensors of equal types and shapes.
 
-A model of ten thousand nodes has few classes of them. What a kernel decides for one node of a class
-holds for the others, where it returns a ``TensorEval``.
+A model of ten thousand nodes has few classes of equal nodes. If a kernel returns a ``TensorEval``
+for one node of a class, that evaluation serves the other nodes, too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from delegraph.operators.tensor import Tensor
 
 
 class NodeClasses:
-    """The classes of a subgraph's nodes, as far as the nodes are prepared.
+    """The classes of equal nodes among a subgraph's prepared nodes.
 
     Args:
-        tensors: of the subgraph, by index.
+        tensors: tensors of the subgraph, by index.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
@@ -27,12 +27,12 @@ class NodeClasses:
         self._kinds = _TensorKinds(tensors)
 
     def clear(self) -> None:
-        """Forget all classes; called before other nodes are prepared."""
+        """Forget all classes, before other nodes are prepared."""
         self._made.clear()
         self._kinds = _TensorKinds(self._tensors)
 
     def look_again(self) -> None:
-        """Forget the kinds of tensors; called when nodes may have changed shapes."""
+        """Forget the recorded tensor properties; called when nodes may have changed shapes."""
         self._kinds.clear()
 
     def prepared(
@@ -63,7 +63,7 @@ class NodeClasses:
         return run.run
 
     def _class_of(self, node: Node) -> tuple[object, ...] | None:
-        """Return all that preparing *node* depends on, as a key; None if it has no class."""
+        """Return a key of all that preparing *node* depends on; None if it belongs to no class."""
         if node.delegate is not None or node.custom_options:
             return None
         inputs, kinds = node.inputs, self._kinds
@@ -76,10 +76,10 @@ class NodeClasses:
 
 
 class _TensorKinds(dict[int, int]):
-    """Numbers that stand for all that a kernel sees of tensors, by tensor index.
+    """Mapping from tensor indices to numbers; equal numbers mean equal tensors for a kernel.
 
-    Forgotten by ``clear`` when a kernel may have changed a tensor. Missing are absent tensors, and
-    those that a delegate owns: what they hold may have to be copied before it is read.
+    ``clear`` must be called when a kernel may have changed a tensor. Absent tensors and tensors
+    that a delegate owns are missing; the latter may have to be copied before they are read.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:

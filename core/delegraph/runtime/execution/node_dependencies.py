@@ -1,4 +1,4 @@
-"""Tensors, state and dependencies of a subgraph's nodes, as a schedule needs them."""
+"""Derives from a subgraph's nodes the tensors, state and dependencies that a schedule needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tasks_of(plan: DelegatedPlan, evals: Sequence[Eval], tensors: Sequence[Tenso
 
     Args:
         plan: nodes in execution order.
-        evals: evaluations of the nodes that are prepared, which are the first ones.
+        evals: evaluations of the prepared nodes, which come first in the plan.
         tensors: tensors of the subgraph, by index.
     """
     return [

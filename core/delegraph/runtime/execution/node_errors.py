@@ -1,4 +1,4 @@
-"""Errors that name the failed node, its action and the cause."""
+"""Errors that name the failed node, the failed action and the cause."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _ALREADY_CLEAR = (
     CallCancelledError,
     DefaultDelegateWarning,
 )
-"""Errors that are raised as they are, because they name the node or need no node."""
+"""Errors that are raised unchanged, because they name the node or concern no node."""
 
 
 class RefusedByKernel(Exception):
-    """Raised in place of a delegate's node that Delegraph's own kernels cannot compute either.
+    """Raised when Delegraph's own kernels cannot compute a delegate node's original nodes either.
 
     Args:
         error: error of the model's node, which users would get without the delegate.
@@ -52,7 +52,7 @@ class RefusedByKernel(Exception):
 
 
 def node_error(node: Node, registration: Registration, verb: Verb, error: Exception) -> Exception:
-    """Return the error that says that *node* failed to *verb* (such as prepare), with the cause."""
+    """Return the error "*node* failed to *verb*" (such as prepare), with the cause *error*."""
     if isinstance(error, RefusedByKernel):
         return error.error
     if isinstance(error, _ALREADY_CLEAR):
@@ -71,7 +71,7 @@ def node_error(node: Node, registration: Registration, verb: Verb, error: Except
 
 
 def explained(node: Node, tensors: Sequence[Tensor], error: Exception) -> Exception:
-    """Return *error*, or an error that names the input without a value that caused it."""
+    """Return *error*, or an error that names the missing input that caused *error*."""
     if isinstance(error, RefusedByKernel):
         return error
     for index in node.inputs:

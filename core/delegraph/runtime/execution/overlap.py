@@ -19,20 +19,20 @@ Action = tuple[int, Eval]
 
 
 class Overlap:
-    """Runs nodes by a schedule.
+    """Runs nodes by a schedule, so that asynchronous nodes overlap with others.
 
-    When a run ends, even by an error, no node still runs: a node that writes memory in the
-    background would spoil the next run. A second interrupt may end that wait, too, so the next user
-    of the memory calls :meth:`settle` first.
+    When a run ends, even by an error, no node runs any more. A node that still writes memory in the
+    background would corrupt the next run. A second interrupt may end that wait, too, so the next
+    user of the memory calls :meth:`settle` first.
 
     Args:
-        schedule: order of the nodes, and where each one is waited for.
-        nodes: in the order of the schedule.
-        evals: of the nodes.
+        schedule: order of the nodes, and the positions at which asynchronous nodes are awaited.
+        nodes: nodes in the order of the schedule.
+        evals: evaluations of the nodes, in the same order.
 
     Attributes:
         meanwhile: mapping from the index of an asynchronous node to the indices of nodes that run
-            meanwhile.
+            at the same time.
         held: mapping from a position to tensors that asynchronous nodes may still read while the
             node there runs.
     """
@@ -79,17 +79,17 @@ class Overlap:
             self._drain((position,))
             raise failed(position, error) from cause_of(error)
         except BaseException:
-            cancellation.request()  # kernels that look at it let this end sooner
+            cancellation.request()  # kernels that check for it then end sooner
             self._drain(())
             raise
 
     def settle(self) -> None:
-        """Wait until all started nodes have ended; keep their errors for the proper wait."""
+        """Wait until all started nodes have ended; their errors are raised when awaited."""
         for started in self._in_flight.values():
             started.settle()
 
     def _drain(self, known: Sequence[int]) -> None:
-        """Wait for all started evaluations and drop their results; failures of *known* count."""
+        """Wait for all started evaluations, drop their results; raise failures of *known*."""
         while self._in_flight:
             position, started = next(iter(self._in_flight.items()))
             error = started.outcome()
@@ -101,7 +101,7 @@ class Overlap:
             del error
 
     def _made(self, evals: Sequence[Eval]) -> Iterator[Action]:
-        """Yield the actions of the schedule in order: wait for, start or run one of *evals*."""
+        """Yield the actions of the schedule in order: await, start or run one of *evals*."""
         in_flight, waits = self._in_flight, self._waits
         for position, step in enumerate(evals):
             yield from ((i, _finishing(in_flight, i, evals[i])) for i in waits.get(position, ()))
@@ -132,9 +132,9 @@ def _finishing(in_flight: dict[int, Started], position: int, step: Eval) -> Eval
 def _held(
     schedule: Schedule, nodes: Sequence[tuple[Node, Registration]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the inputs of each asynchronous node, by the last position that runs meanwhile.
+    """Inputs of asynchronous nodes, by the last position in *schedule* that overlaps the node.
 
-    The positions are those of *schedule* in *nodes*.
+    The inputs are tensor indices; they must stay unchanged until that position has run.
     """
     found: dict[int, tuple[int, ...]] = {}
     for start, meanwhile in schedule.overlaps().items():

@@ -29,8 +29,8 @@ class ProfileEvent:
         node_index: index of the node. Delegates with ``PER_OPERATOR_PROFILING`` record the model's
             nodes; otherwise it is the delegate node's own index.
         start: time at the beginning, in nanoseconds of ``time.perf_counter_ns``.
-        duration: nanoseconds of the run. For an asynchronous node they end when its Future is done,
-            or when the wait for another kind of event is over.
+        duration: nanoseconds of the run. The run of an asynchronous node ends when its Future is
+            done, or when the wait for another kind of event is over.
         delegate: name of the delegate that ran the node; None for Delegraph's kernels.
         fused: indices of the model's other nodes that were computed together with it.
     """
@@ -52,8 +52,8 @@ class Profile:
 
     Attributes:
         events: one for each run of a node.
-        whole_partitions: whether a delegate's node is recorded as a whole even if the delegate
-            tells of the model's nodes in it.
+        whole_partitions: whether a delegate node is recorded as a whole even if the delegate
+            records the model's nodes in it.
     """
 
     events: list[ProfileEvent] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Order in which nodes run when some are asynchronous, and the places where they are waited for.
+"""Order in which nodes run when some are asynchronous, and the places where they are awaited.
 
 Asynchronous nodes start as soon as their inputs are ready, and no node waits while another node can
 run. With A and B asynchronous, and C reading what both write::
@@ -40,8 +40,8 @@ class Task:
     Attributes:
         reads: tensors, by index.
         writes: tensors, by index; variables that it may change among them.
-        is_asynchronous: whether it can be started and waited for later.
-        state: its use of state.
+        is_asynchronous: whether the node can be started and awaited later.
+        state: the node's use of state outside of tensors.
     """
 
     reads: Sequence[int]
@@ -64,7 +64,7 @@ class Schedule:
     waits: Mapping[int, tuple[int, ...]]
 
     def overlaps(self) -> dict[int, range]:
-        """Return a mapping from each awaited position to the positions that run meanwhile."""
+        """Return a mapping from an asynchronous node's position to overlapping positions."""
         return {start: range(start + 1, end) for end, all_ in self.waits.items() for start in all_}
 
 
@@ -137,7 +137,7 @@ def _add_state(found: list[set[int]], tasks: Sequence[Task]) -> None:
 
 
 class _Scheduler:
-    """State of one scheduling: tasks that are done, started and ready."""
+    """Schedules tasks; holds the sets of done, started and ready tasks."""
 
     def __init__(self, tasks: Sequence[Task], dependencies: Sequence[set[int]]) -> None:
         self._tasks = tasks

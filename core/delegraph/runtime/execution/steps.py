@@ -1,7 +1,7 @@
 """Prepares and runs nodes one after the other, for every host of kernels.
 
 Nodes are prepared up to the first node whose output shape is known only after it has run. The
-prepared nodes get memory and run; then preparation continues. If node 1 leaves a shape open::
+prepared nodes get memory and run; then preparation continues. If node 1 has such a shape::
 
     prepare 0 1, allocate, run 0 1, prepare 2 3, allocate, run 2 3
 
@@ -50,7 +50,7 @@ Wrap: TypeAlias = "Callable[[Eval, Node, Registration], Eval]"
 
 @dataclass(slots=True)
 class _Stop:
-    """A node with open output shapes, where preparation continues, and the shapes it assumed."""
+    """A node with unknown output shapes, where preparation stops, and the shapes assumed later."""
 
     end: int
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -94,19 +94,19 @@ class StepRunner:
         self._memory = memory
         self._resizable = resizable
         self._after_each = after_each
-        self._is_cut_short = False  # of the last run, while it prepared on: some of it is half done
+        self._is_cut_short = False  # whether the last run ended while it prepared nodes
         self.nodes: list[Step] = []
         self.overlap: Overlap | None = None
         self.evals: list[Eval] = []
         self._stops: list[_Stop] = []
-        self._open: set[int] = set()  # outputs of the node being prepared, as far as shapes go
-        self._left_open: set[int] = set()  # those of them that its kernel has said nothing of
-        self._first_use: dict[int, int] | None = None  # of each tensor; see first_uses
+        self._open: set[int] = set()  # outputs without a known shape, of the node being prepared
+        self._left_open: set[int] = set()  # those whose shape the kernel has not set
+        self._first_use: dict[int, int] | None = None  # first use of each tensor; see first_uses
 
     # -- preparing -----------------------------------------------------------------------------
 
     def prepare(self, nodes: Iterable[Step]) -> None:
-        """Prepare *nodes* from the first up to the first that leaves a shape open.
+        """Prepare *nodes* in order, up to the first with an unknown output shape.
 
         Raises:
             NodeError: a node cannot be prepared.
@@ -129,11 +129,11 @@ class StepRunner:
 
     @property
     def has_open_shapes(self) -> bool:
-        """Whether a shape is known only while running."""
+        """Whether any shape is known only while the nodes run."""
         return bool(self._stops)
 
     def first_open(self) -> tuple[Node, Registration, int]:
-        """Return the first node with an open output shape, and the index of that output."""
+        """Return the first node with an unknown output shape, and the index of that output."""
         node, registration = self.nodes[self._stops[0].end - 1]
         tensor = next(i for i in node.outputs if i >= 0 and self._tensors[i].is_dynamic)
         return node, registration, tensor
@@ -175,7 +175,7 @@ class StepRunner:
                 raise OperatorError(f"output {tensor!r} is constant and cannot be written")
         run = self._prepare(node, registration)
         for tensor, type_ in zip(outputs, types, strict=True):
-            if tensor.type is not type_:  # nodes before this one may not have seen the other type
+            if tensor.type is not type_:  # earlier nodes may have used the declared type
                 self._require_unused(tensor, f"change from {type_.name} to {tensor.type.name}")
         self._give_memory_to_left_open()
         if self._memory is not None and is_asynchronous(run):
@@ -183,7 +183,7 @@ class StepRunner:
         return run
 
     def follow(self, schedule: Schedule) -> Overlap:
-        """Run the nodes prepared so far by *schedule*; memory is planned afterwards."""
+        """Run the prepared nodes by *schedule* from now on; memory is planned afterwards."""
         from delegraph.runtime.execution.overlap import (
             Overlap,  # here: only asynchronous nodes need it
         )
@@ -236,11 +236,11 @@ class StepRunner:
             self._open.discard(tensor.index)
         tensor.shape = dims
         if tensor.type in OBJECT_TYPES and self._may_resize(tensor):
-            self._open.discard(tensor.index)  # has no place in the arena, and its shape is known
+            self._open.discard(tensor.index)  # its shape is known; it is outside of the arena
             self._memory.allocate_dynamic(tensor)
 
     def _require_free_output(self, tensor: Tensor, dims: tuple[int, ...]) -> None:
-        """Check that output *tensor* may get the shape *dims*, and that no node uses its old shape.
+        """Check that output *tensor* may get the shape *dims*, and that its old shape is unused.
 
         Raises:
             OperatorError: the output would lose its shape, and it is a variable with memory, or
@@ -279,7 +279,7 @@ class StepRunner:
 
     def set_dynamic(self, tensor: Tensor) -> None:
         """Declare a tensor dynamic; see ``OpContext.set_dynamic``."""
-        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # being prepared
+        for node, _ in self.nodes[len(self.evals) : len(self.evals) + 1]:  # the node being prepared
             if tensor.index in node.outputs and not tensor.is_dynamic:
                 self._require_unused(tensor, "be left open")
         tensor.make_dynamic()
@@ -289,8 +289,8 @@ class StepRunner:
     def leave_open(self, tensor: Tensor) -> None:
         """Make a tensor dynamic again, as it was for the original node.
 
-        If the node's kernel then sets a shape, the tensor is static. If not, it has memory for its
-        present shape until the kernel resizes it.
+        If the node's kernel then sets a shape, the tensor is static. If not, the tensor has memory
+        for its present shape until the kernel resizes it.
         """
         self.set_dynamic(tensor)
         self._left_open.add(tensor.index)
@@ -303,7 +303,7 @@ class StepRunner:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, wrap: Wrap | None = None) -> None:
-        """Run the nodes, and continue the preparation where shapes were open.
+        """Run the nodes, and continue the preparation after nodes whose output shapes were unknown.
 
         Args:
             wrap: function that wraps the eval of each node, or None.
@@ -313,7 +313,7 @@ class StepRunner:
         """
         try:
             self.is_running = True
-            if self._cancellation.reason:  # looked at here, too: a loop's body may have no node
+            if self._cancellation.reason:  # checked here, too: a loop's body may have no node
                 self._cancellation.raise_if_requested()
             if not self._stops:
                 self._run_range(0, len(self.nodes), wrap)
@@ -339,7 +339,7 @@ class StepRunner:
         self._is_cut_short = False
 
     def _prepare_on(self, position: int) -> None:
-        """Continue the preparation while running; the shapes before *position* are known."""
+        """Continue the preparation from *position* during a run; all shapes before it are known."""
         self.is_running = False
         try:
             self._prepare_from(position)
@@ -348,7 +348,7 @@ class StepRunner:
             self.is_running = True
 
     def _forget_stale_preparation(self, stop: int) -> None:
-        """Discard the nodes prepared after stop number *stop*, if its shapes have changed."""
+        """Discard the nodes prepared after stop number *stop* if the shapes there have changed."""
         node, _ = self.nodes[(end := self._stops[stop].end) - 1]
         shapes = tuple(self._tensors[i].shape for i in node.outputs if i >= 0)
         if self._stops[stop].shapes != shapes:
@@ -356,7 +356,7 @@ class StepRunner:
             self._forget_after(end)
 
     def _forget_after(self, end: int) -> None:
-        """Discard the preparation after position *end*, with its memory."""
+        """Discard the preparation after position *end*, and its memory."""
         assert self._memory is not None, "only hosts with memory have open shapes"
         del self.evals[end:]
         self._stops = [stop for stop in self._stops if stop.end <= end]
@@ -376,7 +376,7 @@ class StepRunner:
         run_in_order(evals, first, *how)
 
     def bound_run(self, *, hides_context: bool) -> Eval | None:
-        """Return a function that equals :meth:`run` until nodes are prepared again; or None."""
+        """Return a faster equivalent of :meth:`run` until nodes are prepared again, or None."""
         if self._stops or self.overlap is not None or self._after_each is not None:
             return None
         how = self._cancellation, self._invoke_failure
@@ -386,9 +386,9 @@ class StepRunner:
         return self._failure(position, "invoke", error)
 
     def _failure(self, position: int, verb: Verb, error: Exception) -> Exception:
-        """Return the error of the node at *position*; of the whole call if a stop was requested.
+        """Return the error to raise for the node at *position*; or for the call, if it was stopped.
 
-        A third party's kernel may have wrapped the error in an error of its own.
+        A kernel may have wrapped the error that stops the call in another error.
         """
         from delegraph.runtime.execution.node_errors import explained, node_error
 

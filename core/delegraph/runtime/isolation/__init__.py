@@ -1,9 +1,10 @@
-"""Delegates in separate processes: after a crash or a hang the host process goes on.
+"""Delegates in separate processes, so that the host survives their crashes and hangs.
 
-The host imports nothing of such a delegate. Its process is asked which nodes it takes, is given
-partitions as ``.tflite`` files, and runs them on memory that both processes have.
+The host imports no code of an isolated delegate. It asks the delegate's process which nodes it
+claims, and sends it partitions as ``.tflite`` files. The process computes them on memory that both
+processes share.
 
-Open first: ``delegate.py`` for what the host applies, ``kernel.py`` for what runs at an invoke;
-``process.py`` for starting, awaiting and losing the process; ``served.py`` for what it runs;
-``messages.py`` for what the two say to each other.
+Open first: ``delegate.py`` for the delegate that the host applies; ``kernel.py`` for the kernel
+that the host runs at an invoke; ``process.py`` for the life of the process; ``served.py`` for the
+code that the process runs; ``messages.py`` for the messages between both.
 """

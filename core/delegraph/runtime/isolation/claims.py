@@ -1,4 +1,4 @@
-"""Claims of an isolated delegate: its process gets the plan as a model and answers per node."""
+"""Claims of an isolated delegate: its process gets the plan as a model and judges each node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ISOLATED = "isolated"
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Some nodes of a plan, as a partition."""
+    """Nodes of a plan as a partition, so that they can be written as a model."""
 
     nodes_to_replace: tuple[int, ...]
     input_tensors: tuple[int, ...]
@@ -42,7 +42,7 @@ def movable_nodes(context: DelegateContext) -> tuple[list[int], dict[int, Reject
 
 
 def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
-    """Return why a node cannot move to another process; None when it can."""
+    """Rejection of a node that cannot move to another process; None if it can move."""
     if node.delegate is not None:
         return Rejection(ISOLATED, "another delegate has it")
     if isinstance(node.options, Table) and any(True for _ in called_subgraphs(node.options)):
@@ -59,7 +59,7 @@ def _obstacle(context: DelegateContext, node: Node) -> Rejection | None:
 
 
 def model_of_nodes(context: DelegateContext, indices: Iterable[int]) -> PartitionModel:
-    """Return the nodes *indices* of the plan as a model; its inputs are the tensors of other nodes.
+    """Return the plan's nodes *indices* as a model; tensors that other nodes write are its inputs.
 
     Raises:
         DelegateError: a node cannot stand alone.
@@ -81,9 +81,9 @@ def rejection_json(rejection: Rejection) -> Mapping[str, Any]:
 
 
 def rejection_from_json(content: Mapping[str, Any], model: PartitionModel) -> Rejection:
-    """Return the rejection *content* of another process, with the tensor index of the host.
+    """Return the rejection *content* from another process, with the host's tensor index.
 
-    *content* has the index of a tensor in *model*, which was sent to that process.
+    The tensor index in *content* refers to *model*, which was sent to that process.
     """
     tensor = content["tensor"]
     is_known = tensor is not None and 0 <= tensor < len(model.tensors)

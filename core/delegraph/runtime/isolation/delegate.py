@@ -1,4 +1,4 @@
-"""Host side of a delegate that runs in a process of its own."""
+"""The host's side of a delegate that runs in a separate process."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ _NOTE = "in a process of its own"
 class IsolatedDelegate(SimpleDelegate):
     """A delegate whose code runs in a separate process.
 
-    The process is started at once, so an unknown name or a wrong option is an error here. A process
-    that ends unexpectedly is no error yet: the failure policy decides when the delegate is applied.
+    The process is started at once, so an unknown name or a wrong option is an error here. If the
+    process ends unexpectedly, no error is raised until the delegate is applied. Then the failure
+    policy decides.
 
     Args:
         source: description from which the process loads the delegate.
         timeout: seconds that a kernel may take for an invoke; None for no limit.
 
     Attributes:
-        process: runs the delegate.
+        process: the process in which the delegate runs.
 
     Raises:
         ArgumentError: this system has no such processes, or there is no such file.
@@ -72,8 +73,8 @@ class IsolatedDelegate(SimpleDelegate):
     def prepare(self, context: DelegateContext) -> None:
         """Ask the process about the nodes, and replace the nodes that it accepts.
 
-        If the process ends unexpectedly, the delegate gets no nodes, or, if the failure policy
-        raises errors, the call fails.
+        If the process ends unexpectedly, the delegate gets no nodes, or the call fails if the
+        failure policy says so.
         """
         # As long as an interpreter that has asked for this is open, the process waits for it.
         context.shared(("isolated", self.process), partial(_Lease, self.process))
@@ -92,21 +93,21 @@ class IsolatedDelegate(SimpleDelegate):
 
 
 class _Lease:
-    """Ends the process when the last interpreter that uses the delegate is closed."""
+    """Counts as one interpreter's use of the process; the process ends after the last use."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         weakref.finalize(self, process.rest)
 
 
 class _Outside(SimpleDelegateInterface):
-    """Host's view of a delegate in another process."""
+    """The simple interface of a delegate in another process, as the host sees it."""
 
     def __init__(self, process: IsolatedProcess) -> None:
         self.process = process
         self._rejections: dict[int, Rejection] = {}
 
     def name(self) -> str:
-        """Return the delegate's name; until its process has sent it, the user's name for it."""
+        """The delegate's name, or the user's name for it until the process has sent the name."""
         return self.process.name
 
     def initialize(self, context: DelegateContext) -> None:
@@ -134,7 +135,7 @@ class _Outside(SimpleDelegateInterface):
             self._rejections[model.nodes[position]] = rejection_from_json(rejection, model)
 
     def _asked(self, context: DelegateContext, node: int, error: DelegateError) -> DelegateError:
-        """Return *error* with a text that names the *node* of the host that was asked about."""
+        """Return *error* with text that names the host's *node* for the node in question."""
         name = context.get_node_and_registration(node)[1].name
         text = f"asked about node {node} ({name}): {error}"
         return DelegateError(text, delegate=self.name(), phase="claim", node_index=node)
@@ -142,15 +143,15 @@ class _Outside(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return the answer about *node* that the delegate's process has given."""
+        """Return the answer about *node* that the delegate's process gave in :meth:`initialize`."""
         return self._rejections.get(node.index, True)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        """Return a kernel that the process computes for."""
+        """Return a kernel that sends its work to the delegate's process."""
         return IsolatedKernel(self.process)
 
     def delegate_options(self) -> DelegateOptions:
-        """Return the limits on partitions that the delegate has."""
+        """Return the delegate's limits on partitions."""
         return from_json(DelegateOptions, self.process.facts.get("options", {}))
 
     def flags(self) -> DelegateFlags:

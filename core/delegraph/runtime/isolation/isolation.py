@@ -1,4 +1,4 @@
-"""The user's settings for delegates that run in processes of their own."""
+"""The user's choice of which delegates run in separate processes, and of their time limit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Isolation:
     """Whether delegates run in separate processes, and the time limit of an invoke there.
 
     Attributes:
-        isolate: ``"process"`` means that each delegate runs in a process of its own, ``"none"`` in
-            this process, None as the delegate's spec says.
-        timeout: seconds after which the process is ended during an invoke. None means the limit in
-            the delegate's spec, or no limit.
+        isolate: ``"process"`` runs each delegate in a separate process, ``"none"`` in this process.
+            None follows the delegate's spec.
+        timeout: seconds of an invoke after which the process is ended. None means the limit in the
+            delegate's spec, or no limit.
 
     Raises:
         ArgumentError: *isolate* is another word, or *timeout* is not positive.
@@ -37,7 +37,7 @@ class Isolation:
         check_seconds("timeout", self.timeout)
 
     def of(self, spec: DelegateSpec) -> Isolation:
-        """Return the isolation of a delegate: the user's settings, else those of its spec."""
+        """Return the isolation of one delegate: the user's settings, else those of *spec*."""
         return Isolation(
             self.isolate or spec.isolate,
             spec.timeout if self.timeout is None and self.isolate != "none" else self.timeout,
@@ -45,11 +45,11 @@ class Isolation:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the delegate is to run in a separate process."""
+        """Whether the delegate must run in a separate process."""
         return self.isolate == "process"
 
     def require_no_timeout(self, what: object) -> None:
-        """Reject a time limit for the delegate *what*, which runs in this process.
+        """Raise an error if there is a time limit for *what*, a delegate in this process.
 
         Raises:
             ArgumentError: *timeout* is set.

@@ -1,4 +1,4 @@
-"""The kernel in the host of a partition that another process computes."""
+"""The host's kernel for a partition that another process computes."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _Pairs = list[tuple[NDArray[Any], Tensor]]
 class IsolatedKernel(SimpleDelegateKernelInterface):
     """Sends inputs to the delegate's process and receives outputs from it.
 
-    A child process that replaces a lost one does not have the partition. The next eval first sends
-    it the partition as a model, then the shapes.
+    A new child process that replaces a lost one does not have the partition. So the next eval first
+    sends it the partition as a model and the shapes.
 
     Args:
         process: process of the delegate.
     """
 
-    _child: Child | None = None  # the one that has the partition
-    _number = -1  # of the partition there
+    _child: Child | None = None  # the process that has the partition
+    _number = -1  # number of the partition in that process
     _has_shapes = False
 
     def __init__(self, process: IsolatedProcess) -> None:
@@ -88,7 +88,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     # -- the other process ---------------------------------------------------------------------
 
     def _revived(self, context: DelegateContext) -> Child:
-        """Return the child process that has the partition; a new child process gets it first."""
+        """Return the child process that holds the partition; send it to a new process first."""
         child = self._process.living(context.cancellation)
         if child is not self._child:
             self._has_shapes = False
@@ -96,7 +96,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return child
 
     def _given_to(self, child: Child, context: DelegateContext) -> Child:
-        """Give the partition to the process *child*, and return *child*.
+        """Send the partition to the process *child*, and return *child*.
 
         Raises:
             PartitionRejected: the delegate rejects the partition.
@@ -116,7 +116,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
         return child
 
     def _prepared(self, child: Child, context: DelegateContext) -> list[tuple[int, ...] | None]:
-        """Prepare the partition in *child*; return the shape of each output, None for open ones."""
+        """Prepare the partition in *child*; return each output's shape, None if it is unknown."""
         answer = self._process.call(
             child,
             "prepare",
@@ -131,9 +131,9 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     def _share(self, context: DelegateContext, shapes: Sequence[tuple[int, ...] | None]) -> None:
         """Allocate shared memory for the inputs and the outputs, and let the child process map it.
 
-        *shapes* are the shapes of the outputs; one whose shape is None gets no memory.
+        *shapes* has the shape of each output; an output whose shape is None gets no memory.
         """
-        assert self._child is not None  # the caller has just asked it
+        assert self._child is not None  # the caller has just used it
         pairs = list(zip(self._outputs, shapes, strict=True))
         outputs = [tensor for tensor, shape in pairs if shape is not None]
         tensors = [*self._inputs, *outputs]
@@ -160,7 +160,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
     def _take_open(
         self, context: DelegateContext, shapes: Sequence[Sequence[int]], files: Sequence[int]
     ) -> None:
-        """Give outputs of open shape the *shapes*; read their values from the first of *files*.
+        """Set *shapes* of outputs whose shape was unknown; read their values from the first file.
 
         The file is read, not mapped, since the child process may shorten it.
         """
@@ -176,7 +176,7 @@ class IsolatedKernel(SimpleDelegateKernelInterface):
 
 
 def settings_of(context: DelegateContext) -> Mapping[str, Any]:
-    """Return the host's settings for the interpreters of the other process."""
+    """Return the interpreter settings of the host, for the interpreters in the other process."""
     threads = context.recommended_num_threads
     folder = context.cache("isolated", "1").root
     return {

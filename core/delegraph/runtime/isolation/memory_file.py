@@ -1,6 +1,6 @@
-"""Memory that two processes share: a file without a name.
+"""Memory that two processes share, as an anonymous file.
 
-The memory is freed when no process uses it any more, however the processes end.
+The memory is freed when no process uses it any more, even if a process crashes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MemoryFile:
 
     Attributes:
         file: the descriptor, valid until :meth:`close`.
-        size: bytes.
+        size: number of bytes.
     """
 
     def __init__(self, file: int, size: int) -> None:
@@ -78,12 +78,12 @@ def _keep_size(file: int) -> None:
     if sys.platform == "linux":
         import fcntl
 
-        with contextlib.suppress(OSError):  # a kernel without seals
+        with contextlib.suppress(OSError):  # an operating system without seals
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
 
 
 def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Return aligned offsets for blocks of *sizes* in sequence, and the total size.
+    """Return aligned byte offsets for consecutive blocks of *sizes* bytes, and the total size.
 
     >>> offsets([10, 0, 64])
     ([0, 64, 64], 128)
@@ -96,7 +96,7 @@ def offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
 
 
 def array_at(memory: Any, offset: int, tensor: Tensor) -> NDArray[Any]:
-    """Return an array at *offset* in *memory*, in the form of the tensor's ``data``."""
+    """Return an array at byte *offset* in *memory*, with dtype and shape of ``tensor.data``."""
     if tensor.is_packed:
         size = byte_size(tensor.type, tensor.shape)
         return np.ndarray((size,), np.uint8, buffer=memory, offset=offset)

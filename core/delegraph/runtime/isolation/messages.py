@@ -1,8 +1,9 @@
 """Messages between the host and the process of a delegate, sent over a socket.
 
-A message begins with eight bytes. An invoke needs no more: ``RUN`` with a partition's number, and
-``DONE``. Other messages continue with a text of JSON, and large data is in memory files whose
-descriptors are sent along. Nothing is pickled, so the data of a broken process runs no code here.
+A message begins with eight bytes. These are the whole message for an invoke: ``RUN`` with a
+partition's number, answered by ``DONE``. Other messages continue with JSON text. Large data is in
+memory files, whose descriptors are sent along. Nothing is pickled, so data from a broken process
+cannot run code here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _HEADER = struct.Struct("<HHI")
 _MOST_FILES = 8
 
 PATIENCE = 0.05
-"""Seconds between two checks whether waiting still makes sense."""
+"""Seconds between two checks whether an answer may still come."""
 
 
 KEPT_ERRORS = (PluginError, ArgumentError, DelegateLoadError)
@@ -35,9 +36,9 @@ class Kind(IntEnum):
     Attributes:
         RUN: compute the partition with this number.
         DONE: the partition is computed.
-        CALL: do what the text says.
-        ANSWER: the text is the answer to a call, or to a run with shapes that were open.
-        FAILURE: the text says what went wrong.
+        CALL: call the method that the text names.
+        ANSWER: the text is the answer to a call, or to a run with output shapes that were unknown.
+        FAILURE: the text describes the error.
     """
 
     RUN = 1
@@ -52,7 +53,7 @@ class Message(NamedTuple):
 
     Attributes:
         kind: kind of the message.
-        number: number of the partition; 0 in other messages than ``RUN``.
+        number: number of the partition in ``RUN``; 0 in other messages.
         content: decoded text; empty in ``RUN`` and ``DONE``.
         files: descriptors that were sent along; the receiver must close them.
     """
@@ -128,7 +129,7 @@ class Channel:
         return found
 
     def _with_files(self, size: int, count: int, files: list[int]) -> bytes:
-        """Receive the first part of a text of *size* bytes, sent with *count* file descriptors.
+        """Receive the first part of a text of *size* bytes, which carries *count* descriptors.
 
         The descriptors are added to *files*.
         """
@@ -165,7 +166,7 @@ class Channel:
         self._while_waiting = while_waiting
 
     def close(self) -> None:
-        """Close this end of the channel, which ends the other process."""
+        """Close this end of the channel; the other process ends when it notices."""
         self._socket.close()
 
 

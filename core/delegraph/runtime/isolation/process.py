@@ -1,4 +1,4 @@
-"""The process in which an isolated delegate runs: starts, asks, awaits and replaces it."""
+"""The process of an isolated delegate: starts it, sends requests and replaces it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CLOSE_TIMEOUT = 10.0
 """Seconds that the kernels of a partition may take to close when the delegate is removed."""
 
 RESTARTS = 3
-"""How often a process that ended unexpectedly is started again."""
+"""Number of times that a process that ended unexpectedly is started again."""
 
 _FAREWELL = 2.0
 """Seconds that a process has to close its kernels and end before it is killed."""
@@ -49,7 +49,7 @@ _DOING: Mapping[DelegatePhase, str] = {
 
 
 class Child:
-    """A child process that runs a delegate, with the host's socket to it.
+    """A child process that runs a delegate, and the host's socket to it.
 
     Raises:
         OSError: the process cannot be started.
@@ -73,7 +73,7 @@ class Child:
         self.channel = Channel(mine)
         self.pid = self._child.pid
         self.end = self._child.close
-        """Let the kernels close, and end the process; at the latest when this one exits."""
+        """Function that lets kernels close and ends the process; called at exit at the latest."""
 
     @property
     def has_ended(self) -> bool:
@@ -92,13 +92,13 @@ class Child:
 
 
 class _TooLong(Exception):
-    """The time of a question is up."""
+    """Raised when a request has exceeded its time limit."""
 
 
 class IsolatedProcess:
     """Process of one delegate; a lost child process is replaced by a new one.
 
-    The process does one thing at a time: interpreters that share a delegate take turns.
+    The process handles one request at a time, so interpreters that share a delegate take turns.
 
     Args:
         source: description of the delegate.
@@ -130,7 +130,7 @@ class IsolatedProcess:
 
     @property
     def name(self) -> str:
-        """The delegate's name; until its process has sent it, the user's name for the delegate."""
+        """The delegate's name, or the user's name for it until the process has sent the name."""
         return str(self.facts.get("name", self.source.shown))
 
     # -- starting ------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class IsolatedProcess:
             return self._living(stop)
 
     def _refuse_fork(self) -> None:
-        if os.getpid() != self._pid:  # somebody's thread may have had the lock then
+        if os.getpid() != self._pid:  # another thread may have held the lock at the fork
             raise StateError(
                 f"delegate {self.name!r} runs in a process that belongs to the process "
                 f"{self._pid}, of which this one is a fork; make a new interpreter here"
@@ -206,7 +206,7 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let *child* compute partition *number*; return the message with open output shapes.
+        """Let *child* compute partition *number*; return its message if output shapes were unknown.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.
@@ -245,9 +245,9 @@ class IsolatedProcess:
         say: Callable[[Channel], None],
         stop: StopRequest | None,
     ) -> Message:
-        """Send a message by *say* and return the reply; on any error the child process is ended.
+        """Call *say* to send a message, and return the reply; on any error, end the child process.
 
-        Otherwise a late reply would be taken for the reply to the next message.
+        If the process went on, its late reply would be mistaken for the reply to the next message.
         """
         own = {"eval": self.timeout, "free": CLOSE_TIMEOUT}
         seconds = own.get(phase, START_TIMEOUT)
@@ -272,7 +272,7 @@ class IsolatedProcess:
         except BaseException as error:
             if isinstance(error, EOFError | OSError) and not isinstance(error, CallCancelledError):
                 raise self._lost(child, phase) from None
-            self.child = None  # an interrupt, or the call shall stop: not the delegate's fault
+            self.child = None  # an interrupt or a requested stop, not the delegate's fault
             child.kill()
             raise
         if reply.kind is Kind.FAILURE:
@@ -298,7 +298,7 @@ class IsolatedProcess:
     def _failure(self, content: Mapping[str, Any], phase: DelegatePhase) -> Exception:
         """Return the error that *content*, a message of the delegate's process, describes.
 
-        *phase* is what the process was asked to do.
+        *phase* is the phase of the delegate's work in which it failed.
         """
         kind: Any = getattr(errors, str(content.get("kind")), None)
         text = str(content.get("text"))
@@ -324,7 +324,7 @@ class IsolatedProcess:
             try:
                 self._require(child, "free")
             except DelegateError:
-                pass  # whoever asks next hears of it
+                pass  # the next call reports the error
             finally:
                 self._lock.release()
 

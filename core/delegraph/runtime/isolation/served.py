@@ -1,4 +1,4 @@
-"""Code in the process of an isolated delegate: the delegate and its partitions."""
+"""Code that runs in the process of an isolated delegate: the delegate and its partitions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serve(channel: int) -> None:
     Args:
         channel: descriptor of the socket.
     """
-    os.set_inheritable(channel, False)  # not by what the delegate starts
+    os.set_inheritable(channel, False)  # processes that the delegate starts must not have it
     served = _Served()
     _converse(Channel(socket.socket(fileno=channel)), served)
     served.close()
@@ -84,7 +84,7 @@ def _close(files: Sequence[int]) -> None:
 
 
 def _failure(error: BaseException) -> Mapping[str, Any]:
-    """Convert an error for the host, without the wrapper errors of this process's interpreter."""
+    """Return an error as JSON for the host, without the errors that this process wrapped it in."""
     node = getattr(error, "node_index", None)
     while isinstance(error, NodeError | DelegateError) and error.__cause__ is not None:
         if in_words(error.__cause__) not in str(error):
@@ -108,7 +108,7 @@ class _Served:
         self._count = 0
 
     def load(self, source: Mapping[str, Any]) -> Answer:
-        """Load the delegate that *source* describes; answer its name, flags and other facts."""
+        """Load the delegate that *source* describes; return its name, flags and other facts."""
         self.delegate = delegate = _delegate_of(DelegateSource.from_json(source))
         options = DelegateOptions()
         if isinstance(delegate, SimpleDelegate):
@@ -125,7 +125,7 @@ class _Served:
         return facts, ()
 
     def claim(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Ask the delegate about all nodes of the open file *model*; answer its rejections."""
+        """Ask the delegate about all nodes of the model file *model*; return its rejections."""
         recorder = _Claims(self.delegate)
         is_simple = isinstance(self.delegate, SimpleDelegate)
         with _interpreter(model, recorder if is_simple else self.delegate, settings) as interpreter:
@@ -133,7 +133,7 @@ class _Served:
         return {"rejections": [(i, rejection_json(why)) for i, why in found.items()]}, ()
 
     def take(self, model: int, settings: Mapping[str, Any]) -> Answer:
-        """Accept the partition in the open file *model*; answer its number or the rejection."""
+        """Accept the partition in the model file *model*; return its number or the rejection."""
         interpreter = _interpreter(model, self.delegate, settings)
         left = _left(interpreter, self.delegate)
         if left:
@@ -145,15 +145,15 @@ class _Served:
         return {"rejection": None, "number": self._count}, ()
 
     def prepare(self, number: int, shapes: Sequence[Sequence[int]], memory_limit: int) -> Answer:
-        """Prepare partition *number* for input *shapes*; answer the shapes of its outputs."""
+        """Prepare partition *number* for input *shapes*; return the shapes of its outputs."""
         return {"shapes": self.partitions[number].prepare(shapes, memory_limit)}, ()
 
     def share(
         self, memory: int, number: int, size: int, inputs: Sequence[int], outputs: Sequence[int]
     ) -> None:
-        """Let partition *number* work on the file *memory* of *size* bytes, the host's too.
+        """Let partition *number* use the file *memory* of *size* bytes, shared with the host.
 
-        *inputs* and *outputs* are the offsets of its tensors there, in bytes.
+        *inputs* and *outputs* are byte offsets of the partition's tensors in the file.
         """
         self.partitions[number].share(mmap.mmap(memory, size), inputs, outputs)
 
@@ -185,7 +185,7 @@ def _rank(source: Mapping[str, Any]) -> int:
 
 def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) -> Interpreter:
     interpreter = Interpreter(
-        f"/dev/fd/{model}",  # mapped, so both processes have the constants once
+        f"/dev/fd/{model}",  # mapped, so that both processes share the constants
         delegates=[],
         num_threads=settings["num_threads"],
         numerics=settings["numerics"],
@@ -197,7 +197,7 @@ def _interpreter(model: int, delegate: Delegate, settings: Mapping[str, Any]) ->
 
 
 def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
-    """Return the rejections by *delegate*, by node index."""
+    """Return the reasons for which *delegate* rejected nodes, by node index."""
     return {
         node.index: next(iter(node.rejections.values()), NO_REASON)
         for node in interpreter.placement.nodes
@@ -206,7 +206,7 @@ def _left(interpreter: Interpreter, delegate: Delegate) -> dict[int, Rejection]:
 
 
 class _Claims(Delegate):
-    """Asks a delegate of the simple interface about nodes, and replaces none."""
+    """Asks a delegate of the simple interface about each node, and replaces no nodes."""
 
     def __init__(self, delegate: Delegate) -> None:
         self._delegate: Any = delegate
@@ -214,7 +214,7 @@ class _Claims(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Flags that allow any shapes, since only the host knows which shapes are open."""
+        """Flags that allow all shapes, since only the host knows which shapes are unknown."""
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def name(self) -> str:
@@ -233,7 +233,7 @@ class _Claims(Delegate):
 
 
 class _Partition:
-    """A partition and its interpreter, in which the delegate runs every node."""
+    """A partition and its interpreter, in which the delegate runs all nodes."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -241,12 +241,12 @@ class _Partition:
         tensors = self._subgraph.tensors
         self._inputs = [tensors[i] for i in self._subgraph.inputs]
         self._outputs = [tensors[i] for i in self._subgraph.outputs]
-        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory of the outputs
+        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory lent to the outputs
 
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int
     ) -> list[Sequence[int] | None]:
-        """Allocate the partition for these input shapes; return the output shapes."""
+        """Allocate the partition for input *shapes*; return output shapes, None if unknown."""
         self.interpreter.session.memory_limit.bytes = memory_limit
         for tensor, shape in zip(self._inputs, shapes, strict=True):
             if tensor.shape != tuple(shape):
@@ -264,11 +264,11 @@ class _Partition:
             tensor.data = array
 
     def run(self) -> Answer | None:
-        """Compute the partition; return the outputs whose shapes were open, as file and JSON."""
+        """Compute the partition; return outputs of formerly unknown shape, as file and JSON."""
         self._subgraph.invoke()
         for tensor, array in self._lent:
             self._subgraph.readable(tensor.index)
-            if tensor.data is not array:  # a kernel's own
+            if tensor.data is not array:  # the kernel's own array
                 np.copyto(array, tensor.data)
                 tensor.data = array
         opened = [tensor for tensor in self._outputs if tensor.is_dynamic]

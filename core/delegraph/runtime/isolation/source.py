@@ -1,4 +1,4 @@
-"""Description from which another process loads a delegate: a name or a file, never an object."""
+"""Description from which another process loads a delegate: a name or a file, not an object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DelegateSource(JsonRecord):
         name: name of an installed delegate, with ``dist:`` and options as users write it; or the
             path of a library or a Python file.
         is_python_file: whether *name* is the path of a Python file.
-        options: options as text or by name; None for those in *name*, or the defaults.
+        options: options as text or by name; None means the options in *name*, or the defaults.
         is_compiled: whether the delegate runs partitions that the installed delegate has compiled
             ahead of time.
     """
@@ -36,7 +36,7 @@ class DelegateSource(JsonRecord):
     def of(
         cls, name: str | os.PathLike[str], options: object, *, is_python_file: bool = False
     ) -> DelegateSource:
-        """Return the source of the delegate *name*, or of that Python file, with checked options.
+        """Return the source of the delegate or Python file *name*, with checked options.
 
         Raises:
             PluginOptionError: the options cannot be written as JSON for another process.
@@ -60,7 +60,7 @@ class DelegateSource(JsonRecord):
 
 
 def _plain(delegate: str, key: object, value: object) -> object:
-    """Return *value* of option *key* in JSON form; an error names the delegate."""
+    """Return *value* of option *key* in JSON form; the error for other values names *delegate*."""
     if isinstance(value, list | tuple) and all(isinstance(item, _PLAIN) for item in value):
         return list(value)
     if isinstance(value, _PLAIN):

@@ -1,7 +1,7 @@
 """Registerers of custom operators, in the form of the official ``InterpreterWithCustomOps``.
 
-A registerer is the name of a C function, or a function of Python, that puts operators into a
-resolver, a C++ object at an address.
+A registerer adds operators to a resolver, a C++ object at an address. It is the name of a C
+function, or a Python function.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PythonResolver:
 
 
 class Resolver(int, PythonResolver):
-    """Address of the official resolver; operators written in Python can be added, too."""
+    """Address of the official resolver, with a method that adds operators written in Python."""
 
     def __init__(self, address: int) -> None:
         PythonResolver.__init__(self)

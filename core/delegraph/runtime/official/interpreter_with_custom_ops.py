@@ -1,4 +1,4 @@
-"""The official class of this name: an interpreter with custom operators of compiled code."""
+"""``InterpreterWithCustomOps``, the official class for custom operators in compiled code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from delegraph.runtime.official.custom_op_registerers import Registerer
 
 
 class InterpreterWithCustomOps(Interpreter):
-    """An ``Interpreter`` whose custom operators come from registerers of C++ or Python.
+    """An ``Interpreter`` whose custom operators are registered by C++ or Python functions.
 
-    ``Interpreter(custom_ops=...)`` is the simple way for operators written in Python.
+    For operators written in Python, ``Interpreter(custom_ops=...)`` is simpler.
 
     Args:
         custom_op_registerers: names of C functions that this process has loaded, such as
-            ``"TF_TestRegisterer"``, and functions of Python. Each gets the address of a C++
-            ``MutableOpResolver``, which is one of the official runtime installed here: code that
-            fills it was compiled for that version. The argument of a Python function has the method
-            ``add_custom(name, op)`` as well, for operators of Python.
-        **kwargs: as of ``Interpreter``.
+            ``"TF_TestRegisterer"``, and Python functions. Each is called with the address of a
+            ``MutableOpResolver``, a C++ object of the installed official runtime; C++ code must be
+            compiled for that version. For Python functions, the address also has the method
+            ``add_custom(name, op)``, for operators written in Python.
+        **kwargs: other arguments of ``Interpreter``.
 
     Raises:
         ArgumentError: there is no C function of a name.

@@ -1,4 +1,4 @@
-"""The object in the official ``Interpreter._interpreter``, for programs that call it directly.
+"""``Interpreter._interpreter`` of the official class, for programs that call it directly.
 
 Delegraph itself does not use it.
 
@@ -31,9 +31,9 @@ Ints = NDArray[np.int32]
 
 
 class InterpreterWrapper:
-    """Methods of the official class ``InterpreterWrapper``, over a session.
+    """The official class ``InterpreterWrapper``, implemented on a session.
 
-    Where an index is out of range and the official one crashes, these raise ``ArgumentError``.
+    For indices on which the official class crashes, its methods raise ``ArgumentError``.
 
     Args:
         session: session of the interpreter.
@@ -52,7 +52,7 @@ class InterpreterWrapper:
     # -- running -------------------------------------------------------------------------------
 
     def AllocateTensors(self, subgraph_index: int = -1) -> None:
-        """Allocate a subgraph; -1 is the first, with all that ``allocate_tensors`` checks."""
+        """Allocate a subgraph; -1 means the first one, with all checks of ``allocate_tensors``."""
         run, session = self._session.calls.run, self._session
         if subgraph_index == -1:
             run("AllocateTensors", session.allocate_first)
@@ -172,12 +172,12 @@ class InterpreterWrapper:
         return shape
 
     def TensorSizeSignature(self, i: int, subgraph_index: int) -> Ints:
-        """Return the declared shape of tensor *i*, with -1 for each open dimension."""
+        """Return the declared shape of tensor *i*, with -1 for each unknown dimension."""
         shape: Ints = self._tensor(i, subgraph_index)["shape_signature"]
         return shape
 
     def TensorQuantization(self, i: int, subgraph_index: int) -> tuple[float, int]:
-        """Return scale and zero point of tensor *i*; zeros unless it is quantized per tensor."""
+        """Return scale and zero point of tensor *i*; zeros unless quantized per tensor."""
         pair: tuple[float, int] = self._tensor(i, subgraph_index)["quantization"]
         return pair
 
@@ -200,14 +200,14 @@ class InterpreterWrapper:
         return signature_details(self._session.model.signatures)
 
     def GetSubgraphIndexFromSignature(self, signature_key: str) -> int:
-        """Return the subgraph that a signature is about."""
+        """Return the index of the subgraph that a signature runs."""
         for signature in self._session.model.signatures:
             if signature.key == signature_key:
                 return signature.subgraph_index
         raise ArgumentError(f"No matching signature. {signature_key!r} is none of the model's.")
 
     def interpreter(self) -> int:
-        """Return a number that identifies the interpreter, and is not an address.
+        """Return a number that identifies the interpreter; it is not an address.
 
         The official class returns the address of its C++ object, which does not exist here.
         """
@@ -218,7 +218,7 @@ class InterpreterWrapper:
 
 
 def not_copied(what: str) -> ArgumentTypeError:
-    """Return the error for copying or pickling *what*, which has memory, threads and delegates."""
+    """Return the error for copying or pickling *what*, an object with memory and threads."""
     return ArgumentTypeError(
         f"{what} cannot be copied or pickled: it has memory and delegates of its own; make another "
         "one from the same model where you need it"

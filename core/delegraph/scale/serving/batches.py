@@ -1,4 +1,4 @@
-"""Batches of requests, computed by a replica."""
+"""Computes requests in batches, in the process of an engine or replica."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer to a request: output rows, or an error.
+    """Answer to a request: rows of the outputs, or an error.
 
     Attributes:
         rows: column of each output; empty if there is an error.
@@ -51,7 +51,7 @@ class ServedBatches:
     """Computes several requests together; each request has one or more rows.
 
     Args:
-        predictor: computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` together.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
     """
 
@@ -134,7 +134,7 @@ def batch_sizes(most: int) -> list[int]:
 
 
 def _filled(columns: Columns, sizes: Sequence[int]) -> Columns:
-    """Return *columns* padded with copies of the last row, up to the next of *sizes*."""
+    """Return *columns* padded with copies of the last row to the next larger of *sizes*."""
     rows = row_count(columns)
     missing = next(size for size in sizes if size >= rows) - rows
     if not missing:

@@ -1,4 +1,4 @@
-"""Tensors of the Open Inference Protocol as bytes and as JSON numbers, with strict checks."""
+"""Converts tensors of the Open Inference Protocol from and to bytes and JSON numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def require_shape(name: str, shape: object) -> tuple[int, ...]:
-    """Return *shape*, which a request states for input *name*, after a check of its dimensions."""
+    """Return *shape* of input *name* in a request, after checking its dimensions."""
     if not isinstance(shape, list | tuple):
         raise invalid(f"input {name!r}: its shape is {_short(shape)}, expected a list of integers")
     for size in shape:
@@ -34,7 +34,7 @@ def require_shape(name: str, shape: object) -> tuple[int, ...]:
 
 
 def require_datatype(name: str, datatype: object) -> str:
-    """Return *datatype*, which a request states for input *name*, after a check that it exists."""
+    """Return *datatype* of input *name* in a request, after checking that it exists."""
     known = sorted([*DTYPES, "BYTES"])
     if not isinstance(datatype, str) or datatype not in known:
         raise invalid(
@@ -53,7 +53,7 @@ def from_bytes(
         name: name of the input, for the message.
         datatype: datatype in the protocol.
         shape: stated shape.
-        content: values in row-major order, little-endian; texts each after their length.
+        content: values in row-major order, little-endian; each text follows its length.
 
     Raises:
         Refusal: the bytes are too few or too many for datatype and shape.
@@ -136,7 +136,7 @@ _JSON_TYPES: Mapping[str, set[type]] = {
 
 
 def _converted(name: str, datatype: str, items: list[Any], has_floats: bool) -> NDArray[Any]:
-    """Return the numbers *items* in the datatype's dtype, after a check that no number changes.
+    """Return the numbers *items* in the datatype's dtype; raise an error if a number changes.
 
     *name* is the input, for errors; *has_floats* says whether any item is a float.
     """
@@ -187,7 +187,7 @@ def to_bytes(values: NDArray[Any]) -> bytes:
 def to_json(values: NDArray[Any]) -> bytes:
     """Return a tensor's values as a flat JSON array.
 
-    It is made in pieces, so that in a thread it does not keep other threads waiting.
+    It is made in pieces, so that it does not block other threads for long.
     """
     flat, pieces = values.ravel(), []
     for start in range(0, flat.size, _PIECE):
@@ -207,6 +207,6 @@ def _text(item: Any) -> Any:
 
 
 def _short(value: object) -> str:
-    """Return a value for a message, cut to a readable length."""
+    """Return a value as text for a message, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,7 +1,7 @@
 """Messages of the Open Inference Protocol for gRPC, as protobuf classes.
 
-The table has the names and numbers of the public protocol. Its classes have a pool of their own, so
-that a client of the protocol may live in the same process.
+The table has the names and numbers of the public protocol. The classes are in a separate descriptor
+pool, so that a client library can be used in the same process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inference requests and responses as messages of gRPC."""
+"""Converts inference requests and responses from and to gRPC messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FIELDS: Mapping[str, str] = {
 
 
 def split_message(content: bytes) -> tuple[bytes, list[memoryview]]:
-    """Return a request without the bytes of its inputs, and these as views.
+    """Return a request message without its input tensors' bytes, and these bytes as views.
 
     Raises:
         Refusal: the content is not a message of protobuf.
@@ -79,7 +79,7 @@ def _counted(count: int) -> int:
 
 
 def _varint(view: memoryview, place: int) -> tuple[int, int]:
-    """Return the variable-length number at *place* in *view*, and the place after it."""
+    """Return the variable-length number at offset *place* in *view*, and the next offset."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(view):
@@ -93,7 +93,7 @@ def _varint(view: memoryview, place: int) -> tuple[int, int]:
 
 
 def read_message(content: bytes) -> InferRequest:
-    """Return the request that the bytes *content* hold; raw tensors are views of them.
+    """Return the request in the message bytes *content*; raw tensors are views of them.
 
     Raises:
         Refusal: it is not a request of the protocol.
@@ -181,7 +181,7 @@ def _outputs(entries: Any) -> dict[str, bool | None]:
 
 
 def write_message(response: InferResponse) -> bytes:
-    """Return the message of a response, with the outputs as raw bytes."""
+    """Return a response as message bytes, with the outputs as raw bytes."""
     found = message("ModelInferResponse")(
         model_name=response.model, model_version=response.version, id=response.id
     )

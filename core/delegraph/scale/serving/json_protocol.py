@@ -42,7 +42,7 @@ UNSUPPORTED = {
 def read_request(
     body: bytes | bytearray | memoryview, header_length: int | None, limits: Limits
 ) -> InferRequest:
-    """Return the request that a body holds.
+    """Return the request in a REST body.
 
     Args:
         body: JSON, then the bytes of binary tensors, which are not copied.
@@ -238,7 +238,7 @@ def _outputs(entries: list[Any]) -> dict[str, bool | None]:
 def write_response(response: InferResponse, request: InferRequest) -> tuple[bytes, int | None]:
     """Return the body of a response, and the length of its JSON if binary tensors follow, or None.
 
-    *request* says which outputs are binary.
+    *request* determines which outputs are binary.
     """
     outputs, parts = [], []
     for output in response.outputs:

@@ -1,4 +1,4 @@
-"""Limits of a server on the sizes of requests and on their times."""
+"""Limits of a server on the size and duration of requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ByteBudget:
     Requests wait in turn until there is room for them.
 
     Args:
-        size: number of bytes; a request that is larger has it alone.
+        size: number of bytes; a larger request is held alone.
         seconds: seconds that a request waits.
     """
 
@@ -57,7 +57,7 @@ class ByteBudget:
 
     @asynccontextmanager
     async def held(self, size: int) -> AsyncIterator[None]:
-        """Hold *size* bytes of the limit while the block runs; wait until they are free before it.
+        """Hold *size* bytes during the block; wait before it until they are free.
 
         Raises:
             Refusal: others hold the bytes for too long.

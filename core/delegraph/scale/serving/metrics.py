@@ -53,7 +53,7 @@ class ModelMetrics:
         """Count a request that has ended.
 
         Args:
-            outcome: how it ended.
+            outcome: one of ``answered``, ``invalid``, ``refused``, ``failed``.
             seconds: duration from the decoded request to its answer.
         """
         self.outcomes[outcome] += 1

@@ -22,7 +22,7 @@ _FILE = "model.tflite"
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A version of a model, as it lies on the disk.
+    """The file of one version of a model.
 
     Attributes:
         name: name of the model.
@@ -50,7 +50,7 @@ Found = Mapping[str, Sequence[ModelFile]]
 
 
 def name_of(path: str) -> str:
-    """Return the name under which the file *path* is served if its user gives no other.
+    """Return the name under which the file *path* is served, unless its user gives another.
 
     >>> name_of("models/my net.tflite#decoder")
     'my_net_decoder'
@@ -80,8 +80,8 @@ def given_models(paths: Sequence[str]) -> Found:
 def models_in(folder: str) -> Found:
     """Return the models in a folder: ``name.tflite`` and ``name/1/model.tflite``.
 
-    Hidden entries, and folders without a numbered one, hold no models. An entry that looks like a
-    model and cannot be served is returned with its error.
+    Hidden entries, and folders without numbered subfolders, are ignored. An entry that looks like a
+    model but cannot be served is returned with its error.
 
     Raises:
         ArgumentError: the folder cannot be read.
@@ -138,7 +138,7 @@ class OfferedModels:
 
     Attributes:
         source: a folder, or model files.
-        all_versions: whether all versions are served, and not the newest only.
+        all_versions: whether all versions are served, or only the newest.
         may_change: whether clients may load and unload models.
     """
 
@@ -147,7 +147,7 @@ class OfferedModels:
     may_change: bool = False
 
     def find(self) -> Found:
-        """Return the models that there are now.
+        """Return the models that exist at present.
 
         Raises:
             ArgumentError: the folder cannot be read, or two files have the same name.

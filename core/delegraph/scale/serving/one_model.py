@@ -1,4 +1,4 @@
-"""The model of a server that serves one file only, which the command line names."""
+"""The model of a server that serves a single file, which the command line names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class OneModel:
 
     Args:
         name: name of the model in the protocol's paths.
-        engine: computes the requests.
+        engine: engine that computes the requests.
     """
 
     def __init__(self, name: str, engine: StartedEngine) -> None:
@@ -22,7 +22,7 @@ class OneModel:
         self._model = ServedModel(name, "", engine.signature, engine)
 
     async def start(self) -> None:
-        """Make delegates warm, then take requests.
+        """Prepare the delegates, then accept requests.
 
         Raises:
             DelegraphError: the model or a delegate fails.
@@ -62,11 +62,11 @@ class OneModel:
         return [{"name": self._model.name, "version": self._model.version, "state": "READY"}]
 
     async def load(self, name: str) -> None:
-        """Raise Refusal, as requests cannot load models."""
+        """Raise ``Refusal``: requests cannot load models."""
         raise Refusal(Kind.UNSUPPORTED, "models are not loaded by requests")
 
     async def unload(self, name: str) -> None:
-        """Raise Refusal, as requests cannot unload models."""
+        """Raise ``Refusal``: requests cannot unload models."""
         raise Refusal(Kind.UNSUPPORTED, "models are not unloaded by requests")
 
     def outcomes(self) -> dict[str, int]:

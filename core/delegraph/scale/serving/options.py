@@ -16,9 +16,9 @@ class ServeOptions:
 
     Attributes:
         name: name of the model in the protocol's paths.
-        offered: models to serve by their own names in place of the predictor's, which is the
-            pattern for each. None for the predictor's.
-        max_latency: seconds to wait, once the model is free, for more requests of a batch; >= 0.
+        offered: models to serve under their own names; the predictor's settings are used for each.
+            None means only the predictor's model.
+        max_latency: seconds that the free model waits for more requests of a batch; >= 0.
         max_queued: largest number of requests that wait to be computed; further requests are
             refused. >= 1.
         replicas: number of processes that compute; >= 1. More than one are replicas of Ray Serve.
@@ -43,5 +43,5 @@ class ServeOptions:
 
     @property
     def needs_ray(self) -> bool:
-        """Whether Ray Serve computes, and not this process."""
+        """Whether Ray Serve computes, instead of this process."""
         return self.replicas > 1 or bool(self.ray_address or os.environ.get("RAY_ADDRESS"))

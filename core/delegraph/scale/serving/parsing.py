@@ -1,7 +1,7 @@
 """Decoding of requests: small ones at once, large JSON in a child process.
 
-A large JSON text would keep this process's other threads waiting while it is parsed, because
-Python's parser does not release the global interpreter lock.
+Parsing a large JSON text would block this process's other threads, because Python's parser does not
+release the global interpreter lock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BODIES = 4
 """Number of largest bodies that the server holds at the same time."""
 
 _NICENESS = 10
-"""How much processor time the child leaves to others: small requests come first."""
+"""Increase of the child's nice value, so that small requests come first."""
 
 
 class RequestReader:
@@ -119,14 +119,14 @@ class ChildReader:
     def rest(
         self, body: bytes | bytearray, header_length: int | None
     ) -> tuple[str | None, InferRequest | str]:
-        """Return None and the request of a REST body, or kind and reason of a refusal.
+        """Return (None, request) for a REST body, or (kind, reason) if it is rejected.
 
         *header_length* is the length of the JSON in bytes; None if no binary tensors follow.
         """
         return _caught(lambda: read_request(body, header_length, self._limits))
 
     def grpc(self, message: bytes) -> tuple[str | None, InferRequest | str]:
-        """Return None and the request of a gRPC message, or kind and reason of a refusal."""
+        """Return (None, request) for a gRPC message, or (kind, reason) if it is rejected."""
         from delegraph.scale.serving.grpc_protocol import read_message
 
         return _caught(lambda: read_message(message))

@@ -1,4 +1,4 @@
-"""Refusals: reasons why requests are rejected, and the codes for them in each protocol."""
+"""Refusals: reasons for rejecting requests, with their codes in each protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """Kind of a refusal: status of REST, and name of the status code of gRPC."""
+    """Kind of a refusal: HTTP status, and name of the gRPC status code."""
 
     INVALID = (400, "INVALID_ARGUMENT")
     UNAUTHENTICATED = (401, "UNAUTHENTICATED")
@@ -22,12 +22,12 @@ class Kind(Enum):
 
     @property
     def status(self) -> int:
-        """Status code of REST."""
+        """HTTP status code."""
         return self.value[0]
 
     @property
     def code(self) -> str:
-        """Name of the status code of gRPC."""
+        """Name of the gRPC status code."""
         return self.value[1]
 
 
@@ -41,11 +41,11 @@ OUTCOMES = {
 
 
 class Refusal(Exception):
-    """A request that is not answered.
+    """Raised for a request that is rejected.
 
     Attributes:
         kind: kind of the refusal.
-        reason: what was found and what was expected, for the client.
+        reason: text for the client that says what was found and what was expected.
     """
 
     def __init__(self, kind: Kind, reason: str) -> None:
@@ -60,5 +60,5 @@ class Refusal(Exception):
 
 
 def invalid(reason: str) -> Refusal:
-    """Return the refusal, for *reason*, of a request that the client must change."""
+    """Return a refusal, for *reason*, of a request that the client must correct."""
     return Refusal(Kind.INVALID, reason)

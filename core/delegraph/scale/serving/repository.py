@@ -23,7 +23,7 @@ READY, LOADING, UNLOADING, UNAVAILABLE = "READY", "LOADING", "UNLOADING", "UNAVA
 
 
 class _DrainedEngine:
-    """An engine that stops only after its running requests."""
+    """An engine that stops only after its running requests have ended."""
 
     def __init__(self, engine: StartedEngine) -> None:
         self._engine = engine
@@ -33,7 +33,7 @@ class _DrainedEngine:
         self._is_idle.set()
 
     async def is_ready(self) -> bool:
-        """Return whether requests are computed at once."""
+        """Whether requests are computed without delay."""
         return not self._is_closing and await self._engine.is_ready()
 
     async def answer(self, columns: Columns) -> Answer:
@@ -54,7 +54,7 @@ class _DrainedEngine:
                 self._is_idle.set()
 
     async def stop(self) -> None:
-        """Take no further requests, and stop after the running ones."""
+        """Accept no further requests, and stop after the running ones."""
         self._is_closing = True
         await self._is_idle.wait()
         await self._engine.stop()
@@ -73,11 +73,11 @@ class _Version:
         self._stamp: tuple[int, ...] = ()
 
     def holds(self, file: ModelFile) -> bool:
-        """Return whether the loaded version equals the present content of *file*."""
+        """Whether the loaded version equals the present content of *file*."""
         return self.model is not None and self.file == file and self._stamp == file.stamp()
 
     async def load(self, open_engine: Callable[[ModelFile], StartedEngine]) -> None:
-        """Load the file into an engine, which *open_engine* makes, or note why that fails."""
+        """Load the file into a new engine from *open_engine*, or record why that fails."""
         if self.file.error:
             self._fail(self.file.error)
             return
@@ -117,12 +117,13 @@ class _Version:
 class Repository:
     """Models that are found in files, and loaded and unloaded while the server runs.
 
-    A model is loaded away from the event loop, so that others are answered meanwhile. A file that
-    cannot be loaded stays in the index with its error. All methods belong to one event loop.
+    A model is loaded in a thread, so that other models answer requests meanwhile. A file that
+    cannot be loaded stays in the index with its error. All methods must be called in one event
+    loop.
 
     Args:
-        offered: says which models there are, and what clients may do.
-        open_engine: returns the engine of a model file; it is called in a thread.
+        offered: the models on disk, and whether clients may load and unload them.
+        open_engine: function that returns the engine of a model file; it is called in a thread.
     """
 
     def __init__(
@@ -160,7 +161,7 @@ class Repository:
 
         Args:
             name: name of the model.
-            version: version; the newest that is ready if empty.
+            version: version of the model; empty means the newest one that is ready.
 
         Raises:
             Refusal: there is no such model or version, or it is not loaded.
@@ -182,7 +183,7 @@ class Repository:
         )
 
     def metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """Return the protocol's metadata of the model *name*; an empty *version* is the newest.
+        """Return the protocol's metadata of the model *name*; an empty *version* means the newest.
 
         Raises:
             Refusal: as :meth:`find`.
@@ -191,7 +192,7 @@ class Repository:
         return self.find(name, version).metadata(ready)
 
     async def is_ready(self) -> bool:
-        """Return whether all models that could be loaded are ready, and not every one failed."""
+        """Whether all models that can be loaded are ready, and at least one can."""
         if not self._is_started:
             return False
         loaded = [one.model for one in self._versions() if one.model is not None]
@@ -202,7 +203,7 @@ class Repository:
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
         """Return name, version, state and reason of each version of each model.
 
-        With *only_ready*, versions that are not ready are left out.
+        With *only_ready*, only versions that are ready are included.
         """
         return [
             {
@@ -239,7 +240,7 @@ class Repository:
     async def load(self, name: str) -> None:
         """Load the changes of the model *name*: a new version, or a file that was written anew.
 
-        What cannot be loaded leaves the versions before it in place.
+        If a version cannot be loaded, the versions before it remain.
 
         Raises:
             Refusal: there is no such model, it cannot be loaded, or clients may not change models.
@@ -284,7 +285,7 @@ class Repository:
             await self._unload_all(list(self._known(name).values()))
 
     async def _scanned(self) -> Found:
-        """Return the models that there are now; new ones are in the index from now on."""
+        """Return the models that exist at present, after adding new ones to the index."""
         found = await asyncio.to_thread(self._offered.find)
         for name, files in found.items():
             self._models.setdefault(name, {file.version: _Version(file) for file in files[-1:]})
@@ -294,7 +295,7 @@ class Repository:
         """Load the versions in *files* that have changed, then unload their old versions.
 
         Returns:
-            Why versions cannot be loaded. A version that was loaded before stays then.
+            Reasons why versions cannot be loaded. Then a version that was loaded before remains.
         """
         wanted = files if self._offered.all_versions else files[-1:]
         errors = []
@@ -315,7 +316,7 @@ class Repository:
     async def _replaced(self, versions: dict[str, _Version], file: ModelFile) -> _Version | None:
         """Load *file* unless it is loaded already; return the version, loaded or failed, or None.
 
-        *versions* are those of the model; a loaded version takes its place there.
+        *versions* are the model's versions; a loaded version is added to them.
         """
         old = versions.get(file.version)
         if old is not None and old.holds(file):

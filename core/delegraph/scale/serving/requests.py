@@ -1,4 +1,4 @@
-"""Inference requests and responses, whatever protocol brings them."""
+"""Inference requests and responses, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class InferRequest:
 
     Attributes:
         inputs: mapping from an input's name to its tensor.
-        outputs: names of the outputs that are wanted, each with whether it is wanted as binary
-            data; all outputs if empty.
+        outputs: mapping from each requested output to whether it is requested as binary data; empty
+            means all outputs.
         id: identifier that the response repeats; empty if there is none.
-        binary: whether outputs without a word of their own are wanted as binary data.
-        model: name of the model as the request states it; empty if it does not.
+        binary: whether outputs without their own setting are requested as binary data.
+        model: name of the model in the request; empty if it has none.
     """
 
     inputs: Mapping[str, GivenTensor]
@@ -31,7 +31,7 @@ class InferRequest:
     model: str = ""
 
     def is_binary(self, output: str) -> bool:
-        """Return whether the request wants the output as binary data."""
+        """Whether the request asks for the output as binary data."""
         wanted = self.outputs.get(output)
         return self.binary if wanted is None else wanted
 
@@ -53,7 +53,7 @@ class InferResponse:
         model: name of the model.
         version: version of the model; empty if it has none.
         id: identifier of the request.
-        outputs: the wanted outputs.
+        outputs: the requested outputs.
     """
 
     model: str

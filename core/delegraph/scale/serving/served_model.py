@@ -27,7 +27,7 @@ class Engine(Protocol):
         """
 
     async def is_ready(self) -> bool:
-        """Return whether requests are computed at once, because delegates are warm."""
+        """Whether requests are computed without delay, because delegates are prepared."""
 
 
 class ServedModel:
@@ -37,7 +37,7 @@ class ServedModel:
         name: name of the model in the protocol's paths.
         version: version of the model; empty if it has none.
         signature: names, types and shapes of the tensors in requests and answers.
-        engine: computes the requests.
+        engine: engine that computes the requests.
 
     Attributes:
         metrics: metrics of the model.
@@ -66,7 +66,7 @@ class ServedModel:
         }
 
     async def is_ready(self) -> bool:
-        """Return whether requests are computed at once."""
+        """Whether requests are computed without delay."""
         return await self.engine.is_ready()
 
     async def infer(self, request: InferRequest) -> InferResponse:
@@ -124,14 +124,14 @@ def _described(tensor: Any) -> dict[str, Any]:
 
 
 OUTCOMES = ("answered", "invalid", "refused", "failed")
-"""What may become of a request."""
+"""Outcomes of a request."""
 
 
 class Models(Protocol):
     """The models of a server: one, or a repository."""
 
     async def start(self) -> None:
-        """Load the models, and make their delegates warm.
+        """Load the models, and prepare their delegates.
 
         Raises:
             DelegraphError: the server has nothing to serve.
@@ -145,14 +145,14 @@ class Models(Protocol):
 
         Args:
             name: name of the model.
-            version: version; the newest if empty.
+            version: version of the model; empty means the newest.
 
         Raises:
             Refusal: there is no such model or version, or it could not be loaded.
         """
 
     def metadata(self, name: str, version: str = "") -> dict[str, Any]:
-        """Return the protocol's metadata of the model *name*; an empty *version* is the newest.
+        """Return the protocol's metadata of the model *name*; an empty *version* means the newest.
 
         Raises:
             Refusal: as :meth:`find`.

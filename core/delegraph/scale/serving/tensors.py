@@ -36,7 +36,7 @@ class ServedTensor(JsonRecord):
     Attributes:
         name: name of the predictor's column.
         datatype: name of the datatype in the protocol.
-        shape: shape of the tensor; -1 for an open dimension.
+        shape: shape of the tensor; -1 for an unknown dimension.
     """
 
     name: str
@@ -107,7 +107,7 @@ class ServedSignature:
             raise ArgumentError(f"a request of {rows} rows, expected 1 to {self.max_rows}")
 
     def wanted(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the outputs of a request; all outputs if it names none.
+        """Return the names of a request's outputs; all outputs if the request names none.
 
         Raises:
             ArgumentError: there is no such output.
@@ -144,7 +144,7 @@ def served_signature(
 ) -> ServedSignature:
     """Return the signature of a served model, from the details of its inputs and outputs.
 
-    A request may have several rows if the first dimension of every tensor is 1 or open.
+    A request may have several rows if the first dimension of every tensor is 1 or unknown.
 
     Args:
         inputs: mapping from a column to the details of its input.

@@ -50,7 +50,7 @@ class _Compiled:
     Attributes:
         trial: the model with its right results.
         case: the compiled file, with the model as its reference.
-        error: why the model could not be compiled; empty otherwise.
+        error: text that says why the model could not be compiled; empty otherwise.
     """
 
     trial: Trial
@@ -71,7 +71,7 @@ def compiled_files_give_the_same(subject: Subject) -> None:
 
 
 def other_versions_are_refused(subject: Subject) -> None:
-    """Check that a blob of another compiler version is rejected; the message has the remedy."""
+    """Check that a blob of another compiler version is rejected, with advice in the message."""
     offer = _offer(subject)
     assert offer.compiler is not None  # _offer has checked it
     versions = [compiler_version(offer.compiler, offer.plugin) for _ in range(2)]
@@ -128,7 +128,7 @@ _FLIPS = 4
 
 
 def _flipped(blob: bytes, place: int) -> bytes:
-    """Return a blob with one byte inverted, at number *place* of :data:`_FLIPS` equal steps."""
+    """Return a blob in which one byte is inverted, at position *place* of :data:`_FLIPS`."""
     changed = bytearray(blob)
     changed[place * len(blob) // _FLIPS] ^= 0xFF
     return bytes(changed)
@@ -145,7 +145,7 @@ def _offer(subject: Subject) -> Offer:
 
 @cache
 def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
-    """Return a few models, each with the file that the delegate under test compiled from it.
+    """Return a few models, each with the file that the delegate compiled from it.
 
     Raises:
         SkipTest: there is no such model.
@@ -158,7 +158,7 @@ def _compiled(subject: Subject) -> tuple[_Compiled, ...]:
 
 
 def _sources(subject: Subject) -> Iterator[Trial]:
-    """Yield one-step models to compile: ones that the delegate computes, else of any operator."""
+    """Yield one-step models to compile: models that the delegate computes, or of any operator."""
     compiler = _offer(subject).compiler
     if compiler is not None and compiler.load_claims is None:
         yield from specimens(subject)
@@ -203,7 +203,7 @@ def _usable(subject: Subject) -> list[_Compiled]:
 
 
 def _difference(subject: Subject, offer: Offer, made: _Compiled) -> str:
-    """Return the difference of the compiled file *made* from the right results as text, or "".
+    """Text about the difference of *made*, a compiled file, from the right results; or empty.
 
     *offer* is the installed delegate, which says how its compiled partitions are loaded.
     """
@@ -230,7 +230,7 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Return the error from opening, preparing or running the file of *case*; empty if none."""
+    """Text of the error when the file of *case* is opened, prepared or run; empty if none."""
     try:
         _answers(subject, case)
     except DelegraphError as error:

@@ -1,4 +1,4 @@
-"""Attempts: a trial (model with right results) on a delegate, with claimed nodes and results."""
+"""Attempts: results of trials (models with right results) on a delegate."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ class Attempt:
     Attributes:
         trial: the model with its right results.
         is_claimed: whether one of the delegate's claims covers the model.
-        taken: operator names of the nodes that the delegate took, in all subgraphs.
-        reasons: why it rejected nodes of the case's operator.
+        taken: operator names of the nodes that the delegate claimed, in all subgraphs.
+        reasons: reasons why it rejected nodes of the case's operator.
         ran: whether a kernel of the delegate ran.
         error: text of the error; empty if there was none.
         outputs: the computed outputs; None after an error.
-        is_deadly: whether an earlier attempt killed its process, so that this one was not made.
+        is_deadly: whether an earlier attempt killed its process, so that the trial was not
+            repeated.
     """
 
     trial: Trial
@@ -58,12 +59,12 @@ class Attempt:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the delegate took a node of the case's operator."""
+        """Whether the delegate claimed a node of the case's operator."""
         return self.trial.case.op in self.taken
 
 
 def attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return the attempt of a new delegate at *trial*."""
+    """Return the attempt of a new delegate object at *trial*."""
     watch = KernelWatch(PATTERN)
     found = Attempt(trial, subject.claims(trial.forms, trial.features))
     try:
@@ -81,7 +82,7 @@ def attempt(subject: Subject, trial: Trial) -> Attempt:
 
 
 def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
-    """Return a new delegate's attempt at *trial*; an error if *trial* killed an earlier process."""
+    """Return a new delegate's attempt at *trial*; an error if it killed an earlier process."""
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
             is_claimed = subject.claims(trial.forms, trial.features)
@@ -95,14 +96,14 @@ def _reasons(nodes: Sequence[NodePlacement], op: str) -> tuple[str, ...]:
 
 
 def wrong(subject: Subject, found: Attempt) -> str:
-    """Return a text about the fault in the result of the attempt *found*; empty for none."""
+    """Text about the fault in the result of the attempt *found*; empty if it is right."""
     if found.error or found.outputs is None:
         return found.error
     return difference(found.outputs, found.trial, subject.capabilities)
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Return whether the delegate claims and computes *case* with a wrong result."""
+    """Whether the delegate claims and computes *case* with a wrong result."""
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False
@@ -119,16 +120,15 @@ def drawn(
 ) -> tuple[Attempt, ...]:
     """Return the attempts of an operator's cases, beginning with the author's own cases.
 
-    Cases of types that no claim names are only offered to the delegate, one of each type. More
-    cases are drawn while no model that the delegate takes shows some claimed type, version or
-    feature. A model that kills its process is the last one, because similar models would do the
-    same.
+    Cases of types that no claim names are only offered to the delegate, one for each type. Cases
+    are drawn until models that the delegate claims show each claimed type, version and feature. A
+    model that kills its process ends the search, because similar models would do the same.
 
     Args:
         subject: the delegate under test.
         op: name of the operator.
-        make: makes the attempt for a trial.
-        known: attempts of cases that were already drawn; if they show no model of a type, none is
+        make: function that makes the attempt for a trial.
+        known: attempts at cases that were already drawn; types that they do not show are not
             searched.
     """
     found, effort = _Attempts(subject, op, make, known), subject.effort
@@ -146,12 +146,12 @@ def drawn(
 
 
 class _Attempts:
-    """Attempts of one operator so far, and the demands that no attempt has met yet.
+    """Attempts at one operator so far, and the demands that none has met yet.
 
     Attributes:
         claims: claims of the operator.
         made: the attempts so far.
-        missing: demands of claims that no model taken by the delegate shows yet.
+        missing: demands of claims that no model claimed by the delegate shows yet.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class _Attempts:
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are enough attempts, and models show everything in the claims."""
+        """Whether there are enough attempts, and they show everything in the claims."""
         return self.has_enough and not self.missing
 
     @property
@@ -190,7 +190,7 @@ class _Attempts:
 
     @property
     def has_enough(self) -> bool:
-        """Whether there are enough attempts that the delegate both claims and takes."""
+        """Whether enough attempts are covered by claims and claimed by the delegate."""
         taken = sum(each.is_claimed and each.is_taken for each in self.made)
         return taken >= self._subject.effort.enough
 
@@ -212,7 +212,7 @@ class _Attempts:
             self._add(self._make(trial))
 
     def _may_show_missing(self, case: OperatorCase) -> bool:
-        """Return whether running a case may show a missing demand.
+        """Whether running a case may show a missing demand.
 
         The result is False if only types are missing that the case lacks, or if enough models were
         already run for missing demands.
@@ -236,7 +236,7 @@ class _Attempts:
         return {demand for claim in self.claims for demand in shown(claim, trial)}
 
     def _worth_trying(self, case: OperatorCase) -> Trial | None:
-        """Return the trial of a case; None for a repeated form that no claim covers."""
+        """Return the trial of a case; None if it has a form that was tried and no claim covers."""
         form = case.input_form()
         if any(claim.misfit(form) is None for claim in self.claims):
             return trial_of(case)

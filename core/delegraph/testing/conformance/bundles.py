@@ -53,9 +53,10 @@ def _bundled(subject: Subject) -> dict[Trial, Attempt]:
 
 
 def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Iterator[Attempt]:
-    """Yield attempts with right results, for the parts that the delegate takes in bundles.
+    """Yield attempts with right results for the parts that the delegate claims in bundles.
 
-    A bundle that the delegate cannot compute is cut into halves, so that one bad part costs little.
+    A bundle that the delegate cannot compute is split into halves, so that one bad part costs
+    little time.
 
     Args:
         subject: the delegate under test.
@@ -72,7 +73,7 @@ def right_in_bundles(subject: Subject, parts: Sequence[Trial], size: int) -> Ite
 
 
 def may_be_part(trial: Trial) -> bool:
-    """Return whether a trial can be a part of a bundle."""
+    """Whether a trial can be a part of a bundle."""
     case = trial.case
     return (
         len(case.steps) == 1
@@ -89,7 +90,7 @@ class _Bundle:
     """A model that joins the models of several trials, which share no tensors.
 
     Attributes:
-        parts: the trials, each with a model of its own.
+        parts: the trials, each with its own model.
         nodes: index of the first node of each part, and the number of all nodes.
         whole: trial of the whole model; None if Delegraph rejects it.
     """
@@ -108,7 +109,7 @@ class _Bundle:
         return cls(parts, nodes, trial_of(model.case(parts[0].case.op, ends)))
 
     def attempts(self, subject: Subject) -> list[Attempt] | None:
-        """Return the attempts of the parts that the delegate takes and computes rightly.
+        """Return the attempts at the parts that the delegate claims and computes right.
 
         The result is None if the bundle fails. It is empty if the bundle killed a process, because
         a search for the bad part would kill one for each half.

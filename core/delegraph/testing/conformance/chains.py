@@ -41,7 +41,7 @@ def nodes_of(trial: Trial) -> int:
 def _links(found: Sequence[Trial]) -> Iterator[tuple[int, ...]]:
     """Yield chains, one per operator, as indices of the bricks *found*.
 
-    Each brick of a chain reads the output of the one before.
+    Each brick of a chain reads the output of the previous brick.
     """
     done: set[str] = set()
     for last, trial in enumerate(found):

@@ -20,8 +20,8 @@ class Demand:
 
     Attributes:
         claim: the claim.
-        what: the demand in words, such as ``INT8``, ``weights INT8``, ``version 5``, ``feature
-            'broadcast'``.
+        what: text that describes the demand, such as ``INT8``, ``weights INT8``, ``version 5``,
+            ``feature 'broadcast'``.
         is_type: whether it is a type; a model must exist for every claimed type.
     """
 
@@ -48,7 +48,7 @@ def demands(claim: Claim) -> tuple[Demand, ...]:
 
 
 def _leaves_roles(claim: Claim) -> bool:
-    """Return whether an operand has a role that the claim does not name."""
+    """Whether any operand has a role that the claim does not name."""
     named = dict(claim.roles)
     return any(role not in named for op in claim.operators for role in roles_of(op))
 
@@ -71,7 +71,7 @@ def _type_of(claim: Claim, role: str, type: str) -> str:
 def may_show(claim: Claim, case: OperatorCase) -> set[Demand]:
     """Return the types in *claim* that *case* may have; empty if the claim cannot cover it.
 
-    Outputs have their declared types here, and features are ignored.
+    Outputs count with their declared types, and features are ignored.
     """
     if claim.misfit(case.input_form()) is not None:
         return set()
@@ -97,6 +97,6 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
-    """Return whether *claim* covers the types of *form*, for any version and activation."""
+    """Whether *claim* covers the types of *form*, for any version and activation."""
     position = claim.misfit(form)
     return position is None or position >= len(form.types)

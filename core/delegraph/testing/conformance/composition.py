@@ -71,7 +71,7 @@ class Composition:
         return OperatorCase(op, records, (tuple(self._fed.values()),), reference=reference)
 
     def unread(self) -> list[int]:
-        """Return the tensors that are written but never read, if the right model also has them."""
+        """Return the tensors that are written but never read, if the reference also has them."""
         return [i for i in self._model.unread() if i in self._right_of]
 
 
@@ -87,7 +87,7 @@ class _Records:
     def add(self, records: tables.Model, wires: Mapping[int, int]) -> dict[int, int]:
         """Append the operators of the model *records*; return the new indices of its tensors.
 
-        *wires* maps positions of its inputs to tensors that are there already.
+        *wires* maps positions of its inputs to existing tensors.
         """
         graph, codes = _main(records), records.operator_codes or ()
         index = self._place(records, {(graph.inputs or ())[i]: to for i, to in wires.items()})
@@ -132,8 +132,7 @@ class _Records:
     def _place(self, records: tables.Model, wired: Mapping[int, int]) -> dict[int, int]:
         """Append the tensors of the model *records*, except the *wired* ones.
 
-        Return a mapping from all its tensor indices to the new ones; *wired* is the part known
-        before.
+        The result maps all its tensor indices to new indices, including those in *wired*.
         """
         buffers = records.buffers or ()
         index = {-1: -1, **wired}

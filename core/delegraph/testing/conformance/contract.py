@@ -107,7 +107,7 @@ def _require_accepted(create: Callable[..., Delegate], name: str, default: objec
 
 
 def every_operator_is_answered(subject: Subject) -> None:
-    """Check that models of every operator can be placed without an exception."""
+    """Check that a delegate answers for models of every operator without an exception."""
     for placing in placings(subject):
         if placing.error is not None:
             case = placing.trial.case
@@ -166,7 +166,7 @@ def resize_is_survived(subject: Subject) -> None:
 
 
 def no_views_are_kept(subject: Subject) -> None:
-    """Check that a kernel reads ``tensor.data`` anew at each invoke, since memory moves between."""
+    """Check that a kernel reads ``tensor.data`` at each invoke, since memory may have moved."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             interpreter.allocate_tensors()
@@ -229,7 +229,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
 
 
 def invokes_are_independent(subject: Subject) -> None:
-    """Check that equal inputs give equal results, also after invokes on other inputs."""
+    """Check that equal inputs give equal results, even after invokes on other inputs."""
     for trial, other in all_with(subject, with_other_values, "other values"):
         with open_interpreter(trial.case, subject.make()) as interpreter:
             first, again, changed, later = (
@@ -247,7 +247,7 @@ def invokes_are_independent(subject: Subject) -> None:
 
 
 def eval_async_gives_what_eval_does(subject: Subject) -> None:
-    """Check that ``eval_async``, once it is awaited, gives the same outputs as ``eval``."""
+    """Check that ``eval_async``, once awaited, gives the same outputs as ``eval``."""
     started = 0
     for trial in specimens(subject):
         with open_interpreter(trial.case, subject.make()) as interpreter:
@@ -274,7 +274,8 @@ def eval_async_gives_what_eval_does(subject: Subject) -> None:
 def dynamic_shapes_are_followed(subject: Subject) -> None:
     """Check that results are right for shapes that are known only during invoke.
 
-    They are more than a delegate is likely to keep programs for, and the first comes again.
+    More shapes are used than a delegate is likely to keep programs for, and the first shape is
+    repeated.
     """
     if not subject.make().flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
         raise SkipTest("the delegate does not set ALLOW_DYNAMIC_TENSORS")

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def difference(got: Outputs, trial: Trial, capabilities: Capabilities) -> str:
-    """Return a text about how *got* differs from the right results of *trial*; empty if tolerated.
+    """Text about how *got* differs from the right results of *trial*; empty if tolerated.
 
     The tolerance is that of *capabilities*.
     """
@@ -59,7 +59,7 @@ def allowed_of(
 def array_difference(
     got: Array, right: Array, type: TensorType, tolerance: Tolerance | None
 ) -> str:
-    """Return a text about a difference beyond the tolerance; empty if there is none.
+    """Text about a difference beyond the tolerance; empty if there is none.
 
     Args:
         got: values that a delegate computed.

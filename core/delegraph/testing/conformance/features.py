@@ -1,4 +1,4 @@
-"""Forms and features that a model shows, by which claims that cover it are found.
+"""Forms and features that a model shows, for finding claims that cover it.
 
 The names are those of ``delegraph.delegation.capabilities.FEATURES``. They are read from a model
 that has run, because all shapes are then known.
@@ -24,7 +24,7 @@ Arrays = Sequence[NDArray[Any]]
 
 
 def operators_of(subgraph: Subgraph, op: str) -> tuple[OperatorSpec, ...]:
-    """Return the operators of a name in a subgraph."""
+    """Return the operators named *op* in a subgraph."""
     return tuple(operator for operator in subgraph.spec.operators if operator.name == op)
 
 
@@ -62,7 +62,7 @@ def features_of(
 
 
 def is_extreme(array: Any) -> bool:
-    """Return whether a float array has NaN, infinity, denormals or numbers too large to square."""
+    """Whether a float array has NaN, infinity, denormals or numbers too large to square."""
     if array is None or array.dtype not in _LIMITS:
         return False
     tiny, huge = _LIMITS[array.dtype]

@@ -1,4 +1,4 @@
-"""Generates models by Hypothesis: chains and nets of operators that a delegate claims.
+"""Generates models by Hypothesis: chains and graphs of operators that a delegate claims.
 
 The models are made of bricks: models of one operator that the delegate takes and computes rightly.
 Sometimes an operator that the delegate does not claim is put between two bricks, so that there are
@@ -108,7 +108,7 @@ def _message(subject: Subject, case: OperatorCase) -> str:
 
 
 def judged(subject: Subject, case: OperatorCase) -> str | None:
-    """Return a text about the fault in a delegate's result of *case*; empty if there is none.
+    """Text about the fault in a delegate's result of *case*; empty if there is none.
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.

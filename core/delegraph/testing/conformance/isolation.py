@@ -1,4 +1,4 @@
-"""Checks of the contract: delegates, kernels and interpreters do not affect each other."""
+"""Contract checks: delegates, kernels and interpreters do not affect each other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 5
 
 
 def kernels_are_not_shared(subject: Subject) -> None:
-    """Check that every partition has its own kernel object."""
+    """Check that every partition has a separate kernel object."""
     delegate = subject.make()
     if not isinstance(delegate, SimpleDelegate):
         raise SkipTest("the delegate is no SimpleDelegateInterface")
@@ -58,7 +58,7 @@ def partitions_share_nothing(subject: Subject) -> None:
 
 
 def _is_right_in_two(subject: Subject, trial: Trial) -> bool:
-    """Check *trial* without its middle node; return False if there is only one partition then."""
+    """Check *trial* without its middle node; return False if that leaves only one partition."""
     what = "two partitions in one model, which is right as one partition; what do kernels share?"
     if trial.case.reference is not None:
         return False  # there is no other kernel for the middle

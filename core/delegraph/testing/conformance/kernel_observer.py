@@ -150,15 +150,16 @@ class _WatchedContext:
 
 
 def fill(data: Any, pattern: int) -> None:
-    """Set every byte of *data* to *pattern*, unless it is no array or it is read-only."""
+    """Set every byte of *data* to *pattern*, if it is a writable array."""
     if _is_plain(data) and data.flags.writeable:
         data.reshape(-1).view(np.uint8)[:] = pattern
 
 
 def move_border_tensors(tensors: Sequence[Tensor], nodes: Sequence[Node]) -> None:
-    """Move the inputs and outputs of the delegate nodes *nodes* to new memory with the same values.
+    """Move the inputs and outputs of the delegate nodes *nodes* to new memory.
 
-    The old memory is filled with a pattern, so that a kept view of it reads garbage.
+    Values are kept. The old memory is filled with a pattern, so that a stale view of it reads wrong
+    values.
     """
     indices = sorted({i for node in nodes for i in (*node.inputs, *node.outputs) if i >= 0})
     for index in indices:

@@ -36,7 +36,7 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt at the smallest model that fails like *failed*."""
+    """Return the attempt at the smallest model that fails in the same way as *failed*."""
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)

@@ -1,8 +1,9 @@
 """Bricks: models of one operator that the delegate takes, for building larger models.
 
-Shapes and quantization come from a small palette, so that outputs of some bricks fit as inputs of
-others. For custom operators, the author's own cases are the bricks. A barrier may be put between
-two bricks: an operator that the delegate does not claim, so that there are several partitions.
+Shapes and quantization come from a small palette, so that outputs of some bricks fit inputs of
+others. For custom operators, bricks are the delegate author's own cases. A barrier may be put
+between two bricks: an operator that the delegate does not claim, so that there are several
+partitions.
 """
 
 from __future__ import annotations
@@ -167,14 +168,14 @@ def composed(found: Sequence[Trial], drawn: Sequence[Brick], barrier: str | None
 
 
 def fits(source: Trial, reader: Trial) -> bool:
-    """Return whether an output of the brick *source* can be an input of the brick *reader*."""
+    """Whether an output of the brick *source* can be an input of the brick *reader*."""
     made = _output_kinds(source)
     read = [] if _makes_steps(reader.case) else fed_definitions(reader.case)
     return any(_kind_of(each) in made for each in read)
 
 
 def _makes_steps(case: OperatorCase) -> bool:
-    """Return whether a case's operator has a step function, which may only read graph inputs."""
+    """Whether the case's operator has a step function, which may read only graph inputs."""
     codes = () if case.reference is None else case.reference.operator_codes or ()
     return not (STEPS | {"CAST"}).isdisjoint([case.op, *(code.builtin_code.name for code in codes)])
 

@@ -1,4 +1,4 @@
-"""Placements by a delegate of the nodes of models of every operator."""
+"""A delegate's placements of models of every operator."""
 
 from __future__ import annotations
 

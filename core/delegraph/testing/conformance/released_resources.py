@@ -1,4 +1,4 @@
-"""Check of the contract: a kernel releases its resources when its interpreter is closed."""
+"""Contract check: a kernel releases its resources when its interpreter is closed."""
 
 from __future__ import annotations
 

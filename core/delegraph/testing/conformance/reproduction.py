@@ -23,7 +23,7 @@ def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> st
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model of *case* and its inputs; return message lines with the command that runs it.
+    """Save the model and inputs of *case*; return message lines with the command that runs it.
 
     *label* is a part of the file's name.
     """

@@ -31,11 +31,11 @@ class CheckBegins:
 
 @dataclass(frozen=True)
 class PhaseBegins:
-    """Progress message: a phase begins, work with a delegate before any check.
+    """Progress message: a phase begins, in which a delegate works before any check.
 
     Attributes:
         delegate: name by which the delegate was requested; empty if it is not installed.
-        phase: the phase in words, such as ``it was loaded``.
+        phase: text that describes the phase, such as ``it was loaded``.
         imports: whether modules are imported, which may take long.
     """
 
@@ -98,10 +98,10 @@ class Witness:
     """Receiver of progress messages, with the models that are known to kill processes.
 
     Attributes:
-        tell: is called with each progress message.
+        tell: function that is called with each progress message.
         deaths: mapping from the key of each model that has killed a process to the description.
-        key: key of the model that is being tried, if later processes shall know it.
-        case: the model that a delegate got last; None before the first.
+        key: key of the model that is being tried, if later processes should know it.
+        case: the last model that a delegate got; None before the first.
     """
 
     tell: Callable[[Sign], object] = lambda sign: None
@@ -151,7 +151,7 @@ def remembered(delegate: str, what: str, case: OperatorCase) -> Iterator[str]:
 
     Args:
         delegate: name of the delegate that gets the model.
-        what: what is done with the model, in words.
+        what: text that says what is done with the model.
         case: the model with its inputs.
 
     Yields:

@@ -55,7 +55,7 @@ def _types(trial: Trial) -> frozenset[Types]:
 
 
 def computed(subject: Subject) -> Iterator[Trial]:
-    """Yield trials that the delegate claims, takes and computes, several for each operator.
+    """Yield several trials per operator that the delegate's claims cover and that it computes.
 
     Raises:
         SkipTest: there is no such trial.
@@ -71,7 +71,7 @@ def computed(subject: Subject) -> Iterator[Trial]:
 
 
 def first_step(trial: Trial) -> Trial:
-    """Return a trial of the first invoke only."""
+    """Return the trial with only its first invoke."""
     case = replace(trial.case, steps=trial.case.steps[:1])
     return replace(trial, case=case, expected=trial.expected[:1])
 
@@ -100,7 +100,7 @@ def with_other_shapes(trial: Trial, times: int = 2) -> Trial | None:
 def all_with(
     subject: Subject, change: Callable[[Trial], Trial | None], what: str
 ) -> Iterator[tuple[Trial, Trial]]:
-    """Yield each specimen that can be changed, with its changed form.
+    """Yield each specimen that *change* can change, with its changed form.
 
     Raises:
         SkipTest: no specimen can be changed; the message has *what*.

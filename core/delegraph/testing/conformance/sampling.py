@@ -1,4 +1,4 @@
-"""Efforts: how many models the kit tries: everything, or a sample for slow delegates."""
+"""Efforts: how many models the kit tries; all, or a sample for slow delegates."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ class Effort:
     """Numbers of models and cases that the kit tries.
 
     Attributes:
-        bundle: number of cases that one model holds side by side, to compile once; 1 means no
-            bundles.
-        bundles: largest number of such models; if there are more cases, each model holds more.
+        bundle: number of cases that are joined in one model (bundle), which is compiled once; 1
+            means no bundles.
+        bundles: largest number of bundles; if there are more cases, each bundle holds more.
         random_cases: number of random cases of a claimed operator from each function that makes
             cases.
-        enough: number of models, claimed and taken, after which only models that show something new
-            are tried.
+        enough: number of models claimed by the delegate after which only models that show a new
+            type or demand are tried.
         shows_all: whether claimed versions, activations and features count as new, as types do.
-        seeds: largest number of draws of random cases, until each claimed type is in a model that
-            the delegate takes.
-        seeds_for_others: the same for versions and features, as not every operator can show each of
-            them.
-        patience: number of models of the same types that are run to find a missing claimed type;
-            twice as many for an operator.
+        seeds: largest number of draws of random cases, until models that the delegate claims show
+            each claimed type.
+        seeds_for_others: largest number of draws until models show each claimed version and
+            feature; not every operator can.
+        patience: number of models of equal types that are run to find a missing demand; twice as
+            many per operator.
         errors: number of errors of an operator after which no more of its models are tried.
         chains: number of specimens with several nodes.
         specimens: largest number of models for each check of the contract.
         reopenings: number of interpreters that are opened and closed before remaining resources are
             counted.
-        partners: largest number of models paired with each specimen for checks of two interpreters.
-        computed: number of models of each operator for checks that need many; 0 means the specimens
-            only.
-        gallery: number of models of every operator, of different types, that are only offered to a
-            delegate.
+        partners: largest number of other models paired with each specimen, for checks of two
+            interpreters.
+        computed: number of models of each operator for checks that need many models; 0 means only
+            the specimens.
+        gallery: number of models of every operator, of different types, that a delegate is only
+            asked about.
         bricks: number of models of each operator from which generated models are made.
-        tries_bricks: whether each brick is tried alone before.
+        tries_bricks: whether each brick is tried alone first.
         transposed: number of models of each operator between transpositions.
         examples: largest number of generated models.
         tries: number of simpler models that are tried after a wrong result.

@@ -1,4 +1,4 @@
-"""The scorecard of a run: sections, and a table of operators by types, for each delegate."""
+"""The scorecard of a run: for each delegate, sections and a table of operators by types."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Result:
     Attributes:
         delegate: name of the delegate.
         section: section of the scorecard, one of :data:`SECTIONS`.
-        check: the check, in words.
+        check: text that describes the check.
         outcome: ``passed``, ``failed`` or ``not applicable``.
         message: why the check failed or does not apply.
         types: mapping from a type to the counts of right and of compared models,
             ``"right/compared"``; only for checks of an operator's numbers.
-        sample: how many models a shortened run has tried, in words; empty for a full run.
+        sample: text that says how many models a shortened run has tried; empty for a full run.
     """
 
     delegate: str

@@ -1,4 +1,4 @@
-"""Checks that a delegate takes exactly the nodes that its claims cover."""
+"""Checks that a delegate claims exactly the nodes that its declared claims cover."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUES_ONLY = frozenset({"extreme-values"})
 
 
 def claims_are_executed(subject: Subject, op: str) -> None:
-    """Check that the delegate runs models of *op* that cover all that its claims list.
+    """Check that the delegate runs models of *op* that show everything its claims list.
 
     A claim lists types, versions, activations and features.
     """
@@ -60,7 +60,7 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
 
 def _shown_by_another(subject: Subject, demand: Demand) -> bool:
-    """Return whether the delegate runs a model of another operator with the type in *demand*."""
+    """Whether the delegate runs a model of another operator with the type in *demand*."""
     return any(
         each.is_taken and demand in shown(demand.claim, each.trial)
         for op in demand.claim.operators
@@ -85,7 +85,7 @@ def _require_taken(subject: Subject, op: str, what: str, tried: list[Attempt]) -
 
 
 def nothing_unclaimed_is_taken(subject: Subject) -> None:
-    """Check that the delegate takes no node that no claim covers."""
+    """Check that the delegate takes no node that its declared claims do not cover."""
     if not subject.operators:
         raise SkipTest("nothing is claimed")
     for made in (each for op in subject.operators for each in attempts(subject, op)):

@@ -55,10 +55,10 @@ class Identity:
 
 
 class LazyCases:
-    """Cases that are made when a check first needs them, since collecting tests does not.
+    """Cases that are made when a check first needs them; collecting tests does not need them.
 
     Args:
-        make: returns the cases.
+        make: function that returns the cases.
     """
 
     def __init__(self, make: Callable[[], Iterable[OperatorCase]]) -> None:
@@ -81,14 +81,14 @@ class Subject:
 
     Attributes:
         name: the delegate's name, as tests show it.
-        make: returns a new delegate object at each call.
+        make: function that returns a new delegate object.
         capabilities: the delegate's claims.
         address: name of the delegate on the command line; empty if it is not installed.
-        spec: its plugin's specification; None if it is not installed.
-        create: returns a delegate with given options; None if no options are tried.
+        spec: the plugin's spec of the delegate; None if it is not installed.
+        create: function that returns a delegate with given options; None if no options are tried.
         cases: the author's own cases, beside the cases of the kit; iterated once for each operator.
         folder: folder in which models that show a failure are saved.
-        effort: number of models that are tried.
+        effort: numbers of models that are tried.
     """
 
     name: str

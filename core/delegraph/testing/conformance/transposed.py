@@ -1,8 +1,8 @@
 """Models of an operator whose data passes through transpositions.
 
-Engines with another order of dimensions put transpositions around operators, and then move these
-across other operators. If an engine does this with a wrong axis, the error does not show in models
-of a single operator.
+Engines with another order of dimensions put transpositions around operators, and then move the
+transpositions across other operators. If an engine uses a wrong axis here, models of a single
+operator do not show the error.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from delegraph.testing.operator_case import Fed, OperatorCase, operator_case
 def transposed(trial: Trial) -> Iterator[OperatorCase]:
     """Yield a trial's model with all inputs and outputs transposed, then with the first input only.
 
-    First the channels change their place, as for convolutions, then all dimensions. Nothing is
-    yielded for models with several subgraphs or invokes, or with fewer than two dimensions.
+    First only the channels move, as for convolutions, then all dimensions. Nothing is yielded for
+    models with several subgraphs or invokes, or with fewer than two dimensions.
     """
     graph, *others = trial.case.records.subgraphs or ()
     given = fed_definitions(trial.case)

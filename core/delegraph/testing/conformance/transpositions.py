@@ -52,7 +52,7 @@ def _drawn(subject: Subject, op: str) -> Iterator[Trial]:
 
 
 def _can_be_transposed(subject: Subject, trial: Trial) -> bool:
-    """Return whether the delegate claims TRANSPOSE for all types of the inputs."""
+    """Whether the delegate claims TRANSPOSE for all types of the inputs."""
     claims = [claim for claim in subject.capabilities.claims if "TRANSPOSE" in claim.operators]
     claimed = {t for claim in claims for t in claim.types_of("input") or TensorType.__members__}
     types = {fed.definition.type.name for fed in fed_definitions(trial.case)}

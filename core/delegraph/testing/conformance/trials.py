@@ -49,7 +49,7 @@ class Trial:
         output_types: types of the graph outputs.
         computed: nodes of the main subgraph, with their output values.
         outputs: tensor indices of the graph outputs.
-        forms: forms in which the case's operator occurs.
+        forms: forms (types, version, activation) of the case's operator in the model.
         features: features that the model shows.
     """
 
@@ -80,7 +80,7 @@ def open_interpreter(
             right.
         delegates: delegates to apply; no installed delegate is added to them.
         keep_everything: whether all tensors can be read after an invoke.
-        leaving: index of a node that no delegate may take; None for none.
+        leaving: index of a node that no delegate may claim; None means no such node.
     """
     if delegates:
         model_begins(case)
@@ -172,8 +172,8 @@ def described(case: OperatorCase, right: Subgraph) -> Iterator[Subgraph]:
         right: main subgraph of the right model, after its run.
 
     Yields:
-        *right* itself if it is of the same model. Otherwise a subgraph that cannot run, because its
-        operator has no kernel; inner tensors then have their declared shapes.
+        *right* itself if it belongs to the same model. Otherwise a subgraph that cannot run,
+        because its operator has no kernel; inner tensors then have their declared shapes.
     """
     if case.reference is None:
         yield right
@@ -188,8 +188,8 @@ def _with_outputs_declared(case: OperatorCase, right: Subgraph) -> OperatorCase:
 
     *right* is the subgraph of the model as Delegraph has run it.
 
-    Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. The
-    shapes of outputs stay open if they are known only during invoke and the case has a reference.
+    Cases lack these shapes, because Delegraph computes them; but delegates read them earlier. If
+    the case has a reference, output shapes that are known only during invoke remain unknown.
     """
     graph, *others = case.records.subgraphs or ()
     declared = [tuple((graph.tensors or ())[i].shape or ()) for i in graph.inputs or ()]
@@ -223,7 +223,7 @@ def _with_tensors(
     Args:
         records: records of the model.
         known: mapping from an index in the model to the tensor.
-        leave_open: whether to declare their shapes as unknown.
+        leave_open: whether to declare the shapes of *known* tensors as unknown.
     """
     graph, *others = records.subgraphs or ()
     tensors = list(graph.tensors or ())
@@ -254,7 +254,7 @@ def _gallery(count: int) -> tuple[Trial, ...]:
 
 
 def _samples(op: str, count: int) -> Iterable[Trial]:
-    """Yield at most *count* trials, each with different types."""
+    """Yield at most *count* trials of the operator *op*, each with different types."""
     seen: set[frozenset[str]] = set()
     for case in cases(op, count=count):
         types = frozenset(case.types())

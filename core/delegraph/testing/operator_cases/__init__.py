@@ -1,4 +1,4 @@
-"""Cases of every operator in LiteRT and TFLM, in one module for each family.
+"""Cases of every operator in LiteRT and TFLM, with one module for each operator family.
 
 >>> from delegraph.testing.operator_cases import cases
 >>> case = next(cases("RELU"))

@@ -47,17 +47,17 @@ TRANSPOSED_KINDS = (FLOAT, UINT8, INT8, INT8_CHANNELS, INT16_CHANNELS, INT16_SHO
 
 
 def bias(random: RandomOperands, found: Operands) -> Any:
-    """Return the bias of the operands *found*, or at random none."""
+    """Return the bias of the operands *found*, or randomly None."""
     return None if random.chance(0.2) else found.bias
 
 
 def sides(random: RandomOperands, low: int = 1, high: int = 9) -> tuple[int, int]:
-    """Return a random height and width, each from *low* to *high*."""
+    """Return a random (height, width), each from *low* to *high*."""
     return random.number(low, high), random.number(low, high)
 
 
 def activation(random: RandomOperands) -> Any:
-    """Return a random activation, mostly none."""
+    """Return a random fused activation, mostly ``NONE``."""
     return random.pick([*ACTIVATIONS, *[ACTIVATIONS[0]] * 6])
 
 
@@ -129,7 +129,7 @@ def depthwise_conv(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def full_size(padding: Padding, size: int, kernel: int, stride: int) -> int:
-    """Return an input length for which a convolution gives *size* outputs."""
+    """Return an input length for which a convolution has *size* outputs."""
     return size * stride if padding == Padding.SAME else (size - 1) * stride + kernel
 
 
@@ -204,7 +204,7 @@ def float16_filters(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("CONV_2D", "DEPTHWISE_CONV_2D")
 def refused(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of *op* that are rejected: unsupported types, and windows that fit nowhere."""
+    """Yield cases of *op* that are rejected: unsupported types, or windows that do not fit."""
     table: Any = Conv2DOptions if op == "CONV_2D" else DepthwiseConv2DOptions
     multiplier: dict[str, Any] = {} if op == "CONV_2D" else {"depth_multiplier": 1}
     kinds = [replace(kind, bias=b) for kind in (FLOAT, UINT8, INT8) for b in ("INT64", "FLOAT32")]

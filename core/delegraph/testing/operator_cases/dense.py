@@ -51,7 +51,7 @@ def fully_connected(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("FULLY_CONNECTED")
 def shuffled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: weights in blocks of 4 rows and 16 columns."""
+    """Yield random cases of *op* with shuffled weights: blocks of 4 rows and 16 columns."""
     for _ in range(random.count // 2 + 1):
         rows, depth, units = random.pick([1, 4]), 16 * random.number(1, 6), 4 * random.number(1, 6)
         x, weight = (random.values("UINT8", shape) for shape in ((rows, depth), (units, depth)))
@@ -90,7 +90,7 @@ def weights_by_blocks(op: str, random: RandomOperands) -> Iterator[OperatorCase]
 
 
 def random_weights(random: RandomOperands, found: Operands) -> Any:
-    """Return the weights of *found*: float weights are sometimes an input, others a constant."""
+    """Return the weights of *found*; float weights are sometimes an input, others constants."""
     weight = found.weight
     if weight.type.name != "FLOAT32" or random.chance(0.8):
         return weight
@@ -146,7 +146,7 @@ def matmul(op: str, kind: str, random: RandomOperands) -> OperatorCase:
 
 @cases_of("EMBEDDING_LOOKUP")
 def embeddings(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: rows by number, as floats or as integers with scales."""
+    """Yield random cases of *op*: rows looked up by number, as floats or quantized integers."""
     for type in (*PLAIN, *["FLOAT32", "INT8", "UINT8", "INT4"] * random.count):
         rows = random.number(1, 9)
         shape = (rows, *random.shape(1, 3, empty=0))

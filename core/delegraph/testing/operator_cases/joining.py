@@ -110,7 +110,7 @@ def split(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SLICE")
 def slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: starts and sizes, -1 for the remainder, some beyond the end."""
+    """Yield random cases of *op*: starts and sizes, some of which are -1 or out of range."""
     for type in types_of(random, 2):
         shape = random.shape(1, 5)
         begin = [random.number(0, max(size - 1, 0)) for size in shape]
@@ -162,7 +162,7 @@ def strided_slices(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("DYNAMIC_UPDATE_SLICE")
 def updates(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield random cases of *op*: windows, some of which the operator must move back inside."""
+    """Yield random cases of *op*: windows, some of which the operator must move inside."""
     for type in types_of(random):
         shape = random.shape(1, 4)
         window = [random.number(0, size) for size in shape]

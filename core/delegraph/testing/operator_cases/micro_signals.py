@@ -101,7 +101,7 @@ def scaled(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 @cases_of("SignalEnergy")
 def energies(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
-    """Yield cases of *op*: whole spectra, because TFLM does not write outputs of other indices."""
+    """Yield cases of *op* over whole spectra, because TFLM leaves other outputs unwritten."""
     for _ in range(random.count):
         n = random.number(1, 40)
         x = fed(_samples(random, "INT16", (2 * n,)))

@@ -143,7 +143,7 @@ def densify(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def sparse_rows(type: str, kept: Any, values: Any) -> TensorDef:
-    """Return a sparse matrix that stores *values* where the bool matrix *kept* is True."""
+    """Return a sparse matrix that stores *values* where the matrix *kept* (bool) is True."""
     starts = np.concatenate([[0], kept.sum(1).cumsum()]).astype(np.int32)
     columns = np.nonzero(kept)[1].astype(np.int32)
     sparsity = tables.SparsityParameters(

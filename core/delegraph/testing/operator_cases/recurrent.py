@@ -50,7 +50,7 @@ def stepped(
 ) -> OperatorCase:
     """Return a case of several invokes whose first inputs are random floats of *shapes*.
 
-    The node's other inputs are *rest*; *weights* draws the random numbers.
+    *rest* are the node's other inputs; *weights* generates the random numbers.
     """
     steps = [
         [weights.rng.normal(0, 1, shape).astype(np.float32) for shape in shapes]

@@ -18,7 +18,7 @@ def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
     """Register the decorated generator as a maker of the cases of *ops*.
 
     The maker is called once for each operator, with its name and :class:`RandomOperands`. It yields
-    fixed cases and then ``random.count`` random ones.
+    fixed cases and then ``random.count`` random cases.
     """
 
     def register(make: MakeCases) -> MakeCases:
@@ -30,10 +30,10 @@ def cases_of(*ops: str) -> Callable[[MakeCases], MakeCases]:
 
 
 def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
-    """Yield the cases of an operator, equal for equal arguments.
+    """Yield the cases of an operator; equal arguments give equal cases.
 
     Args:
-        op: name of the operator; without a maker it has no cases.
+        op: name of the operator; an operator without a maker has no cases.
         seed: seed of the random cases.
         count: number of random cases from each maker.
     """

@@ -38,7 +38,7 @@ def plain_options(op: str, **given: Any) -> Any:
 
 
 def given_or_fed(random: RandomOperands, values: Any, type: str = "INT32") -> Fed | TensorDef:
-    """Return shape arithmetic as a constant, or sometimes as a graph input."""
+    """Return *values*, such as a shape, as a constant or sometimes as a graph input."""
     array = np.asarray(values).astype(type.lower())
     return fed(array) if random.chance(0.25) else constant(array)
 

@@ -83,7 +83,7 @@ def loops(op: str, random: RandomOperands) -> Iterator[OperatorCase]:
 
 
 def body(random: RandomOperands, shape: tuple[int, ...]) -> Graph:
-    """Return the body subgraph of a loop."""
+    """Return the body subgraph of a random loop."""
     i, x, j, y = tensor(()), tensor(shape), tensor(()), tensor(shape)
     count = Op("ADD", [i, constant(np.float32(1))], [j], AddOptions())
     change = random.pick(["keep", "double", "grow"])

@@ -43,7 +43,7 @@ def body(op: str, type: str) -> Graph:
 
 
 def windows(random: RandomOperands, rank: int) -> list[list[int]]:
-    """Return window sizes, strides, and both dilations."""
+    """Return random window sizes, strides, base dilations and window dilations."""
     return [[random.number(1, high) for _ in range(rank)] for high in (3, 2, 2, 2)]
 
 

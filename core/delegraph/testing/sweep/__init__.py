@@ -1,4 +1,4 @@
-"""Differential sweep: generated models on a delegate, the core and the official interpreter.
+"""Differential sweep: compares generated models on a delegate, the core and LiteRT.
 
 Open first: ``sweep_case.py`` for a single case, ``generator.py`` for how cases are generated.
 """

@@ -1,4 +1,4 @@
-"""Board in shared memory: a worker's current case, and its counts of outcomes."""
+"""Board: a worker's current case and its counts of outcomes, in shared memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Board:
         self.cells[NUMBER], self.cells[STARTED] = number, time.monotonic_ns()
 
     def rest(self) -> None:
-        """Write that no case is running."""
+        """Record that no case is running."""
         self.announce("")
         self.cells[STARTED] = 0
 

@@ -1,4 +1,4 @@
-"""Chains of several operators: nodes of one case read the outputs of another one."""
+"""Chains of several operators: nodes of one case read outputs of another case."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def can_read(first: Draft, second: Draft) -> bool:
 def _reads(draft: Draft, index: int) -> bool:
     """Return whether the input *index* of a draft's model may be computed by another operator.
 
-    Floats on which steps depend must be exact graph inputs. Steps are results that jump, and the
-    integers that hybrid operators make from floats.
+    If results jump at steps, or hybrid operators make integers from floats, these floats must be
+    exact graph inputs.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -83,8 +83,8 @@ def _computed(draft: Draft) -> list[int]:
 def adapted(first: Draft, second: Draft) -> Draft | None:
     """Return the second model, changed so that one of its inputs fits a tensor of the first.
 
-    Other inputs of the old shape get the new shape, as element-wise operators need. The result is
-    None if no tensor has the type and rank of an input.
+    Other inputs of the same old shape get the new shape, too, as element-wise operators require.
+    The result is None if no tensor has the type and rank of an input.
     """
     for index in reversed(_computed(first)):
         source = first.tensors[index]
@@ -112,10 +112,10 @@ def _with_shape(draft: Draft, old: tuple[int, ...], new: tuple[int, ...]) -> Dra
 
 
 def chained(chance: Random, first: Draft, second: Draft) -> Draft:
-    """Return both models as one: inputs of *second* are tensors of *first* where they fit.
+    """Return both models as one; inputs of *second* are tensors of *first* if they fit.
 
-    Outputs of both models are graph outputs, so some lie in the middle of the chain. Sometimes
-    outputs that the second model reads are not graph outputs.
+    Outputs of both models are graph outputs, even in the middle of the chain. Sometimes outputs
+    that the second model reads are not graph outputs.
     """
     if len(second.records.subgraphs or ()) != 1:
         return first
@@ -156,7 +156,7 @@ def _fitting(
 ) -> int | None:
     """Return the index of a tensor of *first* with the type and quantization of *wanted*, or None.
 
-    It must have the *shape*, too.
+    The tensor must also have the *shape*.
     """
     kind = _kind(wanted, shape)
     same = [

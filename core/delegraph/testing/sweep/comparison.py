@@ -55,12 +55,12 @@ Open = Callable[[bytes], Any]
 
 
 def _unannounced(phase: str) -> None:
-    """Do nothing; used if phases are not announced."""
+    """Do nothing; the default function for announcing phases."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two interpreters for each case: one with right results, and the tested one.
+    """Runs each case in two interpreters: one with right results, and the tested one.
 
     Attributes:
         delegate: delegate as for ``--delegate`` or ``--delegate-file``, or ``core``.
@@ -68,8 +68,9 @@ class Comparison:
             interpreter without a delegate.
         by_default: whether the delegate is applied as the default of ``Interpreter(...)``. Then
             errors must have the core's class and text, and incidents count as differences.
-        make: returns a new delegate; None means the installed delegate of this name.
-        promised: the delegate's claims; None means those it declares.
+        make: function that returns a new delegate; None means the installed delegate named
+            *delegate*.
+        promised: claims of the delegate; None means the claims it declares.
     """
 
     delegate: str
@@ -115,8 +116,8 @@ class Comparison:
 
         Args:
             case: the model with its inputs.
-            announce: is called with the name of what runs next, so that a crash can be assigned to
-                it.
+            announce: function that is called with the name of the next phase, so that a crash can
+                be assigned to it.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -214,12 +215,12 @@ class Comparison:
 
 
 def run_case(open_it: Open, case: SweepCase, seconds: float = TIME_LIMIT) -> Run:
-    """Run a case in an interpreter; return what came of it.
+    """Run a case in an interpreter; return its outputs, error and incidents.
 
     Args:
-        open_it: returns an interpreter of a file.
+        open_it: function that returns an interpreter of a model file.
         case: the model and its inputs.
-        seconds: of processor time that it may take.
+        seconds: processor time, in seconds, that the run may take.
     """
 
     def feed_step(opened: Any, step: int) -> None:
@@ -248,7 +249,8 @@ def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
 def _name_two_nodes(error: BaseException, other: BaseException) -> bool:
     """Whether two nodes of a model are ill-formed, and each error names a different node.
 
-    Where shapes are known only while invoking, partitions are prepared in the plan's order.
+    If shapes are known only while invoking, partitions are prepared in the plan's order, so the
+    other node may fail first.
     """
     if not isinstance(error, NodeError) or not isinstance(other, NodeError):
         return False
@@ -260,7 +262,7 @@ def _is_limit(error: BaseException | None) -> bool:
 
 
 def _is_static_only(error: BaseException | None) -> bool:
-    """Return whether an error says that a static delegate got dynamic tensors, a rule of TFLite."""
+    """Whether an error says that a static delegate cannot be applied to dynamic tensors."""
     return "only supports static-sized tensors" in str(error or "")
 
 

@@ -1,4 +1,4 @@
-"""Cases in which Delegraph and LiteRT compute different values, by ``docs/differences.md``."""
+"""Cases in which Delegraph and LiteRT compute different values, as documented."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class _Call:
 
     Attributes:
         op: name of the operator.
-        node: its record.
-        inputs: records and arrays of the inputs that are known.
-        outputs: of the outputs.
-        reads_changed: whether it reads a constant that was fed other values than the file's.
-        begins_with_constant: whether its first input has a value in the file.
+        node: record of the node.
+        inputs: records and arrays of the known inputs.
+        outputs: records and arrays of the outputs.
+        reads_changed: whether it reads a constant whose value was changed by the inputs.
+        begins_with_constant: whether its first input is a constant in the file.
     """
 
     op: str
@@ -112,7 +112,7 @@ def _has_least_over_minus_1(call: _Call) -> bool:
 
 
 def _is_beyond_32_bits(call: _Call) -> bool:
-    """Return whether a node scales a product so far that hardly any sum fits in 32 bits."""
+    """Whether a node scales a product so much that hardly any sum fits in 32 bits."""
     if call.op not in _CONVOLUTIONS:
         return False
     scales = call.scales()[1:] if call.op == "TRANSPOSE_CONV" else call.scales()
@@ -125,7 +125,7 @@ def _is_beyond_32_bits(call: _Call) -> bool:
 
 
 def _has_much_larger_scales(call: _Call) -> bool:
-    """Return whether the inputs of a sum have far larger scales than its output.
+    """Whether the inputs of a sum have far larger scales than its output.
 
     The kernel then has too few bits for the steps of the output.
     """
@@ -164,7 +164,7 @@ def _has_offset_weights(call: _Call) -> bool:
 
 
 def _leaves_its_dimensions(call: _Call) -> bool:
-    """Return whether the node called is a slice by offsets that leaves or lacks dimensions.
+    """Whether the node is a slice by offsets that exceeds or lacks dimensions.
 
     A slice by offsets with masks counts as well.
     """
@@ -246,12 +246,12 @@ VALUES: dict[str, Callable[[_Call], bool]] = {
 
 
 def documented_values(case: SweepCase) -> str | None:
-    """Return the id of the entry that explains a case's different values; None if there is none."""
+    """Return the id of the documented entry that explains different values of *case*, or None."""
     return next((n for call in _calls(case) for n, holds in VALUES.items() if holds(call)), None)
 
 
 def _calls(case: SweepCase) -> list[_Call]:
-    """Return the calls of the nodes of *case* at each invoke, as the core computes them."""
+    """Return every node's calls in *case*, at each invoke, as the core computes them."""
     model = read_model(np.frombuffer(case.content, np.uint8))
     names, (graph, *_) = operator_names(case.content), model.subgraphs or ()
     tensors, nodes = graph.tensors or (), graph.operators or ()

@@ -1,4 +1,4 @@
-"""Drafts: cases while oddities (random changes) are applied, with methods to edit records."""
+"""Drafts: cases to which oddities (random changes) are applied, with editing methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from delegraph.testing.sweep.sweep_case import Arrays
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A case that is being changed at random (by oddities), with its present model and inputs.
+    """A case that is being changed by oddities, with its present model and inputs.
 
     Attributes:
         records: records of the model, whose first subgraph is the main one.
@@ -56,13 +56,13 @@ class Draft:
         return self.with_main(operators=tuple(nodes))
 
     def with_data(self, index: int, data: NDArray[Any] | None) -> Draft:
-        """Return the draft with a new buffer for the tensor *index*: *data*, as bytes, or None."""
+        """Return the draft with a new buffer for the tensor *index*: *data* as bytes, or None."""
         buffers = (*(self.records.buffers or ()), tables.Buffer(data=data))
         changed = self.with_tensor(index, buffer=len(buffers) - 1)
         return replace(changed, records=changed.records.replace(buffers=buffers))
 
     def constant(self, index: int) -> NDArray[Any] | None:
-        """Return the bytes of the constant with tensor *index*; None for other tensors."""
+        """Return the bytes of the constant with index *index*; None for other tensors."""
         data: NDArray[Any] | None = (self.records.buffers or ())[self.tensors[index].buffer].data
         return data
 

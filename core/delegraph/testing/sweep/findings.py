@@ -122,7 +122,7 @@ def command_of(comparison: Comparison, seed: int, operators: tuple[str, ...] = (
 def save(finding: Finding, folder: Path, command: str) -> Path:
     """Write the model, its inputs and a text line to *folder*; return the model's path.
 
-    *command* repeats the sweep; the text line has it.
+    The text line contains *command*, which repeats the sweep.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"
@@ -161,7 +161,7 @@ def nodes_of(content: bytes) -> tuple[str, ...]:
 
 
 def _cause(fault: Fault) -> str:
-    """Return the cause of a fault: its place in the source, or its text without numbers."""
+    """Return the cause of a fault: its position in the source, or its text without numbers."""
     if fault.kind == "differs":
         return re.sub(r"invoke \d+, output \d+: ([a-z]*).*", r"\1", fault.detail, flags=re.DOTALL)
     return fault.where or re.sub(r"[\d.,\[\] -]+", " ", fault.detail)[:80]

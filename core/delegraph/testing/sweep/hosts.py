@@ -1,4 +1,4 @@
-"""Interpreters for the models of a sweep, Delegraph's and the official one, with limits."""
+"""Opens interpreters for a sweep's models, Delegraph's and the official one, with limits."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def open_official(content: bytes) -> Any:
 def open_official_with(
     content: bytes, delegate: Delegate, *, threads: int = 1
 ) -> LiteRtInterpreter:
-    """Return the official interpreter for *content*, with *delegate*, a delegate of Delegraph's."""
+    """Return the official interpreter for *content*, with the Delegraph delegate *delegate*."""
     from delegraph.native.litert.interpreter import LiteRtInterpreter
 
     return LiteRtInterpreter(
@@ -87,12 +87,12 @@ def run(
     """Open a model, feed and invoke it, and return the results.
 
     Args:
-        open_it: returns an interpreter of a file.
-        content: the file.
-        invokes: how many.
-        feed: resizes, allocates and sets inputs; is given the interpreter and the number of the
-            invoke.
-        seconds: of processor time that the run may take.
+        open_it: function that returns an interpreter of a model file.
+        content: bytes of the model file.
+        invokes: number of invokes.
+        feed: function that resizes, allocates and sets inputs, given the interpreter and the number
+            of the invoke.
+        seconds: processor time, in seconds, that the run may take.
     """
     outputs = []
     types: list[TensorType] = []
@@ -117,7 +117,7 @@ def run(
 
 
 def _output(interpreter: Any, detail: dict[str, Any]) -> Any:
-    """Return the output that *detail* describes; empty if the official interpreter has no value."""
+    """Return the output that *detail* describes; empty if the official interpreter has none."""
     try:
         return interpreter.get_tensor(detail["index"])
     except ValueError as error:
@@ -156,7 +156,7 @@ _PERTURB = -6
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
-    """Return whether *run_official* gives other results than *right* in one of two more runs.
+    """Whether *run_official* gives results other than *right* in one of two more runs.
 
     The interpreter's kernels may leave parts of outputs unwritten. To show this, glibc fills new
     memory with another pattern in each run.

@@ -1,4 +1,4 @@
-"""Changes inputs and constants by roundings, to measure how far right results may move."""
+"""Changes inputs and constants by rounding errors, to measure how much right results change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUDGES = 6
 def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDArray[Any]:
     """Return a copy of *x* with changes as large as the roundings of float32 sums.
 
-    The rounding of a product or a partial sum has the effect of a change of the summands. For short
+    Rounding a product or a partial sum has the same effect as changing its summands. For short
     sums, each element changes by 4 units of 2**-23, up or down. For sums along the longest axis
     (*smoothly*), the changes make a random walk, because a partial sum is rounded again at each
     later step.
@@ -42,7 +42,7 @@ def nudged(x: NDArray[Any], rng: np.random.Generator, *, smoothly: bool) -> NDAr
 
 
 def nudged_case(case: SweepCase, number: int) -> SweepCase:
-    """Return a case whose float32 inputs and constants are changed by roundings.
+    """Return a case whose float32 inputs and constants are changed by rounding errors.
 
     Each *number* gives other changes.
     """

@@ -26,8 +26,8 @@ class Fault:
         kind: ``crash``, ``hang``, ``memory``, ``exception``, ``bare text``, ``differs``,
             ``refuses alone`` or ``computes alone``.
         detail: description of the fault.
-        where: innermost place in the source, or the operator. Two faults with equal places are the
-            same.
+        where: innermost position in the source code, or the operator. Faults with equal positions
+            are the same.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Ending(NamedTuple):
     Attributes:
         outcome: one of :data:`OUTCOMES`.
         fault: the fault; None if there is none.
-        delegated: whether a delegate had a node of the model.
+        delegated: whether a delegate computed a node of the model.
         group: group in which the case is counted; ``""`` if there is only one.
     """
 
@@ -73,7 +73,7 @@ class Run(NamedTuple):
         outputs: outputs of each invoke before an error.
         types: types of the outputs.
         error: the error that ended the run; None if there was none.
-        delegated: whether a delegate had a node of the model.
+        delegated: whether a delegate computed a node of the model.
         incidents: descriptions of delegate failures after which the runtime went on.
     """
 
@@ -145,7 +145,7 @@ def difference_fault(
 ) -> Fault | None:
     """Return a fault if a delegate's run differs from the core's beyond the tolerance.
 
-    Both may reject the model, at any time and with any text; only outputs before that are compared.
+    Both may reject the model, at any time and with any text; only earlier outputs are compared.
 
     Args:
         core: the right results.
@@ -177,7 +177,7 @@ SLACK = 4.0
 
 
 def _without_doubt(got: Any, right: Any, others: Sequence[Any]) -> Any:
-    """Return *got* with the right value wherever it is as near to *right* as one of *others*."""
+    """Return *got* with the right value where it is as near to *right* as one of *others*."""
     alike = [x for x in others if x.shape == right.shape == got.shape and x.dtype.kind == "f"]
     if not alike:
         return got
@@ -211,5 +211,5 @@ RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_
 
 
 def is_random(names: Sequence[str]) -> bool:
-    """Return whether an operator in *names* computes random numbers."""
+    """Whether an operator in *names* computes random numbers."""
     return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)

@@ -23,7 +23,7 @@ LARGEST = 1 << 14
 
 
 def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another length for an axis, in the file and in all inputs with it."""
+    """Return the draft with another length of one axis, in the file and in all inputs."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -33,7 +33,7 @@ def stretched_axis(chance: Random, draft: Draft) -> Draft | None:
 
 
 def resized(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with inputs that are resized for the second invoke, then resized back."""
+    """Return the draft with inputs resized for the second invoke, and then resized back."""
     stretched = _stretched(chance, draft)
     if stretched is None:
         return None
@@ -63,10 +63,10 @@ def _resized(array: NDArray[Any], axis: int, length: int) -> NDArray[Any]:
 
 
 def stretched_weights(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft with another length for an axis of weights, and all axes of equal length.
+    """Return the draft with another length for a weight axis, and all axes of equal length.
 
-    Scales along these axes change too. In one-dimensional integer constants, values equal to the
-    old length sometimes become the new length.
+    Scales along these axes change as well. In one-dimensional integer constants, values equal to
+    the old length sometimes become the new length.
     """
     arrays = {i: x for i in draft.constants() if (x := constant_array(draft, i)) is not None}
     lengths = sorted({n for x in arrays.values() if x.ndim > 1 for n in x.shape if n > 1})

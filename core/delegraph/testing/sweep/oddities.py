@@ -1,6 +1,6 @@
 """Oddities: functions that change a case at random, listed in :data:`ODDITIES`.
 
-Each takes a :class:`Draft` and returns a changed one, or None if it does not apply. Models stay
+Each takes a :class:`Draft` and returns a changed draft, or None if it does not apply. Models stay
 well-formed files. The compared runtimes may accept or reject them, but both must do the same.
 """
 
@@ -29,7 +29,7 @@ FLOATS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, 1e-39, 1.0, -1.0, 100.0, -1
 
 
 def no_quantization(chance: Random, draft: Draft) -> Draft | None:
-    """Return the draft without quantization, of all tensors or of one that *chance* chooses."""
+    """Return the draft without quantization of all tensors, or of one that *chance* chooses."""
     having = [i for i, t in enumerate(draft.tensors) if t.quantization is not None]
     if not having:
         return None

@@ -1,4 +1,4 @@
-"""A limit on the processor time of a run, which a busy machine does not make shorter."""
+"""Limit on the processor time of a run, which does not depend on other load of the machine."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class ProcessorLimit:
 
     Args:
         seconds: processor time of all threads, and of child processes that have ended.
-        wall_seconds: time on the clock, for a run that waits for ever.
+        wall_seconds: limit of elapsed time, for a run that waits for ever.
 
     Attributes:
-        interpreter: its running call is cancelled; None before there is one.
+        interpreter: interpreter whose running call is cancelled; None before it exists.
     """
 
     def __init__(self, seconds: float, wall_seconds: float) -> None:
@@ -41,7 +41,7 @@ class ProcessorLimit:
         self._thread.join()
 
     def error_of(self, error: Exception) -> Exception:
-        """Return the error of the limit if *error* is that of a call it cancelled, or *error*."""
+        """Return the limit's error if *error* comes from a call that it cancelled, else *error*."""
         if not self._exceeded or not isinstance(error, CallCancelledError):
             return error
         return TimeLimitError(f"The run took more than {self._exceeded} and was stopped")

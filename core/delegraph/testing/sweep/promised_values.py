@@ -1,4 +1,4 @@
-"""Whether a delegate promises anything about the values that the nodes of a case meet."""
+"""Tells whether a delegate's claims cover the values that the nodes of a case meet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph.testing.sweep.tensor_values import tensor_values
 
 
 def meets_unpromised_values(case: SweepCase, capabilities: Capabilities) -> bool:
-    """Whether a node reads or writes extreme floats, and no claim for it has that feature.
+    """Whether a node reads or writes extreme floats that no claim for it covers.
 
     Args:
         case: the model and its inputs.

@@ -42,7 +42,8 @@ def smallest(
     Args:
         case: a case with *fault*.
         fault: the fault, whose kind must stay, and its place if it has one.
-        judge: tries a case and returns how it ended, even if the case kills a process.
+        judge: function that tries a case and returns how it ended, even if the case kills a
+            process.
         seconds: number of seconds after which the simplest case so far is returned.
     """
     end = time.monotonic() + seconds
@@ -81,7 +82,7 @@ def _with_records(case: SweepCase, changed: _Records) -> SweepCase:
 
 
 def _fewer_nodes(case: SweepCase, fails: Fails) -> SweepCase:
-    """Return a failing case of the fewest consecutive nodes, with inputs that the core computed."""
+    """Return a failing case of the fewest consecutive nodes, with inputs computed by the core."""
     try:
         model = read_model(np.frombuffer(case.content, np.uint8))
     except DelegraphError:

@@ -1,4 +1,4 @@
-"""Runs a sweep: tries cases in processes, shrinks and writes findings, counts by operator."""
+"""Runs a sweep: tries cases in processes, shrinks and saves findings, counts outcomes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def run_sweep(plan: Plan, progress: Progress = untold) -> SweepResult:
 
     Args:
         plan: settings of the sweep.
-        progress: is called with the state of the sweep.
+        progress: function that is called with the state of the sweep.
 
     Raises:
         ArgumentError: an operator is unknown, or this system cannot fork processes.
@@ -198,7 +198,8 @@ def require_runnable(operators: Sequence[str]) -> None:
 def shrink(findings: Findings, plan: Plan, limits: Limits, progress: Progress) -> None:
     """Shrink the cases of findings, and mark findings that a new process does not repeat.
 
-    *limits* are those of a case; *progress* is told the operator, the count so far and the total.
+    *limits* are the limits of a case; *progress* is called with the operator, the count so far and
+    the total.
     """
     from delegraph.testing.sweep.workers import Judge
 

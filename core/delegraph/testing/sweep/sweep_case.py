@@ -15,7 +15,7 @@ class SweepCase:
     """A generated model with the inputs of a few invokes.
 
     Attributes:
-        op: name of the operator that the case is about; a custom operator's own name.
+        op: name of the operator that the case tests.
         content: bytes of the ``.tflite`` file.
         steps: arrays for the graph inputs at each of consecutive invokes. An array of another shape
             than the input's resizes the input first.

@@ -1,4 +1,4 @@
-"""Values of all tensors of a case, also between its nodes."""
+"""Values of all tensors of a case, including those between its nodes."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Limits:
 
     Attributes:
         seconds: processor time in seconds.
-        bytes: bytes of address space, in addition to the bytes that the process has at its start.
+        bytes: bytes of address space, in addition to those that the process has at its start.
     """
 
     seconds: int = 10
@@ -60,7 +60,7 @@ class Limits:
 
 
 def run_forked(work: Callable[[], object]) -> None:
-    """Run *work* in a forked process, so that this process starts no thread for it.
+    """Run *work* in a forked process, so that this process need not start threads for it.
 
     Raises:
         DelegraphError: the error that *work* raises.
@@ -89,7 +89,7 @@ class Worker:
     """A process with a board for its progress, and a file for its stack if it dies.
 
     Args:
-        work: what the process runs; its arguments are the worker, requests and answers.
+        work: function that the process runs; its arguments are the worker, requests and answers.
         limits: limits of a case.
         groups: names of groups of cases that are counted separately.
     """
@@ -133,7 +133,7 @@ class Worker:
     def limit_processor(self) -> None:
         """Let the system kill the process after the seconds of a case, counted from now.
 
-        A timer is used, because some systems ignore later changes of RLIMIT_CPU.
+        It uses a timer, because some systems ignore later changes of RLIMIT_CPU.
         """
         signal.setitimer(signal.ITIMER_PROF, self.limits.seconds)
 
@@ -201,7 +201,7 @@ class Found:
 
     Attributes:
         number: number of the case.
-        case: the case that the campaign makes for the number.
+        case: the case with that number.
         fault: the fault of the case.
     """
 
@@ -214,8 +214,9 @@ class Campaign:
     """Numbered cases, tried by several processes.
 
     Args:
-        judge: tries a case; it also gets a function to call before each new phase.
-        case_of: returns the case with a number, equal in any process.
+        judge: function that tries a case; it also gets a function that it calls before each new
+            phase.
+        case_of: function that returns the case with a number, equal in any process.
         numbers: number of the first case, and the number after the last case.
         jobs: number of processes.
         limits: limits of a case.
@@ -254,7 +255,7 @@ class Campaign:
         return sum(counts[outcome] for outcome in OUTCOMES)
 
     def run(self, seconds: float, pause: float = 0.2) -> Iterator[Found | None]:
-        """Try cases until all are tried or time is up; yield faults, and sometimes None.
+        """Try cases until all are tried or time is up; yield faults, and None now and then.
 
         None lets the caller act while there is no fault. A worker that is told to stop finishes its
         case first.
@@ -332,7 +333,7 @@ class Judge:
     """A process that tries given cases; it is replaced if a case kills it.
 
     Args:
-        judge: tries a case, as for :class:`Campaign`.
+        judge: function that tries a case, as for :class:`Campaign`.
         limits: limits of a case.
     """
 

@@ -45,9 +45,9 @@ def benchmark(
         save: path of a ``.npz`` file for the outputs of the last run; None means that they are not
             kept.
         clock: source of the times.
-        progress: is called between the runs.
-        on_estimate: is called after the first run, with the seconds that all runs are going to
-            take.
+        progress: function that is called between the runs.
+        on_estimate: function that is called after the first run, with the estimated seconds of all
+            runs.
 
     Raises:
         ArgumentError: an input, a signature or an argument does not fit the model.
@@ -115,9 +115,9 @@ def _runs(
 def _estimating(
     model: TimedModel, control: RunControl, on_estimate: Callable[[float], object]
 ) -> Callable[[], float]:
-    """Return a function that runs the model and returns the seconds.
+    """Return a function that runs the model once and returns the seconds of the run.
 
-    After the first run, it tells *on_estimate* how many seconds all runs of *control* will take.
+    After the first run, it calls *on_estimate* with the estimated seconds of all runs of *control*.
     """
     is_first = True
 

@@ -1,9 +1,9 @@
 """Measures one block of a comparison (some rounds of turns) in a separate process.
 
-Two interpreters of one model in one process are not equally fast. The place of their memory and
-their order of creation make a difference of up to a percent, which stays for their lifetime. More
-runs do not remove this difference. New interpreters in a new process, made in random order, have
-another difference in each block. So the interval over blocks includes it.
+Two interpreters of one model in one process are not equally fast. The addresses of their memory and
+their order of creation cause a lasting difference of up to a percent. More runs do not remove this
+difference. In each block, new interpreters in a new process, created in random order, have another
+difference. So the confidence interval over blocks includes it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class BlockRequest:
         inputs: values for the set-ups' inputs.
         signature: name of the signature to call; None means the whole model.
         seconds: approximate time for all turns.
-        seed: seed of the order in which interpreters are made and take turns; another one in each
-            block.
+        seed: seed of the order in which interpreters are created and take turns; each block has
+            another.
     """
 
     setups: Mapping[str, Setup]
@@ -60,9 +60,10 @@ class BlockTimes:
     Attributes:
         times: mapping from each set-up that did not fail to its rounds.
         failures: mapping from each set-up that failed to its error.
-        handed_on: mapping from each set-up with states to the states that its runs hand on.
-        memory: mapping from each set-up to the bytes of resident memory that making it and its
-            first run added; without set-ups that failed, and empty where the system does not tell.
+        handed_on: mapping from each set-up with states, such as KV caches, to the states that a run
+            passes to the next run.
+        memory: mapping from each set-up that did not fail to the bytes of resident memory that its
+            creation and first run added; empty if the system does not report memory.
     """
 
     times: dict[str, Block]
@@ -80,8 +81,8 @@ def block_here(
 
     Args:
         request: set-ups and settings of the block.
-        progress: is called between the rounds.
-        mark: is called with the name of the set-up that runs next.
+        progress: function that is called between the rounds.
+        mark: function that is called with the name of the set-up that runs next.
     """
     rng = np.random.default_rng(request.seed)
     names = list(request.setups)
@@ -148,7 +149,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 
 
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
-    """Return a new process's answer to *request*, and the name of the set-up that ran last."""
+    """Let a new process measure *request*; return its answer, and the last running set-up."""
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")
         mark.touch()
@@ -176,7 +177,7 @@ class _BlockWork:
     mark: str
 
     def times(self) -> BlockTimes:
-        """Measure the block and return its times; report progress now and then."""
+        """Measure the block and return its times; report progress from time to time."""
         with _Mark(self.mark) as mark:
             return block_here(self.request, _now_and_then(lambda *told: tell(told)), mark.put)
 
@@ -189,7 +190,7 @@ class _Mark:
         self._last = ""
 
     def put(self, name: str) -> None:
-        """Write *name* to the file, unless it is there already."""
+        """Write *name* to the file, unless the file contains it already."""
         if name != self._last:
             self._last = name
             self._file.seek(0)
@@ -206,7 +207,7 @@ _LONGEST_NAME = 20
 
 
 def _now_and_then(progress: Progress) -> Progress:
-    """Return a function that calls *progress* at most once in :data:`_TELLING` seconds."""
+    """Return a function that calls *progress* at most once every :data:`_TELLING` seconds."""
     last = time.monotonic()
 
     def told(what: str, done: float, total: float | None) -> None:

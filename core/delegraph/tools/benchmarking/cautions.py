@@ -27,11 +27,11 @@ SHORT = 1e-3
 def cautions(
     runs: Sequence[float], control: RunControl, machine: Machine, others: float | None = None
 ) -> Iterator[str]:
-    """Yield the reasons why the run times may mislead, in words.
+    """Yield sentences that say why the run times may mislead.
 
     Args:
         runs: seconds of each measured run, in the order of measurement.
-        control: number and duration of runs that were asked for.
+        control: requested number and duration of runs.
         machine: properties and load of the machine.
         others: mean number of cores that other processes used meanwhile; None if unknown.
     """
@@ -63,7 +63,7 @@ def cautions(
 
 
 def busy(others: float | None, machine: Machine) -> str:
-    """Return a sentence on the work of other processes; empty if the machine was quiet.
+    """Sentence about the work of other processes; empty if the machine was quiet.
 
     Args:
         others: mean number of cores that other processes used meanwhile; None if unknown.
@@ -82,7 +82,7 @@ def busy(others: float | None, machine: Machine) -> str:
 
 
 def is_first_outlier(runs: Sequence[float]) -> bool:
-    """Return whether the first run took much longer or shorter than most."""
+    """Whether the first run took much longer or shorter than most runs."""
     times = np.asarray(runs)
     away = np.abs(times - np.median(times))
     deviation = float(np.median(away))

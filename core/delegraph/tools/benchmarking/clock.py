@@ -12,8 +12,8 @@ class Clock:
     """Source of the time for measurements.
 
     Attributes:
-        now: seconds since an arbitrary moment; never decreases.
-        sleep: waits for the given number of seconds.
+        now: function that returns seconds since an arbitrary moment and never decreases.
+        sleep: function that waits for a number of seconds.
     """
 
     now: Callable[[], float] = time.perf_counter

@@ -67,9 +67,10 @@ class Timed(JsonRecord):
         failure: why the set-up failed; None if it did not.
         verdict: verdict on the tested set-up against this one; None for the tested set-up itself,
             and after a failure.
-        handed_on: the states that each run hands on to the next; None without.
-        memory: bytes of resident memory that making the set-up and its first run add, the median
-            over blocks; None after a failure, and where the system does not tell.
+        handed_on: states, such as KV caches, that each run passes to the next run; None if there
+            are none.
+        memory: bytes of resident memory that creating the set-up and its first run added, as the
+            median over blocks; None after a failure, or if the system does not report memory.
     """
 
     json_properties: ClassVar = {
@@ -114,7 +115,7 @@ class Comparison(JsonRecord):
         one: the tested set-up, which all verdicts are about.
         again: the control: the tested set-up measured a second time, as if it were another.
         others: the set-ups with which it is compared.
-        seconds: approximate time for all turns, without making interpreters.
+        seconds: approximate time for all turns, without the creation of interpreters.
         seed: seed of the order of turns, and of random inputs.
         same_within: the largest difference that counts as equal, as a share.
         processes: whether each block ran in a separate process.
@@ -157,7 +158,7 @@ class Comparison(JsonRecord):
 
 
 def _words(timed: Timed) -> tuple[str, str]:
-    """Return ratio and verdict of *timed*, a set-up's times, as texts, or "" and its error.
+    """Return ratio and verdict of a set-up's times *timed* as texts, or "" and its error.
 
     The texts are empty if it has neither.
     """
@@ -167,7 +168,7 @@ def _words(timed: Timed) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Course:
-    """Results so far, by the names that set-ups have in the measuring processes."""
+    """Results so far, by the names of the set-ups in the measuring processes."""
 
     setups: dict[str, Setup]
     blocks: dict[str, list[Block]] = field(default_factory=dict)
@@ -217,8 +218,7 @@ def compare(
     """Measure whether a set-up is faster than other set-ups, slower, or equally fast.
 
     All set-ups take turns. The tested one takes two turns; the difference between these is the
-    noise floor. A
-    set-up among *others* that fails is listed with its error.
+    noise floor. A set-up among *others* that fails is listed with its error.
 
     Args:
         setup: the tested set-up, which all verdicts are about.
@@ -228,13 +228,13 @@ def compare(
         signature: name of the signature to call; None means the whole model.
         blocks: number of blocks, each with new interpreters; an interval is computed from one
             figure per block.
-        seconds: approximate time for all turns, without the time to make interpreters.
+        seconds: approximate time for all turns, without the creation of interpreters.
         max_seconds: no block begins later than this, after the 5 that a verdict needs; None means
             no limit.
         same_within: the largest difference that counts as equal, as a share.
-        processes: whether each block has a process of its own. Delegates that are objects work only
+        processes: whether each block has a separate process. Delegates that are objects work only
             in this process, so they need False; set-ups may then disturb each other.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
 
     Raises:
         ArgumentError: fewer than 5 blocks, no other set-up, or a delegate is an object although

@@ -1,4 +1,4 @@
-"""Compares a benchmark's result with an earlier one from a file, as of another commit."""
+"""Compares a benchmark's result with an earlier result in a file, for example of another commit."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _GROUPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """Figures of an earlier result.
+    """Figures of an earlier benchmark result.
 
     Attributes:
         path: file of the result.
         runs: seconds of each run.
         init: seconds until the model was ready.
         peak: largest resident memory in bytes; None if unknown.
-        conditions: conditions besides the code that times depend on: set-up, machine, versions.
+        conditions: other conditions on which times depend: set-up, machine, versions.
     """
 
     path: str
@@ -50,9 +50,9 @@ class SinceThen(JsonRecord):
         path: file of the earlier result.
         figures: mapping from a figure's name to its earlier and its present value: seconds, or
             bytes for ``peak memory``; None if unknown.
-        ratio: present time by the earlier one, by the quickest runs, with its interval.
+        ratio: present time divided by the earlier time, from the quickest runs, with its interval.
         verdict: ``faster``, ``slower``, ``same within 5 %``, or ``too noisy``.
-        changes: conditions that differ, in words; they may be why times differ.
+        changes: texts about conditions that differ, and so may explain the difference.
     """
 
     path: str
@@ -97,7 +97,7 @@ def _require_runs(runs: NDArray[np.float64], of: str) -> None:
 def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WITHIN) -> SinceThen:
     """Return a result compared with an earlier result, with a verdict.
 
-    Runs of two processes at two times are compared, so a verdict is not as sure as one of set-ups
+    Runs of two processes at two times are compared, so the verdict is less certain than for set-ups
     that take turns.
 
     Args:
@@ -129,7 +129,7 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
     """Return the ratio of the times *now* to the times *then*, with its interval.
 
-    Runs are taken in groups, in order; the quickest of each group stands for it.
+    Consecutive runs form groups; the quickest run of each group represents the group.
     """
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):

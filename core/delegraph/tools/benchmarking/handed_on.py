@@ -1,4 +1,4 @@
-"""What the runs of a signature with states, such as the KV caches of a language model, hand on."""
+"""States of a signature, such as a language model's KV caches, that runs pass to the next run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class HandedOn(JsonRecord):
     Attributes:
         names: names that an input and an output share.
         bytes: number of bytes of all states.
-        copied_bytes: number of bytes that each run copies; 0 where states stay in place, or where
-            the buffers of input and output change places.
-        tokens: number of tokens that a run computes; None if no input says so.
+        copied_bytes: number of bytes that each run copies; 0 if states are updated in place, or if
+            input and output exchange buffers.
+        tokens: number of tokens that a run computes; None if unknown.
     """
 
     names: tuple[str, ...]

@@ -3,7 +3,7 @@
 A block is a series of rounds. In a round each function takes a turn, in a random order, and then a
 second turn in the reverse order (A B B A). So a slow drift disturbs all functions alike, and no
 periodic disturbance can favour one of them. A turn is a pause, some runs that are not counted, and
-some that are.
+some counted runs.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def interleave(
         seconds: approximate time for all blocks; each block has at least one round.
         blocks: number of blocks; the intervals of ratios are computed from them.
         seed: seed of the order of turns.
-        progress: is called between the rounds.
+        progress: function that is called between the rounds.
 
     Raises:
         Exception: the exception of the first function that fails.
@@ -118,7 +118,7 @@ def ratio_of(
     Args:
         times: blocks of the first function.
         others: blocks of the second function.
-        statistic: computes the figure that represents a turn; see :func:`effects_of`.
+        statistic: function that computes the figure for a turn; see :func:`effects_of`.
     """
     return ratio(effects_of(times, others, statistic))
 
@@ -129,13 +129,13 @@ def effects_of(
     """Return the logarithm of the ratio of times in each block, ``[blocks]``, used for verdicts.
 
     By default the quickest run represents a turn, because other work on the machine can only make a
-    run longer. The same number of runs is used of both functions, because the quickest of more runs
+    run longer. Both functions contribute the same number of runs, because the quickest of more runs
     tends to be quicker.
 
     Args:
         times: blocks of the first function.
         others: blocks of the second function, which took turns with the first.
-        statistic: computes the figure that represents a turn.
+        statistic: function that computes the figure for a turn.
     """
     pairs = [_turn_times(one, other, statistic) for one, other in zip(times, others, strict=True)]
     return block_effects([one for one, _ in pairs], [other for _, other in pairs])
@@ -144,7 +144,7 @@ def effects_of(
 def _turn_times(
     block: Block, other: Block, statistic: Statistic
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return *statistic* of each turn of two blocks, ``[rounds, 2]`` for either."""
+    """Return *statistic* of each turn of two blocks, two arrays ``[rounds, 2]``."""
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (
         np.array([[statistic(turn[:runs]) for turn in pair] for pair in rounds])
@@ -221,7 +221,7 @@ class Turns:
         return found
 
     def _attempt(self, work: Callable[[str], Result], name: str) -> Result | None:
-        """Call *work* for the function *name*; return None if that failed before or fails now."""
+        """Call *work* for the function *name*; return None if it fails or failed before."""
         if name in self.failures:
             return None
         try:
@@ -251,7 +251,7 @@ class Turns:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """Context in which the garbage collector does not run, so that it delays no single run."""
+    """Context in which the garbage collector is off, so that it does not delay single runs."""
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Properties and load of the machine, on which run times depend."""
+"""Properties and load of the machine, which affect run times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Machine(JsonRecord):
 
     Attributes:
         processor: the processor and the memory.
-        system: operating system, in a line.
+        system: operating system, as one line of text.
         python: version of the interpreter.
         versions: versions of Delegraph and of the packages it uses, as far as they are installed.
         governors: names of the policies that choose the cores' clock rate; empty if unknown.

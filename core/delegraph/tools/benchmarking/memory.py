@@ -1,4 +1,4 @@
-"""Memory that this process has now, and its highest value."""
+"""Present and peak memory of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Resident memory of this process in bytes; None if the system does not tell.
+    """Resident memory of this process in bytes; None if the system does not report it.
 
     Attributes:
         current: present resident memory.

@@ -12,10 +12,10 @@ NOTABLE = 0.1
 
 @dataclass(slots=True)
 class OtherWork:
-    """Measures how many cores other processes use; it begins with this object.
+    """Measures how many cores other processes use from the object's creation on.
 
     Attributes:
-        status: file in which Linux tells the time that processors were busy.
+        status: file in which Linux reports the busy time of processors.
     """
 
     status: str = "/proc/stat"
@@ -25,7 +25,7 @@ class OtherWork:
         self._begin = self._now()
 
     def cores(self) -> float | None:
-        """Return the mean number of cores that other processes have used since; None if unknown."""
+        """Return the mean number of cores that other processes have used; None if unknown."""
         begin, now = self._begin, self._now()
         if begin is None or now is None or now[0] - begin[0] < 0.1:  # a tick is 0.01 s
             return None
@@ -33,7 +33,7 @@ class OtherWork:
         return max(0.0, (busy - own) / wall)
 
     def _now(self) -> tuple[float, float, float] | None:
-        """Return seconds of the clock, of all busy processors, and of this process and children."""
+        """Return seconds of the clock, of busy processors, and of this process and children."""
         try:
             with open(self.status, encoding="ascii") as file:
                 user, nice, system, _idle, _wait, *others = map(int, file.readline().split()[1:])

@@ -42,8 +42,7 @@ class BenchmarkResult(JsonRecord):
         seed: seed of random inputs.
         distribution: distribution of random inputs.
         control: number and duration of runs.
-        stages: time and memory of each stage, in order: those that make the model ready, warm-up
-            and runs.
+        stages: time and memory of each stage, in order: loading to allocation, warm-up, runs.
         memory_before: resident bytes of the process before the first stage; None if unknown.
         warmup: seconds of each warm-up run.
         runs: seconds of each measured run.
@@ -52,7 +51,8 @@ class BenchmarkResult(JsonRecord):
         cautions: reasons why the figures may mislead, in words.
         machine: the machine on which the figures were measured.
         signatures: names of the model's signatures, sorted.
-        handed_on: the states, such as KV caches, that each run hands on to the next; None without.
+        handed_on: the states, such as KV caches, that each run passes to the next run; None if
+            there are none.
     """
 
     json_properties: ClassVar = {
@@ -110,17 +110,17 @@ class BenchmarkResult(JsonRecord):
 
     @property
     def first_inference_seconds(self) -> float | None:
-        """Seconds of the first run of all, warm-up included; None without any run."""
+        """Seconds of the very first run, including warm-up runs; None without any run."""
         return next(iter((*self.warmup, *self.runs)), None)
 
     @property
     def inferences_per_second(self) -> float | None:
-        """Number of runs per second of computing; None without any run."""
+        """Number of runs per second of computing time; None without any run."""
         return len(self.runs) / sum(self.runs) if sum(self.runs) else None
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Number of tokens per second of computing; None without any run or any tokens."""
+        """Number of tokens per second of computing time; None without runs or tokens."""
         if self.handed_on is None or not self.runs:
             return None
         return self.handed_on.per_second(sum(self.runs) / len(self.runs))

@@ -16,12 +16,12 @@ class RunControl(JsonRecord):
     """Number and duration of runs; the defaults are those of ``benchmark_model``.
 
     Attributes:
-        runs: least number of measured runs; 0 together with *min_seconds* 0 means no run.
-        min_seconds: least duration of the measured runs.
+        runs: smallest number of measured runs; 0 together with *min_seconds* 0 means no run.
+        min_seconds: shortest duration of all measured runs.
         max_seconds: no run begins later than this after the first one; the same holds for the
             warm-up.
-        warmup_runs: least number of warm-up runs, which are not measured.
-        warmup_seconds: least duration of the warm-up.
+        warmup_runs: smallest number of warm-up runs, which are not measured.
+        warmup_seconds: shortest duration of the warm-up.
         delay: seconds of rest after each run.
         frequency: runs per second on a fixed schedule, used instead of *delay*; late runs catch up.
             None means no schedule.
@@ -44,17 +44,17 @@ class RunControl(JsonRecord):
 
     @property
     def warm_up(self) -> RunControl:
-        """Settings of the warm-up runs, as settings of measured runs."""
+        """Settings of the warm-up runs, in the form of settings of measured runs."""
         return replace(self, runs=self.warmup_runs, min_seconds=self.warmup_seconds)
 
     def estimate(self, run: float) -> float:
-        """Return about how many seconds the warm-up and all runs take.
+        """Return the approximate seconds of the warm-up and all runs.
 
         >>> RunControl().estimate(0.001), RunControl().estimate(1.0)
         (1.5, 51.0)
 
         Args:
-            run: seconds of a run.
+            run: seconds of one run.
         """
         each = run + self.delay if self.frequency is None else max(run, 1 / self.frequency)
         parts = [(self.warmup_runs, self.warmup_seconds), (self.runs, self.min_seconds)]
@@ -82,10 +82,11 @@ def run_times(
         ``BenchmarkModel::Run``, tflite/tools/benchmark/benchmark_model.cc.
 
     Args:
-        run: runs once and returns the seconds that the run took, which may differ from the clock's.
+        run: function that runs once and returns the seconds of the run, which may differ from the
+            clock's.
         control: number and duration of the runs; its warm-up is ignored.
-        clock: measures the duration of all runs together.
-        told: is called after each run with the finished share, 0 to 1.
+        clock: clock that measures the duration of all runs together.
+        told: function that is called after each run with the finished share, 0 to 1.
 
     Returns:
         The seconds of each run.

@@ -1,4 +1,4 @@
-"""Time and memory of each stage until a model runs."""
+"""Time and memory of each stage of making a model ready and running it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Stage(JsonRecord):
 class Stages:
     """Measures time and memory of each stage; the first stage begins with this object.
 
-    The time to read the memory belongs to no stage.
+    The time for reading the memory is not counted.
 
     Attributes:
         clock: source of the times.
-        read: returns the memory of this process.
-        reset: sets the peak to the present memory, if the system allows it.
+        read: function that returns the memory of this process.
+        reset: function that sets the peak to the present memory, if the system allows it.
         before: memory when the first stage begins.
         done: the finished stages.
     """

@@ -36,12 +36,12 @@ class TimedModel:
         setup: the set-up.
         interpreter: the interpreter that runs the model.
         call: the way to call the model: as a whole, or by a signature.
-        inputs: description of the inputs, with values that are made once.
+        inputs: description of the inputs, with values that are generated once.
         values: array of each input.
         clock: source of the times.
-        stages: measured stages of making it ready; later stages may be added.
+        stages: measured stages of making the model ready; later stages may be added.
         model_bytes: size of the model in bytes.
-        kept: states that each run hands on to the next; None without a state.
+        kept: states that each run passes to the next run; None if there are none.
     """
 
     setup: Setup
@@ -57,7 +57,7 @@ class TimedModel:
     def run(self) -> float:
         """Run once; return the seconds of the computation without copying the inputs.
 
-        Handing on states is a part of it.
+        Passing states to the next run is included.
         """
         self.call.fill(self.values)
         now = self.clock.now
@@ -72,7 +72,7 @@ class TimedModel:
 
     @property
     def handed_on(self) -> HandedOn | None:
-        """States that runs so far have passed to the next run; None without a state."""
+        """States that each run passes to the next run; None if there are none."""
         kept = self.kept
         if kept is None:
             return None
@@ -132,7 +132,7 @@ def timed_model(
 
 
 def _import_runtime(setup: Setup) -> None:
-    """Import the runtime of *setup* now, so that the time of imports belongs to no stage."""
+    """Import the runtime of *setup* now, so that no stage includes the time of imports."""
     import delegraph.plugins.delegate_file
 
     if setup.runtime == "litert":

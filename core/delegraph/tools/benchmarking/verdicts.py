@@ -1,8 +1,8 @@
 """Statistics that decide from times in blocks which of two set-ups is faster.
 
-Runs close to each other are disturbed together, and the place of a process's memory makes all its
-runs faster or slower. So the bootstrap draws whole blocks, each from a separate process, not runs.
-An effect is the logarithm of the ratio of two set-ups' times in a block.
+Runs close to each other are disturbed together, and the addresses of a process's memory make all
+its runs faster or slower. So the bootstrap draws whole blocks, each measured in a separate process,
+instead of runs. An effect is the logarithm of the ratio of two set-ups' times in a block.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Verdict(JsonRecord):
             if the whole interval lies within *within*; otherwise ``too noisy``.
         ratio: time of the tested set-up divided by the time of the other; below 1 the tested set-up
             is faster.
-        floor: the noise floor, as a share: how far from 1 the interval reaches when the tested
+        floor: the noise floor, as a share: largest distance from 1 of the interval when the tested
             set-up is compared with itself.
-        within: how far from 1 the true ratio may be, as a share.
+        within: largest distance from 1 of the true ratio, as a share.
         variation: robust standard deviation of the ratio between blocks, as a share.
         more_blocks: approximate number of further blocks that a verdict needs; None if there is a
             verdict, or if no number of blocks would help.
@@ -101,7 +101,7 @@ class Verdict(JsonRecord):
         return f"{text}; differences below that are not believed"
 
     def is_slower_than(self, share: float) -> bool:
-        """Return whether the confidence interval of the times' ratio lies above 1 + *share*."""
+        """Whether the confidence interval of the times' ratio lies above 1 + *share*."""
         return self.word == "slower" and self.ratio.low > 1 + share
 
 
@@ -110,7 +110,7 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 
     Args:
         effects: logarithm of the ratio in each block, ``[blocks]``, from :func:`block_effects`.
-        control: the same for two measurements of the tested set-up.
+        control: logarithm of the ratio in each block for two measurements of the tested set-up.
         same_within: the largest difference that counts as equal, as a share.
 
     Raises:
@@ -189,7 +189,7 @@ def verdict(
     count as equal.
 
     The noise floor is the distance from 1 that the control's interval reaches, not half its width.
-    So a control that is off 1 raises the floor.
+    So a control whose ratio differs from 1 raises the floor.
     """
     found = _ratio(interval)
     floor = max(_ratio(control).reach, variation if variation >= WILD else 0.0)
@@ -212,7 +212,7 @@ def _ratio(interval: Array) -> Ratio:
 
 
 def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float) -> int | None:
-    """Return an estimate of the further blocks that a verdict needs if the ratio stays the same.
+    """Estimate the number of further blocks for a verdict, if the ratio stays the same; or None.
 
     Both the interval and the floor shrink with the root of the number of blocks.
     """
@@ -225,7 +225,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Return the factor by which an interval of *width* must shrink to fit *room*."""
+    """Factor by which the root of the number of blocks must grow for *width* to fit *room*."""
     return width / room if room > 0 else math.inf
 
 

@@ -1,4 +1,4 @@
-"""Measures how far two set-ups' results differ, and where.
+"""Measures how much, and where, the results of two set-ups differ.
 
 The two set-ups are the test and the reference, whose results count as right. Open first:
 ``difference.py`` for ``diff`` (outputs), ``layers.py`` for ``diff_layers`` (all tensors between).

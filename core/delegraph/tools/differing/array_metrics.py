@@ -1,4 +1,4 @@
-"""Metrics of two arrays of numbers, computed in pieces that stay in the processor's cache."""
+"""Metrics of two arrays of numbers, computed in pieces that fit the processor's cache."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def array_metrics(
 
 
 def metrics_of_equal(first: float, rank: int) -> Metrics:
-    """Return the metrics of two equal arrays of finite numbers, the first of which is *first*."""
+    """Return the metrics of two equal arrays of *rank* dimensions, with first element *first*."""
     return Metrics(0.0, 0.0, (0,) * rank, first, first, 0.0, 1.0, np.inf)
 
 
@@ -177,7 +177,7 @@ class _Sums:
 
 
 def _is_exact(energy: float, values: NDArray[Any]) -> bool:
-    """Return whether *energy*, the sum of the squares of *values*, is exact enough."""
+    """Whether *energy*, the sum of the squares of *values*, is exact enough."""
     return 1e-200 < energy < 1e200 or (energy == 0 and not values.any())
 
 
@@ -188,14 +188,14 @@ def _number(value: Any) -> float:
 def _store_differences(
     pair: _Pair, wide_pair: _Pair, size: NDArray[np.float64]
 ) -> tuple[float, bool]:
-    """Store ``|a - b|`` as :func:`absolute_differences`.
+    """Store ``|a - b|`` in *size*, like :func:`absolute_differences`, and return their sum.
 
-    Returns their sum, and whether all values are finite.
+    Also return whether all values are finite.
 
     Args:
         pair: the two arrays.
-        wide_pair: the same, widened.
-        size: receives the differences.
+        wide_pair: both arrays, converted by :func:`wide`.
+        size: array that receives the differences.
     """
     if has_nan(pair[0].dtype):
         with np.errstate(all="ignore"):
@@ -231,7 +231,7 @@ def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray
 
 
 def _integer_distance(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``|a - b|``; it is rounded only where float64 does not hold the distance."""
+    """Return ``|a - b|`` of integers, rounded only if float64 cannot hold the distance."""
     if a.dtype.itemsize < 8:
         return np.asarray(np.abs(np.subtract(a, b, dtype=np.float64)))
     wide = np.uint64 if a.dtype.kind == "u" else np.int64
@@ -245,9 +245,9 @@ def wide(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _quantile(size: NDArray[np.float64], share: float) -> float:
-    """Return the element of *size* at the quantile *share*, by NumPy's method ``higher``.
+    """Return the element of *size* at the quantile *share* (NumPy's method ``higher``).
 
-    Only elements above a bound, which a sample tells, are put in order.
+    Only elements above a bound, found from a sample, are sorted.
     """
     larger = size.size - math.ceil(share * (size.size - 1))  # elements that are at least as large
     sample = np.sort(size[:: size.size // _SAMPLE | 1])  # an odd step meets all channels
@@ -306,12 +306,12 @@ def _unit(dtype: np.dtype[Any]) -> str:
 
 
 def _ulps(pair: _Pair, wide_pair: _Pair, *, are_finite: bool) -> NDArray[np.float64]:
-    """Return how many floats lie between the elements of two arrays.
+    """Return the number of floats between corresponding elements of two arrays.
 
     Args:
         pair: two arrays of floats, or of complex numbers.
-        wide_pair: the same, widened.
-        are_finite: whether all of them are known to be finite.
+        wide_pair: both arrays, converted by :func:`wide`.
+        are_finite: whether all elements are known to be finite.
     """
     (a, b), (x, y) = pair, wide_pair
     if a.dtype.kind == "c":

@@ -1,7 +1,6 @@
 """Search for the smallest sets of nodes that make a probe fail.
 
-A probe is one test: it takes a set of nodes and returns whether the result is right. The search
-knows no more about it.
+A probe is one test: it takes a set of nodes and returns whether the result is right.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Outcome:
 
     @property
     def fails(self) -> bool:
-        """Whether the outcome is a failure."""
+        """Whether the outcome is not a right result."""
         return self.kind != "right"
 
     def __str__(self) -> str:
@@ -48,7 +47,7 @@ class Probe:
     """One test of a set of nodes on one or more runs of inputs.
 
     Attributes:
-        nodes: the nodes that delegates were given; they got no other candidate.
+        nodes: the only candidate nodes that delegates were allowed to claim.
         outcome: result of the test.
         runs: numbers of the computed runs; if the probe failed, it failed in the last one.
         seconds: duration of the probe, in seconds.
@@ -61,7 +60,7 @@ class Probe:
 
 
 class Prober(Protocol):
-    """Tests sets of nodes; each test with an unknown result counts as a probe."""
+    """Tests sets of nodes; only a test whose result is not known yet counts as a probe."""
 
     probes: list[Probe]
 
@@ -73,15 +72,15 @@ class Prober(Protocol):
 
 
 class OutOfProbesError(Exception):
-    """Error that ends :func:`search` when no more probes may be made; callers never see it."""
+    """Raised inside :func:`search` when no more probes are allowed; callers never see it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A smallest set of nodes that fails when a delegate has all of them.
+    """A smallest set of nodes whose result is wrong when a delegate has all of them.
 
     Attributes:
-        nodes: in the order of the model.
+        nodes: the faulty nodes, in the order of the model.
         outcome: outcome of the probe with these nodes only.
         named_after: number of probes before the fault was found.
         is_smallest: whether the fault needs every one of the nodes; False if the probes ran out
@@ -100,8 +99,8 @@ class Search:
 
     Attributes:
         faults: the faults in the order in which they were found; empty if the result is right.
-        baseline: the failure when delegates have no node at all, in which case no fault is
-            searched; None if that result is right.
+        baseline: failure when delegates have no nodes at all, in which case the search ends; None
+            if that result is right.
         is_complete: whether the result is right without the faulty nodes; False if the probes ran
             out.
     """
@@ -112,14 +111,14 @@ class Search:
 
 
 def search(nodes: Sequence[Node], prober: Prober) -> Search:
-    """Return the smallest failing sets of nodes, found one after the other.
+    """Return the smallest failing sets of nodes, searched one after another.
 
     A single faulty node of n is found after at most ``floor(log2(n)) + 3`` probes: one with all
     nodes, a binary search, and one with that node alone.
 
     Args:
         nodes: candidates, in execution order.
-        prober: tests sets of nodes.
+        prober: object that tests sets of nodes.
     """
     faults: list[Fault] = []
     rest = tuple(nodes)
@@ -140,7 +139,7 @@ def search(nodes: Sequence[Node], prober: Prober) -> Search:
 
 
 def _smallest_fault(nodes: Nodes, outcome: Outcome, prober: Prober) -> Fault:
-    """Return a smallest failing subset of *nodes*, which fail together with *outcome*."""
+    """Return a smallest failing subset of *nodes*, which together fail with *outcome*."""
     best = nodes, outcome
 
     def fails(some: Iterable[Node]) -> bool:
@@ -169,7 +168,7 @@ class _Fails(Protocol):
 
 
 def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
-    """Return a subset of *nodes* that fails and of which no node can be left out.
+    """Return a failing subset of *nodes* from which no node can be removed.
 
     Source:
         Junker, "QuickXplain" (AAAI 2004): the last node of the shortest failing prefix is needed.
@@ -177,7 +176,7 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
     Args:
         nodes: nodes that fail together.
-        fails: returns whether other nodes fail together.
+        fails: function that returns whether a set of nodes fails.
     """
     needed: list[Node] = []
     before = list(nodes)  # invariant: these fail together with the needed nodes
@@ -195,10 +194,10 @@ def _needed(nodes: Nodes, fails: _Fails) -> list[Node]:
 
 
 def contradictions(probes: Sequence[Probe]) -> Iterator[tuple[Probe, Probe]]:
-    """Yield each failing probe with a right probe on the same inputs that had more nodes.
+    """Yield each failing probe with a right probe of more nodes on the same inputs.
 
-    Each failing probe comes once, with the smallest probe that contradicts it. A contradiction
-    means that the outcome depends on more than the nodes: on their partitions, or on chance.
+    Each failing probe is yielded once, with the smallest contradicting probe. A contradiction means
+    that the outcome also depends on the partitions, or on chance.
     """
     right = sorted((p for p in probes if not p.outcome.fails), key=lambda p: len(p.nodes))
     for failing in probes:

@@ -1,9 +1,9 @@
 """Cause of differences beyond a tolerance: a wrong node, or roundings that nodes magnify.
 
-Every node runs alone, on the values that the reference has for its inputs. A node whose result
-differs by more than roundings is wrong. If no node is wrong and results still drift apart, right
-nodes have magnified small differences. For example, QUANTIZE turns a difference in the last bit
-into a whole step, and so do nodes that quantize their inputs for integer weights.
+Every node is run alone, on the reference's values of its inputs. A node whose result differs by
+more than roundings is wrong. If no node is wrong and results still drift apart, right nodes have
+magnified small differences. For example, QUANTIZE turns a difference in the last bit into a whole
+step, and so do nodes that quantize their inputs for integer weights.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ class Cause:
     """Reason why outputs differ by more than a tolerance.
 
     Attributes:
-        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` (each node is right, alone
-            and after the others, but not in the partition), or ``unknown``.
-        layer: the first tensor that shows the cause: of a wrong node on the reference's inputs, or
-            the first with more than rounding differences when each side uses its own values.
+        kind: ``wrong node``, ``magnified roundings``, ``nodes together`` (each node is right when
+            it runs alone, but their partition is wrong), or ``unknown``.
+        layer: the first tensor that shows the cause: the output of a wrong node on the reference's
+            inputs, or else the first tensor with more than rounding differences when each side uses
+            its own values.
         not_compared: nodes that could not run alone.
         why_unknown: why the cause is unknown; empty if it is known.
     """
@@ -96,12 +97,12 @@ def cause_of(
 ) -> Cause | None:
     """Return the reason why the outputs of two set-ups differ by more than the tolerance.
 
-    The result is None if they do not differ so much, or if the set-ups have different models.
+    The result is None if outputs are within the tolerance, or if the models differ.
 
     Args:
         difference: a difference with a tolerance.
         inputs: input values, as for :func:`~delegraph.tools.differing.difference.diff`.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
     """
     test, reference = difference.test, difference.reference
     if not difference.failures or test.model != reference.model:

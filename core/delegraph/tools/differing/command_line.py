@@ -1,4 +1,4 @@
-"""Converts a comparison to the command line that repeats it."""
+"""Builds the command line that repeats a comparison."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def diff_command(
 ) -> str:
     """Return the command line that compares a model in two set-ups.
 
-    A delegate that is an object cannot be written as an option: its type in angle brackets replaces
-    it.
+    A delegate object cannot be written as an option, so its type in angle brackets replaces it.
 
     Args:
         setup: the tested set-up.

@@ -1,4 +1,4 @@
-"""Cuts nodes out of a model as a separate model, with the values of its inputs."""
+"""Cuts nodes out of a model as a separate model, and computes the values of its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``diff``: measures the difference between the outputs of two set-ups on the same inputs."""
+"""``diff``: compares the outputs of two set-ups on the same inputs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Difference:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Sentences about the outputs beyond the tolerance; empty if all outputs are within."""
+        """Sentences about outputs beyond the tolerance; empty if all are within it."""
         if self.tolerance is None:
             return ()
         found = [
@@ -198,7 +198,7 @@ def _side_json(setup: Setup, placement: Placement, latency: Latency) -> dict[str
 
 
 def own_kernels(setup: Setup) -> Setup:
-    """Return *setup* with Delegraph's kernels only: without named and without default delegates."""
+    """Return *setup* with Delegraph's kernels only: without requested or default delegates."""
     return replace(
         setup,
         runtime="delegraph",
@@ -227,23 +227,22 @@ def diff(
 ) -> Difference:
     """Run a model in two set-ups on the same inputs and return the differences of the outputs.
 
-    Each run computes once with each set-up; the two take turns in being first. Variables are zero
-    at the start of each run.
+    Each run computes once with each set-up; the set-ups alternate in running first. Variables are
+    zero at the start of each run.
 
     Args:
         setup: the tested set-up.
         reference: the set-up whose results count as right; None means :func:`own_kernels`. Its
             model may be another file with the same inputs; values are quantised or dequantised for
             its types.
-        inputs: input values for both set-ups; a folder among them gives each of its files to one
-            run.
+        inputs: input values for both set-ups; for a folder, each of its files is used in one run.
         runs: number of runs. None means one run per file of a folder, one run if no value is
             random, and otherwise 50 runs. The first run has the seed of *inputs*, each later run
             the next seed.
         signature: name of the signature to call in both models; None means the whole models.
         warmup: number of computations of each set-up before the counted ones.
         tolerance: largest allowed difference of outputs; ``failures`` lists outputs beyond it.
-        progress: is called with the number of finished runs.
+        progress: function that is called with the number of finished runs.
 
     Raises:
         ArgumentError: inputs do not fit, a model lacks the signature, or a tolerance names an
@@ -317,7 +316,7 @@ class _Found:
     ) -> Difference:
         """Return the difference of two set-ups, with latency and placement.
 
-        *test* is the running side of *setup*, and *right* that of *reference*.
+        *test* is the running side of *setup*; *right* is the running side of *reference*.
         """
         outputs = [
             OutputDifference(
@@ -366,7 +365,7 @@ def outside(
     """Return the number of elements that differ by more than *tolerance*.
 
     All elements count if the arrays cannot be compared. Stored values are compared, or real numbers
-    if stored values mean different things.
+    if types or quantization differ.
     """
     a, b = test, reference
     if difference.compared is None:
@@ -380,14 +379,14 @@ def outside(
 
 
 def tolerance_of(tolerance: Tolerances | None, name: str) -> Tolerance | None:
-    """Return the tolerance of the output *name*, or None if it has none."""
+    """Return the tolerance for the output *name*; None if there is none."""
     if tolerance is None or isinstance(tolerance, Tolerance):
         return tolerance
     return tolerance.get(name, tolerance.get(""))
 
 
 def require_known_outputs(tolerance: Tolerances | None, outputs: Sequence[Details]) -> None:
-    """Check that every output named by a tolerance exists.
+    """Check that every output that a tolerance names exists.
 
     Raises:
         ArgumentError: an output does not exist.

@@ -70,11 +70,11 @@ class Culprit(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Bisection(JsonRecord):
-    """Result of ``bisect``: the nodes that are to blame for a wrong result.
+    """Result of ``bisect``: the nodes that cause a wrong result.
 
     Attributes:
         setup, reference: the compared set-ups.
-        candidates: the nodes that delegates have without further rules.
+        candidates: the nodes that delegates claim without additional rules.
         culprits: the faulty sets of nodes in the order in which they were found; empty if the
             result is right.
         probes: all probes, in order.
@@ -136,7 +136,7 @@ def bisect(
 
     Args:
         setup: the tested set-up. Its ``require`` is ignored, because probes exclude nodes. LiteRT's
-            XNNPACK is left out, because it follows no rules and rounds differently.
+            XNNPACK is not used, because it ignores rules and rounds differently.
         reference: the set-up whose results count as right; None means the same runtime without
             delegates.
         tolerance: largest allowed difference of outputs.
@@ -146,7 +146,7 @@ def bisect(
         time_limit: seconds that applying the delegates, or a run, may take.
         most_probes: largest number of probes; after them the search returns its results so far.
         folder: folder for the smallest failing models, their inputs and rules.
-        progress: is called with the number of finished probes.
+        progress: function that is called with the number of finished probes.
 
     Raises:
         ArgumentError: rules pin nodes, delegates are objects but the system cannot fork processes,
@@ -196,7 +196,7 @@ def bisect(
 
 
 def _without_delegates(setup: Setup) -> Setup:
-    """Return *setup* for the nodes that a probe excludes from delegates."""
+    """Return *setup* without delegates, as it computes the nodes that a probe excludes."""
     own = own_kernels(setup)
     return own if setup.runtime == "delegraph" else replace(own, runtime=setup.runtime)
 
@@ -213,12 +213,12 @@ def _rules_of(setup: Setup) -> PlacementRules:
 
 
 def _is_named(*setups: Setup) -> bool:
-    """Return whether all delegates are given by name, so that another process can make them."""
+    """Whether all delegates are given by name, so that another process can create them."""
     return all(isinstance(d, str) for setup in setups for d in setup.delegates or ())
 
 
 def _candidates(process: Worker) -> Candidates:
-    """Return the nodes that delegates have, or all nodes if the set-up fails at once."""
+    """Return the nodes that delegates claim, or all nodes if the set-up fails at once."""
     try:
         answer = process.ask("candidates")
     except (ArgumentError, PluginError):
@@ -234,7 +234,7 @@ def _candidates(process: Worker) -> Candidates:
 
 
 def _fed(process: Worker, probes: Probes) -> str:
-    """Return a description of the inputs on which the last probe failed, by asking *process*."""
+    """Return a description, from *process*, of the inputs on which the last probe failed."""
     answer = process.ask("run_of", probes.run, patiently=True)
     return "" if isinstance(answer, Death) else answer.words
 

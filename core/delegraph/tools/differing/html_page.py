@@ -1,4 +1,4 @@
-"""Page with the differences of two set-ups and their histograms, in one file without scripts."""
+"""HTML page with the differences of two set-ups, as one file without scripts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FIGURES = (("mean", "mean"), ("max", "max"), ("p999", "p99.9"))
 def difference_page(
     found: Difference, verdict: Verdict, layers: LayersDifference | None = None
 ) -> str:
-    """Return the page: verdict, set-ups, a histogram for each output, and the layers.
+    """Return the HTML page: verdict, set-ups, a histogram for each output, and the layers.
 
     Args:
         found: differences of the outputs.
@@ -101,7 +101,7 @@ def histogram_of(output: OutputDifference) -> dict[int, int]:
 
 
 def _histogram(counts: Mapping[int, int]) -> str:
-    """Return a drawing of *counts*: a bar for each factor of two, as high as its count."""
+    """Return a drawing of *counts* with a bar for each exponent, as high as its count."""
     ends = low, high = _ends([counts])
     bottom = _HEIGHT - 20
     labels = _labels(low, high, _WIDTH / (high - low + 1))
@@ -125,14 +125,14 @@ def _strip(counts: Mapping[int, int], ends: tuple[int, int]) -> str:
 def _bars(
     counts: Mapping[int, int], ends: tuple[int, int], width: int, rows: tuple[int, int]
 ) -> str:
-    """Return the bars of a histogram.
+    """Return the bars of a histogram as SVG.
 
     Args:
         counts: number of elements by exponent.
-        ends: the least and the greatest exponent of the scale; smaller ones count at its left end,
-            infinities at its right end.
+        ends: the smallest and the greatest exponent of the scale; smaller exponents are drawn at
+            its left end, infinities at its right end.
         width: width of the drawing.
-        rows: top and bottom of the highest bar.
+        rows: y coordinates of top and bottom of the highest bar.
     """
     low, high = ends
     shown: dict[int, int] = {}
@@ -166,7 +166,7 @@ def _edge(exponent: int) -> str:
 
 
 def _ends(histograms: Iterable[Mapping[int, int]]) -> tuple[int, int]:
-    """Return least and greatest exponent to draw in *histograms*; infinities come last."""
+    """Return the smallest and greatest exponent to draw in *histograms*; infinities are last."""
     found = {exponent for counts in histograms for exponent in counts}
     finite = found - {_INFINITE} or {0}
     high = max(finite)

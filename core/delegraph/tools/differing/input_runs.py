@@ -1,4 +1,4 @@
-"""Makes the input values of each run: random values, files, or the files of a folder."""
+"""Makes the input values of each run: random values, files, or all files of a folder."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class FedRun:
 
 
 class InputRuns:
-    """Input values of all runs, made on request and equal at each request.
+    """Input values of all runs; they are made on request, and equal at each request.
 
     Args:
         setup: the set-up whose model gets the values.
         signature: name of the signature to call; None means the whole model.
         details: details of the inputs, as ``ModelCall.input_details`` returns them.
-        request: requested values. A folder gives each of its files, sorted by name, to one run. The
-            first run has the seed of the request, each later run the next seed.
+        request: requested values. For a folder, each of its files, sorted by name, is used in one
+            run. The first run has the seed of the request, each later run the next seed.
         runs: number of runs. None means one run per file of a folder, one run if no value is
             random, and otherwise *random_runs*.
-        random_runs: number of runs where values are random.
+        random_runs: number of runs if values are random.
 
     Raises:
         ArgumentError: folders have different numbers of files, or no files.
@@ -116,7 +116,7 @@ class InputRuns:
 
 
 def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the user's texts for each run; folders in *words* become their files in turn."""
+    """Return the user's texts for each run, in which folders are replaced by their files."""
     files = [_files(word) for word in words]
     counts = sorted({len(found) for found in files if found is not None})
     if len(counts) > 1:
@@ -128,7 +128,7 @@ def _words_of_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _files(word: str) -> list[str] | None:
-    """Return ``[NAME=]FILE`` for each file of the folder in *word*; None if it names no folder."""
+    """Return ``[NAME=]FILE`` for each file of the folder in *word*; None if it has no folder."""
     name, folder = "", word
     if not Path(word).is_dir():
         name, _, folder = word.rpartition("=")

@@ -1,4 +1,4 @@
-"""``diff_layers``: measures how far all intermediate tensors differ, and where this begins."""
+"""``diff_layers``: compares all intermediate tensors of two set-ups."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class LayerDifference(JsonRecord):
         name: the tensor's name; may be empty.
         delegate: delegate that ran the node in the test; None means the host's kernels.
         partition: position in the test's ``Placement.partitions``; None without a delegate.
-        drift: difference when each side uses its own values, so that errors add up; None if a side
-            lacks the tensor.
+        drift: difference when each set-up computes with its own values, so that errors add up; None
+            if a set-up lacks the tensor.
         drift_note: why *drift* is None; empty otherwise.
-        same_inputs: difference when the test computes the node's partition, or the node, from the
+        same_inputs: difference when the test computes the node, or its partition, from the
             reference's values; None if that was impossible or unnecessary.
         same_inputs_note: why *same_inputs* is None; empty otherwise.
     """
@@ -88,11 +88,11 @@ class LayersDifference(JsonRecord):
 
     Attributes:
         test, reference: the set-ups.
-        inner: way in which tensors inside partitions were made readable.
+        inner: method by which tensors inside partitions were made readable.
         runs: description of the input values of each run.
         layers: every tensor that nodes of the called subgraph compute, in execution order.
-        notes: what changed by making inner tensors readable; empty if partitions and results stayed
-            equal.
+        notes: texts about changes caused by making inner tensors readable; empty if partitions and
+            results stayed equal.
     """
 
     test: Setup
@@ -103,7 +103,7 @@ class LayersDifference(JsonRecord):
     notes: tuple[str, ...] = ()
 
     def worst_first(self) -> list[LayerDifference]:
-        """Return the layers by the noise they add, most first; unknown noise comes last."""
+        """Return the layers sorted by the noise they add, noisiest first; unknown noise is last."""
         return sorted(self.layers, key=_rank)
 
     def _repr_html_(self) -> str:
@@ -158,29 +158,27 @@ def diff_layers(
 ) -> LayersDifference:
     """Run a model in two set-ups; return the difference of every tensor that nodes compute.
 
-    There are two differences. For *drift*, each side uses its own values, so that errors add up.
-    For *same inputs*, each partition of the test, and each node without a delegate, becomes a
-    separate model and gets the reference's values.
+    There are two differences. For *drift*, each set-up computes with its own values, so that errors
+    add up. For *same inputs*, each partition of the test, and each node without a delegate, becomes
+    a separate model and gets the reference's values.
 
-    A delegate computes no tensor that only its own partition reads. Such tensors are left out with
-    a note, unless *inner* makes them readable. All compared tensors become outputs of the model, so
+    A delegate computes no tensor that only its own partition reads. Such tensors are omitted with a
+    note, unless *inner* makes them readable. All compared tensors become outputs of the model, so
     that their memory is not reused before they are read.
 
     Args:
         setup: the tested set-up.
         reference: the set-up whose results count as right; None means Delegraph's kernels. If its
             model is another file, tensors are paired by name.
-        inner: how tensors inside partitions are made readable.
-        inputs: input values for both set-ups; a folder among them gives each of its files to one
-            run.
-        runs: number of runs. None means one run per file of a folder, one run if no value is
-            random, and otherwise one run as well. The first run has the seed of *inputs*, each
-            later run the next seed.
+        inner: method by which tensors inside partitions are made readable.
+        inputs: input values for both set-ups; for a folder, each of its files is used in one run.
+        runs: number of runs. None means one run per file of a folder, or a single run. The first
+            run has the seed of *inputs*, each later run the next seed.
         first: number of the first run.
         signature: name of the signature to call in both models; None means the whole models.
-        tolerance: returns the tolerance of a tensor; ``OutputDifference.outside`` counts elements
-            beyond it.
-        progress: is called with the number of finished runs.
+        tolerance: function that returns the tolerance of a tensor; ``OutputDifference.outside``
+            counts elements beyond it.
+        progress: function that is called with the number of finished runs.
 
     Raises:
         ArgumentError: inputs do not fit, or a model lacks the signature.
@@ -253,7 +251,7 @@ class _Comparison:
         self._stack, self._folder = stack, folder
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
-        """Compare the tensors of one run, *test* with *reference*: as they are, then per layer."""
+        """Compare the tensors of one run, *test* with *reference*: drift, then same inputs."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         drift = self._compare(test, known, self._drift)
         pending = []
@@ -380,7 +378,7 @@ def _are_of_same_file(test: Watched, right: Watched) -> bool:
 
 
 def _same_host(test: Watched, right: Watched) -> bool:
-    """Return whether both sides compute undelegated nodes with the same kernels."""
+    """Whether both sides compute undelegated nodes by the same kernels."""
     a, b = test.setup, right.setup
     return (a.runtime, a.numerics) == (b.runtime, b.numerics) and not right.partitions(
         right.placement

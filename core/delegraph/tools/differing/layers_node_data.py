@@ -1,4 +1,4 @@
-"""Differences of layers as node data for Model Explorer."""
+"""Writes differences of layers as node data for Model Explorer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WAYS: dict[str, tuple[str, Callable[[LayerDifference], OutputDifference | None]
 
 
 def write_layers_node_data(found: LayersDifference, folder: str | os.PathLike[str]) -> None:
-    """Write ``max_abs_error.json`` (drift) and ``max_abs_error_same_inputs.json`` into *folder*.
+    """Write ``max_abs_error.json`` (drift) and ``max_abs_error_same_inputs.json`` to *folder*.
 
-    Each operator has the greatest difference of its outputs in any run. An operator inside a
+    Each operator has the largest difference of its outputs in any run. An operator inside a
     partition, whose difference is unknown, has no value. The folder is created if it is missing.
 
     Raises:

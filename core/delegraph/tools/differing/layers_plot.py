@@ -19,7 +19,7 @@ _BANDS = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown", "tab
 
 
 def require_drawable(path: str | os.PathLike[str]) -> None:
-    """Check that a plot file *path* of this name can be drawn.
+    """Raise an error unless a plot file with the name *path* can be drawn.
 
     Raises:
         ArgumentError: the suffix is unknown, or matplotlib is missing.
@@ -86,10 +86,9 @@ def _height(difference: OutputDifference | None) -> float | None:
 
 
 def _limits(heights: list[float | None]) -> tuple[float, float]:
-    """Return two more heights, below and above all *heights*.
+    """Return two heights, one below and one above all *heights*.
 
-    The plot draws equal tensors at the lower height, and tensors that cannot be compared at the
-    upper height.
+    The plot draws equal tensors at the lower height, and incomparable tensors at the upper one.
     """
     found = [h for h in heights if h is not None and 0 < h < math.inf] or [1e-6]
     return min(found) / 5, max(found) * 5
@@ -110,7 +109,7 @@ def _draw_line(axes: Any, height: float, label: str) -> None:
 
 
 def _draw_bands(axes: Any, layers: tuple[LayerDifference, ...]) -> None:
-    """Colour the background of *layers* by delegate; Delegraph's and LiteRT's kernels have none."""
+    """Colour the background of *layers* by delegate; nodes without a delegate have no colour."""
     names = list(dict.fromkeys(layer.delegate for layer in layers if layer.delegate))
     colours = {name: _BANDS[i % len(_BANDS)] for i, name in enumerate(names)}
     labelled: set[str] = set()

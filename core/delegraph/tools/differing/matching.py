@@ -99,7 +99,7 @@ def _is_convertible(source: Details, target: Details) -> bool:
 
 
 def _stands_for_numbers(details: Details) -> bool:
-    """Return whether the tensor *details* holds floats, or integers with one scale."""
+    """Whether the tensor *details* has floats, or integers with one scale for all elements."""
     dtype = np.dtype(details["dtype"])
     scales = (details.get("quantization_parameters") or {}).get("scales", ())
     return (has_nan(dtype) and dtype.kind != "c") or (dtype.kind in "iu" and len(scales) == 1)

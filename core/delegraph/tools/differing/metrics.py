@@ -27,13 +27,14 @@ class TensorDifference(JsonRecord):
         unequal: number of elements that are not equal; NaN equals NaN here.
         raw: metrics of the stored values; None if they cannot be compared.
         real: metrics of the real numbers of quantised integers; None if neither array is quantised.
-        unit: what ``max_units`` counts: ``"ulp"`` for floats (how many floats lie between),
+        unit: unit of ``max_units``: ``"ulp"`` for floats (number of floats between both values),
             ``"step"`` for integers; empty for other types.
-        max_units, mean_units: the greatest and the mean difference in that unit; None without one.
+        max_units, mean_units: the greatest and the mean difference in that unit; None without a
+            unit.
         nan: number of NaN in the test's array and in the reference's.
         infinite: number of infinities in the test's array and in the reference's.
-        remark: why the stored values cannot be compared: other shapes, types or quantization; empty
-            if they can.
+        remark: text that says why stored values cannot be compared: shapes, types or quantization
+            differ; empty if they can.
         histogram: number of differences of ``compared`` by exponent, as in ``ArrayMetrics``.
     """
 
@@ -51,7 +52,7 @@ class TensorDifference(JsonRecord):
 
     @property
     def compared(self) -> Metrics | None:
-        """Metrics of the stored values, or of the real values if stored ones mean different things.
+        """Metrics of the stored values, or of the real values if types or quantization differ.
 
         It is None if nothing can be compared.
         """
@@ -64,7 +65,7 @@ class TensorDifference(JsonRecord):
 
     @property
     def signal(self) -> Metrics | None:
-        """Metrics for SNR and cosine: of the real values, in which 0 is zero.
+        """Metrics for SNR and cosine: always of the real values, whose zero is 0.
 
         A quantised tensor stores zero as its zero point, which would count as a part of the signal.
         """
@@ -123,7 +124,7 @@ def tensor_difference(
 def _obstacle(
     test: NDArray[Any], reference: NDArray[Any], test_details: Details, reference_details: Details
 ) -> str:
-    """Return why *test* and *reference* cannot be compared as stored values; empty if they can."""
+    """Text why *test* and *reference* cannot be compared as stored values; empty if they can."""
     if test.shape != reference.shape:
         return f"shapes differ: {list(test.shape)}, reference {list(reference.shape)}"
     if test.dtype != reference.dtype:
@@ -158,7 +159,7 @@ def real_values(values: NDArray[Any], details: Details) -> NDArray[np.float64] |
 
 
 def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None:
-    """Metrics of the real values of a tensor that both sides have; None if some are not finite."""
+    """Metrics of the real values of equally quantised tensors; None if some are not finite."""
     axis = int(details["quantization_parameters"]["quantized_dimension"])
     firsts = tuple(slice(None) if i == axis else slice(1) for i in range(values.ndim))
     real = real_values(values[firsts], details)  # of each channel one
@@ -207,7 +208,7 @@ class Spread:
     Attributes:
         avg: mean.
         std: standard deviation of the population, as ``inference_diff`` has it.
-        min, max: the least and the greatest value.
+        min, max: the smallest and the greatest value.
     """
 
     avg: float

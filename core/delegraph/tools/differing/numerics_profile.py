@@ -1,4 +1,4 @@
-"""Numerics profile: how far right kernels may be apart, by rounding alone."""
+"""Numerics profile: differences that rounding alone may cause between right kernels."""
 
 from __future__ import annotations
 

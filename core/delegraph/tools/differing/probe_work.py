@@ -1,4 +1,4 @@
-"""Work in a probe's process: runs a model under placement rules, compares with a reference."""
+"""Work in a probe's process: runs a model under placement rules and compares the results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Nodes that may cause a difference: nodes that delegates take without additional rules.
+    """Nodes that may cause a difference: nodes that delegates claim without additional rules.
 
     Attributes:
         nodes: placement of each of these nodes; if applying the delegates fails, of all nodes.
@@ -89,7 +89,7 @@ ANSWERS = (Candidates, ComparedRun, NodePlacement, Outcome)
 
 
 class ProbeWork:
-    """Runs probes in its own process."""
+    """Runs probes in the separate process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -133,7 +133,7 @@ class ProbeWork:
         return len(self._fed())
 
     def expect(self, number: int) -> None:
-        """Let the reference compute run *number*, unless it did before."""
+        """Let the reference compute run *number*, unless it has done so before."""
         self._right(number)
 
     def run_of(self, number: int) -> ComparedRun:
@@ -151,7 +151,7 @@ class ProbeWork:
     def right_of(self, model: str, values: Sequence[Array]) -> list[tuple[str, Array]]:
         """Run *model* once in the reference set-up; return the name and value of each output.
 
-        *model* may be another one than the probed model; *values* are its inputs.
+        *model* may differ from the probed model; *values* are its inputs.
 
         Raises:
             DelegraphError: the reference cannot compute the run.
@@ -159,7 +159,7 @@ class ProbeWork:
         return [(entry["name"], array) for entry, array in self._reference_outputs(model, values)]
 
     def open(self, rules: PlacementRules) -> Outcome:
-        """Make the tested interpreter under *rules*, for the following runs."""
+        """Create the tested interpreter under *rules*, for the following runs."""
         self._test = None
         self._open.close()
         setup = replace(self._job.setup, rules=rules, require=None)
@@ -254,7 +254,7 @@ def _computed(side: Side, values: Sequence[Array]) -> Outputs:
 
 
 def inner_tolerance(tolerance: Tolerances) -> Tolerance:
-    """Return the tolerance of intermediate tensors: the one for all outputs, or the strictest."""
+    """Tolerance of intermediate tensors: the one for all outputs, or the strictest one."""
     if isinstance(tolerance, Tolerance):
         return tolerance
     if "" in tolerance:

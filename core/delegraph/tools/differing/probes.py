@@ -1,4 +1,4 @@
-"""Probes: give delegates some nodes by placement rules, and check that the result is right."""
+"""Probes: let delegates have only some nodes, by placement rules, and check the result."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Probes:
         nodes: all candidates.
         delegates: names of the delegates from which to exclude nodes.
         rules: the user's rules.
-        most: largest number of probes.
-        told: is called after each probe.
+        most: maximal number of probes.
+        told: function that is called after each probe.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Probes:
         return self._try(nodes, [self.run])
 
     def rules_for(self, nodes: Nodes) -> PlacementRules:
-        """Return the user's rules, plus rules that exclude all candidates but *nodes*."""
+        """Return the user's rules, and rules that exclude all candidates except *nodes*."""
         others = sorted(self._nodes - {*nodes})
         return PlacementRules((*self.own_rules, *excluding(others, self.delegates)))
 
@@ -146,7 +146,7 @@ def ranges(numbers: Sequence[int]) -> list[str]:
 
 
 def _answer(answer: Any) -> Any:
-    """Return an answer of the reference, after a check that its process is alive.
+    """Return an answer of the reference, after checking that its process is alive.
 
     Raises:
         DelegraphError: the process has ended.

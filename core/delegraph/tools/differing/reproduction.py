@@ -47,7 +47,7 @@ class Reproduction(JsonRecord):
         rules: path of rules that exclude all other nodes from the delegates; empty if the model
             fails without rules.
         command: command line that shows the fault again.
-        is_whole: whether the model is the whole one, because the nodes alone do not fail.
+        is_whole: whether the model is the whole model, because the nodes alone do not fail.
     """
 
     model: str
@@ -60,7 +60,7 @@ class Reproduction(JsonRecord):
 
 @dataclass(frozen=True, eq=False)
 class FailingCase:
-    """A failing model with its input values, for the shrinker."""
+    """A failing model with its input values, which the shrinker makes smaller."""
 
     records: tables.Model
     steps: tuple[tuple[Array, ...], ...]
@@ -75,7 +75,7 @@ class Reproducer:
         job: the compared set-ups with their inputs.
         process: worker that computes the probes.
         probes: all probes of the search.
-        progress: is called with the number of smaller models that were tried.
+        progress: function that is called with the number of smaller models that were tried.
 
     Raises:
         ArgumentError: the folder cannot be created.
@@ -117,7 +117,7 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of the faulty nodes, or with all nodes between; None if neither fails.
+        """Write a model of the faulty nodes, maybe with all nodes between; None if neither fails.
 
         *stem* begins the names of the files; *run* is the number of the failing run.
         """
@@ -133,7 +133,7 @@ class Reproducer:
         return None
 
     def _case(self, fault: Fault, nodes: Nodes, stem: str, run: int) -> FailingCase | None:
-        """Return a small model of *nodes* in which the fault's nodes fail alike, or None."""
+        """Return a small model of *nodes* that fails in the same way as *fault*; or None."""
         try:
             cut = self._process.ask("cut", nodes, run, patiently=True)
         except DelegraphError:
@@ -183,7 +183,7 @@ class Reproducer:
     # -- the whole model ---------------------------------------------------------------------------
 
     def _whole(self, fault: Fault, stem: str, number: int) -> Reproduction:
-        """Write the whole model's inputs in run *number*, and rules excluding all other nodes."""
+        """Write the whole model's inputs in run *number*, and rules that exclude other nodes."""
         Path(self._folder, f"{stem}.tflite").unlink(missing_ok=True)
         rules = self._probes.rules_for(fault.nodes)
         run = self._process.ask("run_of", number, patiently=True)

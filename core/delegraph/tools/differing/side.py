@@ -1,4 +1,4 @@
-"""Side: one of two compared set-ups, with its running interpreter."""
+"""``Side``: one of two compared set-ups, with its running interpreter."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Side:
             self._call.allocate(self.values)
 
     def compute(self, warmup: int = 0) -> None:
-        """Compute on :attr:`values` with reset variables, and measure the time.
+        """Compute on :attr:`values` with variables reset, and measure the time.
 
         Args:
             warmup: number of computations before the measured one.
@@ -76,7 +76,7 @@ class Side:
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
-        """Context in which errors get a prefix that says that the reference raised them."""
+        """Context in which errors get a prefix that says that they come from the reference."""
         try:
             yield
         except (RuntimeError, ValueError) as error:
@@ -101,5 +101,5 @@ class Side:
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:
-    """Return *values* as an array that no later run changes, copied only if necessary."""
+    """Return *values* as an array that later runs do not change; copy only if necessary."""
     return values if values.flags.owndata else np.array(values)

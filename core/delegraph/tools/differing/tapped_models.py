@@ -1,4 +1,4 @@
-"""Changes models so that inner tensors can be read: adds outputs, or keeps a few nodes only.
+"""Changes models so that inner tensors can be read: adds outputs, or keeps only some nodes.
 
 An inner tensor cannot simply be read after ``invoke``, because another tensor may have reused its
 memory. An output keeps its memory in every runtime.
@@ -158,7 +158,7 @@ def separated_model(
 
 
 def tap_name(tensor: int) -> str:
-    """Return the name of a tensor in the signatures of tapped models."""
+    """Return the name that a tensor has in the signatures of tapped models."""
     return f"tensor {tensor}"
 
 
@@ -185,7 +185,7 @@ def _scale_tensors(tensor: tables.Tensor) -> dict[str, int]:
 
 
 def _renumbered(tensor: tables.Tensor, numbers: Mapping[int, int]) -> tables.Tensor:
-    """Return *tensor* with new indices, by *numbers*, for the tensors that hold its scales."""
+    """Return *tensor* with the indices of its scale tensors mapped by *numbers*."""
     scales = {name: numbers[index] for name, index in _scale_tensors(tensor).items()}
     if not scales or tensor.quantization is None or tensor.quantization.details is None:
         return tensor

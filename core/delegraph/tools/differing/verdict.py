@@ -1,4 +1,4 @@
-"""The verdict on two set-ups: whether their outputs are the same, and from which node on not."""
+"""Verdict on two set-ups: whether their outputs are equal, and the first differing node."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ class Verdict(JsonRecord):
     """Whether two set-ups have the same outputs, in words.
 
     Attributes:
-        word: ``same`` if no element differs; ``within profile`` if elements differ by roundings
-            only; ``within tolerance`` if a tolerance was given and holds; otherwise ``differs``.
-        node: the first node whose result differs by more than roundings; None if layers were not
-            compared, or if there is none.
+        word: ``same`` if no element differs; ``within profile`` if elements differ only by
+            rounding; ``within tolerance`` if a tolerance was given and holds; otherwise
+            ``differs``.
+        node: the first node whose result differs by more than rounding; None if there is none, or
+            if layers were not compared.
         text: the verdict as a sentence.
     """
 
@@ -36,7 +37,7 @@ def verdict_of(found: Difference, layers: LayersDifference | None = None) -> Ver
 
     Args:
         found: the difference of the outputs.
-        layers: the differences of all tensors, which were counted by the numerics profile.
+        layers: the differences of all tensors, judged by the numerics profile.
     """
     wrong = [output for output in found.outputs if _is_off(output)]
     alone = [*found.only_in_test, *found.only_in_reference]
@@ -97,7 +98,7 @@ def _extent(output: OutputDifference) -> str:
 
 
 def _blame(layers: LayersDifference) -> str:
-    """Return which layer is off although it has the reference's inputs, in words."""
+    """Sentence that names the layer which is wrong although it has the reference's inputs."""
     if all(x.same_inputs is None for x in layers.layers):
         return "no layer was computed from the reference's inputs"
     wrong = next((x for x in layers.layers if x.same_inputs and x.same_inputs.outside), None)
@@ -107,5 +108,5 @@ def _blame(layers: LayersDifference) -> str:
 
 
 def _first_off(layers: LayersDifference) -> LayerDifference | None:
-    """Return the first layer that differs by more than roundings."""
+    """Return the first layer that differs by more than rounding; None if there is none."""
     return next((x for x in layers.layers if x.drift is not None and x.drift.outside), None)

@@ -1,4 +1,4 @@
-"""Watched side: a compared set-up in which every computed tensor can be read."""
+"""``Watched``: a compared set-up in which every computed tensor can be read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Watched:
         spec: the called subgraph.
         placement: placement of its nodes, set by :meth:`open`.
         inside: mapping from each tensor that stays inside a partition to this partition.
-        notes: what changed by making inner tensors readable.
+        notes: texts about changes caused by making inner tensors readable.
     """
 
     def __init__(self, stack: ExitStack, label: str, setup: Setup, signature: str | None) -> None:
@@ -157,7 +157,7 @@ class Watched:
     def computed(self) -> Values:
         """Return a mapping from each known tensor's index to details and values.
 
-        What :meth:`open` has computed is returned at the first call; later calls compute.
+        The first call returns the results of :meth:`open`; later calls compute again.
         """
         first, self._first = self._first, None
         return self._computed() if first is None else first
@@ -211,7 +211,7 @@ def copied_bytes(spec: SubgraphSpec) -> int:
 def _kept_inside(
     partitions: Sequence[PartitionPlacement], spec: SubgraphSpec
 ) -> dict[int, PartitionPlacement]:
-    """Return, for each tensor that only its own partition reads, this partition, by index."""
+    """Return the partition of each tensor that only its own partition reads, by index."""
     found = {}
     for partition in partitions:
         for node in partition.nodes:

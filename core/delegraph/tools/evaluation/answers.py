@@ -1,4 +1,4 @@
-"""Answers of the set-ups for the samples of a data set."""
+"""Answers of set-ups for the samples of a data set."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Answers:
     Attributes:
         setups: the set-ups in the order given; the others are compared with the first.
         keys: names of the used samples, in the order of the data set.
-        rows: for each set-up, the task's record of its outputs for each sample, in the order of
-            *keys*.
-        prepare: times of making a sample's inputs: reading, decoding, resizing.
-        invoke: times of each set-up's ``invoke``, warm-up not counted.
+        rows: for each set-up, the task's records of its outputs, one for each sample in the order
+            of *keys*.
+        prepare: statistics of the time to make a sample's inputs: reading, decoding, resizing.
+        invoke: statistics of the time of each set-up's ``invoke``, without warm-up.
         bad: samples that could not be used.
         resumed: number of samples that an earlier, interrupted run had finished.
     """

@@ -30,7 +30,7 @@ class Matches:
 
     Attributes:
         right: ``[thresholds, n], bool``: whether each detection matches an object that no other
-            has.
+            detection has.
         ignored: ``[thresholds, n], bool``: whether a detection counts neither as right nor as
             wrong.
         objects: ``[m], int64``: classes of the objects in the picture.
@@ -56,7 +56,7 @@ class Definition(Protocol):
         """Return which detections *found* in one picture match its objects *truth*."""
 
     def levels(self, right: Integers, objects: Integers) -> NDArray[np.float64]:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached.
+        """Return how many of the recall levels 0, 0.01, ..., 1 are reached.
 
         Args:
             right: ``[k]``: numbers of objects found.
@@ -135,7 +135,7 @@ class Tally:
     def __init__(
         self, definition: Definition, truth: Sequence[TruePicture], found: Sequence[Detections]
     ) -> None:
-        """Match the detections *found* with the objects *truth*, picture by picture."""
+        """Match detections *found* with objects *truth*, picture by picture."""
         self._definition = definition
         matches = [definition.match(*pair) for pair in zip(truth, found, strict=True)]
         objects, kinds = [m.objects for m in matches], [f.classes for f in found]
@@ -182,8 +182,8 @@ class Tally:
     ) -> NDArray[np.float64]:
         """Return the area under the precision-recall curve of each class, ``[classes]``.
 
-        The precision at a recall is the best one at that recall or a larger one. Only hits are
-        considered, because a miss keeps the recall and lowers the precision.
+        The precision at a recall is the highest precision at that recall or a larger one. Only hits
+        are considered, because a miss keeps the recall and lowers the precision.
 
         Args:
             hits: hits at one threshold.

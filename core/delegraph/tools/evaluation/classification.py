@@ -1,4 +1,4 @@
-"""Picture classification: top-1 to top-10 accuracy of each set-up, and the loss of accuracy.
+"""Picture classification: top-1 to top-10 accuracy of each set-up, and losses of accuracy.
 
 Source:
     ImagenetImageClassification and TopkAccuracyEvalStage, tflite/tools/evaluation. The official
@@ -32,11 +32,11 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class ClassificationTask:
-    """Task that asks for the class of a picture.
+    """Task whose answer is the class of a picture.
 
     Attributes:
         labels: words of the model's classes, in the order of its output; they may repeat.
-        preprocessing: how pictures become inputs.
+        preprocessing: conversion of pictures to inputs.
     """
 
     labels: tuple[str, ...]
@@ -121,13 +121,13 @@ def evaluate_classification(
     Args:
         setups: one or several; the others are compared with the first.
         pictures: picture files, each with the label of its true class.
-        labels: labels of the classes, in the order of the model's output; None means those in the
-            first model's metadata.
-        preprocessing: how pictures become inputs, or the name of a preset.
+        labels: labels of the classes, in the order of the model's output; None means the labels in
+            the first model's metadata.
+        preprocessing: conversion of pictures to inputs, or the name of a preset.
         journal: path of a file with the finished samples, from which an interrupted evaluation
             continues.
         warmup_runs: number of runs of each set-up before times are measured.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
 
     Raises:
         ArgumentError: a model does not classify pictures with these labels, a true class is no

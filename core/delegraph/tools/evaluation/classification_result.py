@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ChangedAnswer:
-    """A picture for which a set-up answers another class than the first set-up.
+    """A picture for which a set-up's answer differs from the first set-up's.
 
     Attributes:
         key: name of the picture.
@@ -82,7 +82,7 @@ class Classification:
 
     Attributes:
         labels: labels of the model's classes.
-        preprocessing: how pictures became inputs.
+        preprocessing: conversion of pictures to inputs.
         answers: answers of every set-up, with times.
         truths: mapping from a picture's name to the label of its true class.
     """
@@ -102,7 +102,7 @@ class Classification:
         return float(self._hits(setup, top).mean())
 
     def drop(self, setup: int, top: int = 1) -> Drop:
-        """Return the top-*top* accuracy that set-up number *setup* loses against the first one."""
+        """Return the loss of top-*top* accuracy of set-up number *setup* against the first."""
         first, other = self._hits(0, top), self._hits(setup, top)
         lost, gained = int((first & ~other).sum()), int((other & ~first).sum())
         count = len(first)

@@ -35,7 +35,7 @@ class _Picture:
 def read_coco_annotations(path: str) -> GroundTruth:
     """Return the objects that the file *path* describes.
 
-    An annotation without ``area`` gets the area of its box; one without ``iscrowd`` is no crowd.
+    An annotation without ``area`` gets the area of its box; one without ``iscrowd`` is not a crowd.
     Outlines (``segmentation``) are ignored.
 
     Raises:
@@ -83,7 +83,7 @@ def _json(path: str) -> Any:
 def _entries(
     content: Entry, key: str, path: str, *, optional: bool = False
 ) -> list[tuple[str, Entry]]:
-    """Return the entries of the list *key* in *content*, each with its position for messages."""
+    """Return the entries of the list *key* in *content*, each with its position as text."""
     entries = content.get(key, [] if optional else None)
     if not isinstance(entries, list):
         raise ArgumentError(f"{path!r}: expected a list {key!r}, as COCO's annotations have it")

@@ -1,7 +1,7 @@
 """Matching of detections and recall levels by COCO's definition.
 
-COCO's figures come from a library, in :mod:`coco_precision`, which cannot compute them for a random
-draw of pictures. This module can, for the intervals.
+A library, used in :mod:`coco_precision`, computes COCO's figures. But it cannot compute them for
+random draws of pictures, so this module does, for confidence intervals.
 
 Source:
     COCOeval.evaluateImg and accumulate, pycocotools/cocoeval.py.
@@ -35,8 +35,8 @@ class CocoDefinition:
         """Return which detections *found* are right, and which are ignored, at each threshold.
 
         Detections are matched in order of score, the best first. Each takes the object of its class
-        that it overlaps most and that no other has taken. A detection without such an object is
-        ignored if it lies in a crowd.
+        that it overlaps most among those that no other detection has taken. A detection without
+        such an object is ignored if it lies in a crowd.
         """
         pixels = truth.pixels
         assert pixels is not None  # pictures without pixels were rejected before
@@ -58,7 +58,7 @@ class CocoDefinition:
         return Matches(right, ignored, truth.classes[~pixels.crowds])
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> Floats:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached, computed in float64."""
+        """Return how many of the recall levels 0, 0.01, ..., 1 are reached, computed in float64."""
         return np.searchsorted(_RECALLS, right / objects, side="right").astype(np.float64)
 
 
@@ -92,7 +92,7 @@ def overlaps(boxes: Floats, truth: InPixels) -> Floats:
 
 
 def _beyond(classes: NDArray[np.int64], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the detections of each class beyond the :data:`MOST` best, in *order*, best first."""
+    """Return the detections of each class beyond the :data:`MOST` best ones."""
     if len(order) <= MOST:
         return order[:0]
     rests = [order[classes[order] == kind][MOST:] for kind in np.unique(classes)]

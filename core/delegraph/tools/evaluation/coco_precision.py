@@ -1,4 +1,4 @@
-"""Average precision by COCO's definition. Needs ``pip install 'delegraph[coco]'``."""
+"""Average precision by COCO's definition, which needs ``pip install 'delegraph[coco]'``."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _answers(picture: TruePicture, found: Detections) -> Iterator[dict[str, Any]
 
 
 def _numbered(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return entries with ids from 1, because COCO's code takes id 0 for a missing entry."""
+    """Return entries with ids from 1, because COCO's code treats id 0 as a missing entry."""
     return [{"id": number, **entry} for number, entry in enumerate(entries, 1)]
 
 

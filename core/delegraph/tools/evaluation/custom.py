@@ -111,7 +111,7 @@ class FigureDrop(JsonRecord):
 
     Attributes:
         drop: the first set-up's figure minus this one's.
-        interval: where the drop lies, by the bootstrap over rows.
+        interval: confidence interval of the drop, by the bootstrap over rows.
     """
 
     drop: float
@@ -125,8 +125,8 @@ class CustomEvaluation:
     Attributes:
         metric: name of the metric.
         answers: the metric's record of every row, with times.
-        figures: for each set-up, a mapping from a figure's name to the figure.
-        drops: for each set-up but the first, a mapping from a figure's name to its drop.
+        figures: for each set-up, a mapping from a figure's name to its value.
+        drops: for each set-up except the first, a mapping from a figure's name to its drop.
     """
 
     metric: str
@@ -168,9 +168,9 @@ def evaluate_metric(
     """Return the figures of a metric over the rows of ``.npz`` files, for every set-up.
 
     The first axis of a file's arrays counts the rows. An array named like an input (by signature,
-    tensor name or position) holds its values: as stored, or as real numbers, which are then
-    quantized. The metric gets the arrays that are no inputs as labels, and the outputs as real
-    numbers by the same kinds of names.
+    tensor name or position) has its values: stored values, or real numbers, which are then
+    quantized. The metric gets the other arrays as labels. It gets the outputs as real numbers,
+    named in the same ways.
 
     Args:
         setups: one or several; the others are compared with the first.
@@ -179,7 +179,7 @@ def evaluate_metric(
         journal: path of a file with the finished samples, from which an interrupted evaluation
             continues.
         warmup_runs: number of runs of each set-up before times are measured.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
 
     Raises:
         ArgumentError: the metric does not exist or failed, a file cannot be read, no row fits the

@@ -1,8 +1,8 @@
 """Object detection: mean average precision of every set-up, and the loss of precision.
 
 Open first: ``ground_truth.py`` for the true objects in pictures, ``detections.py`` for a model's
-detections, ``average_precision.py`` for the official tool's definition, ``coco_precision.py`` for
-COCO's.
+detections, ``average_precision.py`` for average precision by any definition, ``coco_precision.py``
+for COCO's definition.
 
 Source:
     CocoObjectDetection and ObjectDetectionStage, tflite/tools/evaluation.
@@ -48,7 +48,7 @@ class Detection:
     judgement: Judgement
 
     def class_name(self, kind: int) -> str:
-        """Name of a class: from the ground truth, otherwise from the labels, otherwise ""."""
+        """Name of class *kind*, from the ground truth or else the labels; may be empty."""
         labels = dict(enumerate(self.task.labels))
         return self.truth.class_names.get(kind) or labels.get(kind, "")
 
@@ -110,7 +110,7 @@ def evaluate_detection(
         setups: one or several; the others are compared with the first.
         folder: folder of the pictures.
         truth: the objects in the pictures; all its pictures are used.
-        preprocessing: how pictures become inputs, or the name of a preset; pictures are never
+        preprocessing: conversion of pictures to inputs, or the name of a preset; pictures are never
             cropped, because boxes refer to the whole picture.
         class_offset: number that is added to the model's classes.
         labels: labels of the ground truth's classes, from class 0; a class without a label is an
@@ -124,7 +124,7 @@ def evaluate_detection(
         journal: path of a file with the finished samples, from which an interrupted evaluation
             continues.
         warmup_runs: number of runs of each set-up before times are measured.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
 
     Raises:
         ArgumentError: a model is no detector, a class of the truth or of a detection has no label,

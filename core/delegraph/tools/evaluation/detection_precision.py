@@ -86,7 +86,7 @@ class Judgement:
         precisions: precision of every set-up.
         drops: drop of every set-up by the official tool's definition; the first set-up's drop is 0.
         coco_drops: drop of every set-up by COCO's definition; None if it cannot be computed.
-        without_coco: why there are no COCO figures; None if there are.
+        without_coco: text that says why there are no COCO figures; None if there are.
         prepared: whether boxes and pictures were dropped for the official tool's definition, as its
             script does.
         resamples, seed: number of draws of the bootstrap, and its seed.
@@ -126,7 +126,7 @@ def judged(
             official tool's definition, as its script does.
         resamples: number of draws of the bootstrap.
         seed: seed of the bootstrap's random draws.
-        progress: is called with the state of the work.
+        progress: function that is called with the state of the work.
     """
 
     def draw(tallies: Sequence[Tally], pictures: int) -> NDArray[np.float64]:
@@ -162,7 +162,7 @@ def _official(
 ) -> tuple[list[AveragePrecisions], NDArray[np.float64]]:
     """Return the official figures of every set-up, and their means on resampled pictures.
 
-    *prepared* means the pictures as the official tool's script prepares them; *draw* resamples.
+    *prepared* drops boxes and pictures as the official tool's script does; *draw* resamples.
     """
     pictures = truth.pictures
     used = [i for i, p in enumerate(pictures) if not (prepared and p.is_dropped)]
@@ -174,7 +174,7 @@ def _official(
 def _coco(
     truth: GroundTruth, found: Sequence[Sequence[Detections]], draw: Draw
 ) -> tuple[list[CocoPrecision] | None, NDArray[np.float64] | None, str | None]:
-    """Return COCO's figures of every set-up and on resampled data, or the reason for none."""
+    """Return COCO's figures of every set-up, and of resampled data; or a reason for none."""
     try:
         require_coco(truth)
     except ArgumentError as error:

@@ -23,10 +23,10 @@ from delegraph.tools.setup import Setup
 
 @dataclass(frozen=True, slots=True)
 class DetectionTask:
-    """Task that asks for the objects in a picture and their places.
+    """Task whose answer is the objects in a picture and their boxes.
 
     Attributes:
-        preprocessing: how pictures become inputs, without cropping.
+        preprocessing: conversion of pictures to inputs, without cropping.
         class_offset: number that is added to the model's classes. It is 1 if class 0 is the
             background, or unused, in the ground truth, but not in the model.
         labels: labels of the ground truth's classes, from class 0; a class without a label is an
@@ -101,7 +101,7 @@ class DetectionTask:
 
 
 def made_by_models(setups: Sequence[Setup]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """Return a mapping from the outputs of each set-up's model to those of its postprocessing node.
+    """Return which outputs of each set-up's model come from its postprocessing node.
 
     Raises:
         ArgumentError: two models have the same outputs in different order.

@@ -1,4 +1,4 @@
-"""Detections in a picture, from a detector's four outputs in any order."""
+"""Detections in a picture, read from a detector's four outputs in any order."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def order_of(
     """Return the positions of boxes, classes, scores and count among the outputs.
 
     The user's choice is used first, then the postprocessing operator's order. Otherwise names and
-    shapes decide if they allow one order only, or the official tool's order if they allow it.
+    shapes decide if they allow a single order; or else the official tool's order is used if they
+    allow it.
 
     Args:
         outputs: details of all outputs.

@@ -21,7 +21,7 @@ class InPixels:
         boxes: ``[n, 4], float64``: left, top, width, height, in pixels.
         areas: ``[n], float64``: areas of the objects in square pixels; areas of their outlines if
             the file has them.
-        crowds: ``[n], bool``: whether a box holds many objects without boxes of their own.
+        crowds: ``[n], bool``: whether a box stands for a crowd of objects without separate boxes.
     """
 
     width: int
@@ -40,7 +40,7 @@ class TruePicture:
         name: path of the picture's file, relative to the folder of pictures.
         boxes: ``[n, 4], float32``: top, left, bottom, right; 0 and 1 are the picture's edges.
         classes: ``[n], int64``: class of each object.
-        pixels: the same objects in pixels, with COCO's further data; None if the file lacks them.
+        pixels: the objects in pixels, with further COCO data; None if the file lacks them.
     """
 
     id: int
@@ -89,7 +89,7 @@ class GroundTruth:
 
     @property
     def has_pixels(self) -> bool:
-        """Whether the data for COCO's definition are present."""
+        """Whether the data that COCO's definition needs is present."""
         return all(picture.pixels is not None for picture in self.pictures)
 
     def of(self, ids: Sequence[int]) -> GroundTruth:

@@ -1,4 +1,4 @@
-"""Reads ground truth by the suffix of the file, and lists of pictures to use."""
+"""Reads ground truth files by suffix, and lists of pictures to use."""
 
 from __future__ import annotations
 

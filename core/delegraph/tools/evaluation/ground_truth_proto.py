@@ -1,4 +1,4 @@
-"""Reads ``ground_truth.pb``, which the official tool's script makes of COCO's annotations.
+"""Reads ``ground_truth.pb``, which the official tool's script makes from COCO's annotations.
 
 The file is one message of Protocol Buffers, ``ObjectDetectionGroundTruth``. Its four kinds of
 messages have eleven fields in all. So this module reads the encoding itself, and the core needs no
@@ -98,7 +98,7 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the value of the field *name* of the message *data*: the last one, else *default*.
+    """Return the last value of the field *name* in the message *data*, or else *default*.
 
     *fields* has number and encoding of each field, by name.
     """

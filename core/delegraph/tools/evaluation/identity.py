@@ -1,4 +1,4 @@
-"""Identity of an evaluation: data that decides its results, so that they can be reused."""
+"""Identity of an evaluation: all data that determines its results, so that they can be reused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from delegraph.tools.setup import Setup, file_and_options
 def identity(
     setups: Sequence[Setup], task: Mapping[str, Any], samples: Sequence[Sample]
 ) -> dict[str, Any]:
-    """Return a mapping from the name of each part that decides the results to its JSON data.
+    """Return the identity: a mapping from the name of each part to its JSON data.
 
     The content of samples is not included: a journal has its digest beside the sample's results.
 
@@ -36,7 +36,7 @@ def identity(
 
 
 def setup_identity(setup: Setup) -> dict[str, Any]:
-    """Return *setup* as JSON data in which digests of its files replace their paths.
+    """Return *setup* as JSON data, in which files are given by digests instead of paths.
 
     Raises:
         ArgumentError: a file cannot be read.
@@ -53,7 +53,7 @@ def setup_identity(setup: Setup) -> dict[str, Any]:
 
 
 def _model_digest(setup: Setup) -> str:
-    """Return the digest of the bytes of the set-up's model, and of its constants in other files.
+    """Digest of the set-up's model bytes, and of its external constants.
 
     Raises:
         ArgumentError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Journal of an evaluation, with which an interrupted evaluation continues.
+"""Journal of an evaluation, from which an interrupted evaluation continues.
 
 The journal is a file of JSON lines. The first line identifies the evaluation. Each further line is
 a sample that every set-up has answered, written when the sample is finished. If the process is
@@ -31,7 +31,8 @@ class Journal:
 
         Args:
             path: path of the file.
-            identity: mapping from the name of each part that decides the results to its JSON data.
+            identity: mapping from the name of each part that determines the results to its JSON
+                data.
 
         Raises:
             ArgumentError: the file belongs to another evaluation, is damaged before its last line,
@@ -53,7 +54,7 @@ class Journal:
     def _read(self, header: Entry) -> dict[str, Entry]:
         """Return the entries of the file by key; an incomplete last line is removed.
 
-        *header* is the first line that a journal of this evaluation has.
+        *header* is the expected first line.
         """
         self._file.seek(0)
         content = self._file.read()

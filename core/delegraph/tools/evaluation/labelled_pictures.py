@@ -1,4 +1,4 @@
-"""Pictures with their classes, from the official tool's files: a folder and line lists."""
+"""Pictures with their classes, from files of the official tool: a folder and lists of lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def labelled_pictures(
         truth: path of a file with one label per line; line i belongs to picture i.
         denylist: path of a file with one number per line, of pictures to leave out; the first
             picture is number 1.
-        num_images: number of pictures to use of the others; 0 means all.
+        num_images: number of remaining pictures to use; 0 means all.
 
     Raises:
         ArgumentError: a file cannot be read, the numbers of lines and pictures differ, no picture

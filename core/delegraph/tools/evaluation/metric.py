@@ -1,4 +1,4 @@
-"""User-defined metrics: a user's function scores each row; figures of all rows follow.
+"""User-defined metrics: a user's function judges each row, and figures summarise all rows.
 
 A metric is a function, or an object with two methods::
 
@@ -46,11 +46,11 @@ class Metric(Protocol):
 
         Args:
             outputs: mapping from an output's name to its real numbers.
-            labels: mapping from a name to an array of the row that is no input.
+            labels: mapping from names to the row's arrays that are not inputs.
         """
 
     def total(self, rows: Sequence[Any]) -> Mapping[str, float]:
-        """Return a mapping from each figure's name to the figure, from the records of all rows."""
+        """Return a mapping from each figure's name to its value, from the records of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class MeanOfRows:
 
     Attributes:
         name: name for a number that the function returns without a name.
-        function: returns a number, or a mapping from names to numbers.
+        function: function that returns a number, or a mapping from names to numbers, for a row.
     """
 
     name: str
@@ -119,7 +119,7 @@ class NamedMetric:
 
 
 def load_metric(name: str) -> NamedMetric:
-    """Return the metric that *name*, ``package:function``, names, also from the current folder.
+    """Return the metric ``package:function`` in *name*; the current folder is searched, too.
 
     Raises:
         ArgumentError: the metric cannot be imported, or is neither a function nor an object with

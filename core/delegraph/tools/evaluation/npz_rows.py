@@ -20,7 +20,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class NpzRow:
-    """A row of an ``.npz`` file: element i of each of its arrays along the first axis.
+    """A row of an ``.npz`` file: element *index* of each array along its first axis.
 
     Attributes:
         path: path of the file.
@@ -59,12 +59,12 @@ class NpzRow:
 
 @lru_cache(maxsize=1)  # rows come file by file
 def _arrays(path: str, stamp: object) -> Arrays:
-    """Return the arrays of a file; the last file stays in memory while its *stamp* is the same."""
+    """Return the arrays of a file; they stay in memory for calls with the same *stamp*."""
     return read_npz(path)
 
 
 def _stamp(path: str) -> object:
-    """Return a value that changes when the file *path* changes; None if there is no file."""
+    """Return a value that changes when the file *path* changes; None if it does not exist."""
     with contextlib.suppress(OSError):  # reading the file reports the error
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,4 +1,4 @@
-"""Pictures of a folder as samples, in the order of the official tools."""
+"""Pictures in a folder as samples, in the order of the official tools."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ class PictureFile:
             height: height of a raw file, which must have the input's size; other files have their
                 own size.
             width: width of a raw file.
-            upright: whether the picture is turned as its EXIF data says; the official tools do not
-                turn it.
+            upright: whether to rotate the picture by its EXIF data; the official tools do not.
 
         Raises:
             ArgumentError: the picture cannot be read, Pillow is missing, or a raw file has another
@@ -105,7 +104,7 @@ def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence
     Args:
         count: number of all samples.
         denied: numbers of the samples to leave out; the first sample is number 1.
-        limit: number of the other samples to use; 0 means all.
+        limit: number of remaining samples to use; 0 means all.
 
     >>> chosen(5, {1, 3}, 2)
     [1, 3]

@@ -1,4 +1,4 @@
-"""Resizes pictures by the filters of training frameworks, which differ by whole byte values."""
+"""Resizes pictures by the filters of training frameworks, whose results differ noticeably."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILTERS: tuple[Filter, ...] = get_args(Filter)
 
 
 def resized(pixels: NDArray[Any], size: tuple[int, int], how: Filter) -> NDArray[Any]:
-    """Return a picture of another size.
+    """Return a picture resized to *size*.
 
     Args:
         pixels: ``[H, W, 3], uint8``.

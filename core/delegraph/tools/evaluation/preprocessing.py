@@ -1,7 +1,8 @@
 """Preprocessing of pictures for a model: settings and their arithmetic.
 
-Every training framework has its own preprocessing, and a model loses accuracy with another one. A
-:class:`Preprocessing` names each choice; a preset also gives the reason for its choices.
+Every training framework has its own preprocessing, and a model loses accuracy with another
+preprocessing. A :class:`Preprocessing` names each choice; a preset also gives the reason for its
+choices.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Preprocessing(JsonRecord):
 
     Attributes:
         name: name of the preset from which the settings come.
-        reason: why the settings differ from the official evaluation tool.
+        reason: text that says why the settings differ from the official evaluation tool's.
         crop: the part that is cut out of the middle. ``square``: a square of *fraction* of the
             shorter side; ``rectangle``: *fraction* of both sides, as ``tf.image.central_crop``
             does; ``after``: the picture is resized first, so that it covers the input's size
@@ -45,7 +46,7 @@ class Preprocessing(JsonRecord):
         channels: the order of colours that the model takes.
         integers: values for integer inputs. ``bytes``: the pixels, minus 128 for int8, cut towards
             zero; ``quantized``: the values for floating-point inputs, quantized for the input.
-        upright: whether the picture is turned as its EXIF data says.
+        upright: whether to rotate the picture by its EXIF data.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Preprocessing(JsonRecord):
         return resized(kept, size, self.resize)
 
     def _first_cut(self, size: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return start and size, (height, width) each, of the first crop."""
+        """Return start and size of the first crop, each as (height, width)."""
         if self.crop == "rectangle":
             starts = [int((side - side * self.fraction) / 2) for side in size]
             return starts, [side - 2 * start for side, start in zip(size, starts, strict=True)]

@@ -1,4 +1,4 @@
-"""Preprocessing of the training frameworks, each with the reason for its steps."""
+"""Presets: the preprocessing of training frameworks, each with the reason for its steps."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preprocessing:
-    """Return the preset *name*.
+    """Return the preprocessing with the name *name*.
 
     Raises:
         ArgumentError: there is no such preset.

@@ -42,12 +42,12 @@ def run_task(
     Args:
         setups: the set-ups, at least one.
         samples: the samples, at least one, each with a unique key.
-        task: makes the inputs, and judges the outputs.
+        task: task that makes the inputs and judges the outputs.
         journal: path of a file with the finished samples. If the file exists, its samples are not
             computed again. It is kept at the end.
         warmup_runs: number of runs of each set-up on the first sample before times are measured.
-        progress: is called with the number of samples finished in this run, and the number to
-            compute.
+        progress: function that is called with the number of samples finished in this run, and the
+            number to compute.
 
     Raises:
         ArgumentError: a model does not fit the task, no sample can be used, the journal belongs to
@@ -75,7 +75,7 @@ def run_task(
 
 
 class _Host:
-    """An interpreter for all samples of a set-up, with its run times."""
+    """Interpreter that computes all samples for one set-up, with its run times."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -106,7 +106,7 @@ class _Host:
 
 
 class _Run:
-    """Runs all set-ups on one sample after another."""
+    """Runs all set-ups on one sample after another, and makes journal entries."""
 
     def __init__(self, hosts: Sequence[_Host], task: Task[Any], warmup_runs: int) -> None:
         self._hosts = hosts

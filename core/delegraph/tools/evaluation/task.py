@@ -18,7 +18,7 @@ Outputs = Sequence[tuple[Details, NDArray[Any]]]
 
 
 class Sample(Protocol):
-    """One item of a data set; it refers to its content and does not hold it."""
+    """One item of a data set, which it refers to without holding its content."""
 
     @property
     def key(self) -> str:

@@ -31,11 +31,11 @@ class TfliteDefinition:
     counts_stray_classes = True
 
     def match(self, truth: TruePicture, found: Detections) -> Matches:
-        """Return which detections *found* are right, at each threshold, by the objects *truth*.
+        """Return which detections *found* match the objects *truth*, at each threshold.
 
         Detections are matched in order of score, the best first. Each takes the object of its class
-        that it overlaps most and that no other has taken. The detection is right if this overlap
-        reaches the threshold.
+        that it overlaps most among those that no other detection has taken. The detection is right
+        if this overlap reaches the threshold.
         """
         right = np.zeros((len(THRESHOLDS), len(found.scores)), np.bool_)
         same = found.classes[:, None] == truth.classes[None]
@@ -51,7 +51,7 @@ class TfliteDefinition:
         return Matches(right, np.zeros_like(right), truth.classes)
 
     def levels(self, right: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how many of the recalls 0, 0.01, ..., 1 are reached, computed in float32."""
+        """Return how many of the recall levels 0, 0.01, ..., 1 are reached, computed in float32."""
         recall = right.astype(np.float32) / objects.astype(np.float32)
         return (np.floor(recall * np.float32(100)) + 1).astype(np.float64)
 
@@ -64,7 +64,7 @@ def overlaps(boxes: Floats, others: Floats) -> Floats:
 
     Args:
         boxes: ``[n, 4], float32``: top, left, bottom, right of each box.
-        others: ``[m, 4], float32``: the same for other boxes.
+        others: ``[m, 4], float32``: top, left, bottom, right of other boxes.
 
     Returns:
         ``[n, m], float32``.

@@ -24,8 +24,8 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
     """Return the runs in *recording* as a trace.
 
     One track holds the runs and the runtime's own kernels. Each delegate has a track with its
-    partitions and their internal events, if it reports any. Arrows follow values that cross the
-    boundary of a partition. A counter shows the bytes of values that are still needed.
+    partitions and their internal events, if it reports such events. Arrows show values that cross
+    the boundary of a partition. A counter shows the bytes of values that are still needed.
     """
     found = tracks(recording)
     ids = {id(one): number for number, track in enumerate(found, 1) for one in track.slices}

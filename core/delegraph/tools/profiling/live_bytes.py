@@ -8,10 +8,10 @@ from delegraph.tools.profiling.recording import Recording, Run
 
 
 def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
-    """Yield pairs: nanoseconds since the first run began, and the live bytes from then on.
+    """Yield pairs: nanoseconds since the first run began, and the live bytes since then.
 
-    Counted are the called subgraph's inputs, and the tensors that its nodes and partitions pass to
-    each other. Constants, variables, and memory inside kernels and partitions are not counted. An
+    The called subgraph's inputs, and the tensors that its nodes and partitions pass to each other,
+    are counted. Constants, variables, and memory inside kernels and partitions are not counted. An
     arena has at least this size. Nothing is yielded for LiteRT, which does not report when its
     nodes run.
     """

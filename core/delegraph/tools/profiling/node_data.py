@@ -1,6 +1,7 @@
 """Values of operators as node data files, which Model Explorer shows on the graph.
 
-Model Explorer need not be installed: a file is JSON. It is opened together with the model::
+Model Explorer need not be installed, since the files are JSON. They are opened together with the
+model::
 
     model-explorer model.tflite --node_data_paths=latency_us.json
 
@@ -39,18 +40,19 @@ _NOT_FINITE = "#ff00ff"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """Values for some operators of a model, one value each: numbers or words.
+    """One value, number or text, for each of some operators of a model.
 
     Attributes:
         name: name and unit of the values; it is the heading in Model Explorer.
         values: mapping from subgraph and operator to the value. Each word gets a colour, the same
-            in every file with the same words. A word among numbers says why the number is missing,
-            and is grey. Numbers that are not finite are shown as words, because JSON lacks them.
+            in every file with the same words. A word among numbers says why a number is missing,
+            and is drawn grey. Numbers that are not finite are shown as words, because JSON lacks
+            them.
         gradient: colours of numbers, each with its position between the smallest (0) and the
             largest (1).
         thresholds: colours of numbers, each with its upper bound, ascending; if given, it replaces
             *gradient*. A number above the last bound has no colour.
-        colors: mapping from a word to its colour, for words that need a certain one.
+        colors: mapping from words to their colours, for words with a fixed colour.
     """
 
     name: str
@@ -62,8 +64,8 @@ class NodeData:
     def to_json(self, model: Model) -> dict[str, Any]:
         """Return a mapping from Model Explorer's graph ids to the node data of each subgraph.
 
-        Subgraphs that share an id are left out with a warning, and so are operators without a
-        unique key. Their values would be shown at the wrong place.
+        Subgraphs with equal ids, and operators without a unique key, are omitted with a warning,
+        since their values would be shown at the wrong place.
         """
         ids = graph_ids(model)
         times = Counter(ids)
@@ -128,9 +130,9 @@ def graph_ids(model: Model) -> list[str]:
 def node_keys(spec: SubgraphSpec) -> dict[int, str]:
     """Return, for each operator of *spec*, a key that identifies it in Model Explorer's graph.
 
-    The key is usually the operator's index. But Model Explorer first looks a key up among the names
-    of tensors. So an operator whose index is also the name of another node's tensor gets the name
-    of one of its own outputs, or no key.
+    The key is usually the operator's index. But Model Explorer first searches the names of tensors
+    for a key. So an operator whose index is also the name of another node's tensor gets the name of
+    one of its own outputs, or no key.
     """
     times = Counter(tensor.name for tensor in spec.tensors)
     keys = {op.index: _node_key(op, spec, times) for op in spec.operators}

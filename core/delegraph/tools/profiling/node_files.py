@@ -33,9 +33,9 @@ def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> li
 def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
     """Return the microseconds per run of each node.
 
-    The time of nodes that are computed together is at the first of them; the others have a text
-    that refers to it. If a delegate reports only the time of a whole partition, its nodes have a
-    text that says so.
+    If nodes are computed together, the first node has their time, and the others have text that
+    refers to it. If a delegate reports only the time of a whole partition, its nodes have text that
+    says so.
     """
     values: dict[OperatorId, float | str] = {}
     partitions: dict[int, float] = {}
@@ -57,9 +57,9 @@ def latency_data(profile: OpProfile, recording: Recording) -> NodeData:
 def _untold(
     partitions: Mapping[int, float], recording: Recording, known: Mapping[OperatorId, object]
 ) -> dict[OperatorId, float | str]:
-    """Return texts for nodes of partitions of which only the total time is known.
+    """Return texts for the nodes of partitions for which only the total time is known.
 
-    *partitions* has the seconds by partition; *known* has the nodes with a time of their own.
+    *partitions* has the seconds by partition; *known* has the nodes with a known time.
     """
     found: dict[OperatorId, float | str] = {}
     for number, seconds in partitions.items():

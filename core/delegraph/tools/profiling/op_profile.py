@@ -1,4 +1,4 @@
-"""Time of each operator: in run order, by time and by type, inside delegates separately.
+"""Time of each operator: in run order, by time and by type; times inside delegates are separate.
 
 Source:
     ProfileSummarizer, tflite/profiling/profile_summarizer.cc; StatsCalculator,
@@ -39,10 +39,10 @@ class NodeTime(JsonRecord):
         run_order: position of the node in the order of first runs, from 0.
         delegate: delegate that ran the node; None means the runtime's kernels.
         partition: position in ``Placement.partitions``; None for nodes outside of partitions.
-        model_nodes: indices of the model's nodes that it computes, in execution order.
-        calls: times of single calls, seconds.
+        model_nodes: indices of the model's nodes that are computed, in execution order.
+        calls: seconds of each single call.
         times_called: number of calls per run.
-        output_bytes: bytes of its outputs; None if unknown.
+        output_bytes: number of bytes of its outputs; None if unknown.
     """
 
     json_properties: ClassVar = {"seconds": "seconds"}
@@ -61,7 +61,7 @@ class NodeTime(JsonRecord):
 
     @property
     def seconds(self) -> float:
-        """Seconds per run."""
+        """Run time in seconds per run of the model."""
         return self.calls.mean * self.times_called
 
 
@@ -74,7 +74,7 @@ class TypeTime:
         count: number of nodes.
         seconds: seconds per run of all these nodes.
         times_called: number of calls per run of all these nodes.
-        output_bytes: bytes of their outputs; None if the size of one is unknown.
+        output_bytes: number of bytes of their outputs; None if any size is unknown.
     """
 
     node_type: str
@@ -90,8 +90,8 @@ class Section:
 
     Attributes:
         title: description of the section.
-        subgraph: index of the subgraph; None if the section is of a delegate.
-        delegate: name of the delegate; None if the section is of a subgraph. The times of a
+        subgraph: index of the subgraph; None if the section belongs to a delegate.
+        delegate: name of the delegate; None if the section belongs to a subgraph. The times of a
             delegate's section are also included in the times of its delegate nodes.
         nodes: the nodes in run order.
     """
@@ -107,11 +107,11 @@ class Section:
         return sum(node.seconds for node in self.nodes)
 
     def by_time(self) -> list[NodeTime]:
-        """Return the nodes, the slowest first."""
+        """Return the nodes, slowest first."""
         return sorted(self.nodes, key=lambda node: -node.seconds)
 
     def by_type(self) -> list[TypeTime]:
-        """Return the types of nodes, the slowest first."""
+        """Return the types of nodes, slowest first."""
         kinds = {kind: [n for n in self.nodes if n.node_type == kind] for kind in self._types()}
         found = (
             TypeTime(
@@ -169,7 +169,7 @@ class OpProfile(JsonRecord):
         sections: first the called subgraph, then other subgraphs, then the insides of delegates.
             The times of other subgraphs are included in the times of the nodes that call them.
         outside: seconds per run outside of nodes: between nodes, and in parts that are not timed.
-        notes: missing data, in words.
+        notes: texts about missing data.
         saved: seconds per run by which the times of the first section's nodes exceed the elapsed
             time, because asynchronous nodes overlap others.
     """
@@ -248,7 +248,7 @@ def op_profile(
     signature: str | None = None,
     progress: Progress = untold,
 ) -> OpProfile:
-    """Measure the time of each operator of a model; arguments as of :func:`record`.
+    """Measure the time of each operator of a model; for arguments, see :func:`record`.
 
     Raises:
         ArgumentError: an input, a signature or an argument does not fit the model.
@@ -279,7 +279,7 @@ def profile_of(recording: Recording) -> OpProfile:
 def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tuple[int, int]:
     """Return the nanoseconds in which nodes ran, and the nanoseconds saved by overlap.
 
-    Events overlap where a node is asynchronous.
+    Events overlap if a node is asynchronous.
     """
     entry = recording.entry
     own = [e for e in events if e.subgraph == entry and not recording.is_inside(e)]

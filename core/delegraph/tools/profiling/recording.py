@@ -32,7 +32,7 @@ class Run:
 
     Attributes:
         start: start in nanoseconds of ``time.perf_counter_ns``.
-        duration: nanoseconds of computing, without copying inputs.
+        duration: nanoseconds of computation, without copying inputs.
         events: events in the order in which they ended.
     """
 
@@ -49,7 +49,7 @@ class TensorFigures:
         name: name of the tensor; may be empty.
         dtype: element type.
         shape: dimensions.
-        bytes: size in bytes; None for strings, whose elements have no fixed size.
+        bytes: size in bytes; None for strings.
     """
 
     name: str
@@ -96,11 +96,11 @@ class Recording:
         return self._nodes.get((event.subgraph, event.node_index))
 
     def is_inside(self, event: ProfileEvent) -> bool:
-        """Return whether an event is inside a delegate node, whose time includes it."""
+        """Whether an event is inside a delegate node, whose time includes it."""
         return event.delegate is not None and self.node(event) is not None
 
     def partition(self, event: ProfileEvent) -> PartitionPlacement | None:
-        """Return the partition of an event, also of an event inside a delegate."""
+        """Return the partition of an event, even for an event inside a delegate; or None."""
         node = self.node(event)
         if node is None:
             return self._own_nodes.get((event.subgraph, event.node_index))
@@ -114,7 +114,7 @@ class Recording:
         return () if partition is None else partition.nodes
 
     def borders(self, event: ProfileEvent) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the tensors that an event's nodes read from other nodes, or give to them."""
+        """Return the tensors that an event's nodes read from others, and those that others read."""
         partition = self.partition(event)
         if self.node(event) is None:
             return ((), ()) if partition is None else (partition.inputs, partition.outputs)
@@ -129,7 +129,7 @@ class Recording:
         return self.tensors.get((subgraph, index))
 
     def notes(self) -> Iterator[str]:
-        """Yield texts about data that are missing."""
+        """Yield texts about missing data."""
         if self.setup.runtime != "delegraph":
             yield (
                 "LiteRT does not tell how long its own kernels and XNNPACK take: only delegates "
@@ -157,7 +157,7 @@ def record(
         control: number and duration of runs; at least one run, and at most :data:`MOST_EVENTS`
             events.
         signature: name of the signature to call; None means the whole model.
-        progress: is called between the runs.
+        progress: function that is called between the runs.
 
     Raises:
         ArgumentError: an input, a signature or an argument does not fit the model.

@@ -1,4 +1,4 @@
-"""Writes a recording for https://www.speedscope.app, as flame graphs over time and sums.
+"""Writes a recording for https://www.speedscope.app, which draws flame graphs.
 
 Source:
     https://www.speedscope.app/file-format-schema.json: evented profiles.
@@ -24,8 +24,8 @@ def speedscope(recording: Recording) -> dict[str, Any]:
     """Return the runs in *recording* as the content of a speedscope file.
 
     The first profile has nested events: run, node or partition, and the delegate's internal events.
-    Further profiles have the internal events that overlap each other, because a delegate may work
-    on several things at a time.
+    Further profiles have internal events that overlap, since a delegate may compute several
+    operators at a time.
     """
     all_slices = [one for track in tracks(recording) for one in track.slices]
     found = lanes(all_slices)
@@ -59,9 +59,9 @@ def _profile(name: str, slices: Sequence[Slice], frames: dict[str, int]) -> dict
 
 
 def _events(slices: Iterable[Slice], frames: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield opening and closing events of *slices* in order of time; the last opened closes first.
+    """Yield opening and closing events of *slices* in order of time, properly nested.
 
-    *frames* gives each frame name its number, and gets new ones.
+    *frames* maps frame names to numbers; new names are added.
     """
     opened: list[tuple[int, int]] = []  # end and frame
 

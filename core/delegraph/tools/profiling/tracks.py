@@ -1,4 +1,4 @@
-"""Events as tracks of nested slices, the form that trace viewers draw."""
+"""Arranges events as tracks of nested slices, the form that trace viewers draw."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slice:
     Attributes:
         name: name of the event.
         start: nanoseconds since the first run began.
-        end: nanoseconds since then, not before *start*.
+        end: nanoseconds since the first run began, not before *start*.
         event: event of the profile; None for a whole run.
         args: further facts about the event, as JSON data.
     """
@@ -88,7 +88,7 @@ def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
 
 
 def _nests(one: Slice, ends: list[int]) -> bool:
-    """Remove ended slices from *ends*; return whether *one* is inside all open slices."""
+    """Remove ended slices from *ends*; return whether *one* lies inside all open slices."""
     while ends and ends[-1] <= one.start:
         ends.pop()
     return not ends or one.end <= ends[-1]

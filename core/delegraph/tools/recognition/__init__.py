@@ -1,1 +1,1 @@
-"""Recognizes the findings of a model in a picture: boxes, faces, poses, classes of pixels."""
+"""Recognizes a model's findings in a picture: boxes, faces, poses, classes of pixels."""

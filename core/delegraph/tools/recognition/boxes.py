@@ -27,7 +27,7 @@ _NO_CLASS = ("???", "background")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    """Boxes, classes and scores as the outputs hold them.
+    """Boxes, classes and scores as stored in the outputs.
 
     Attributes:
         tensors: indices of boxes, classes, scores, and of other outputs that belong to them.
@@ -45,7 +45,7 @@ class _Raw:
 
 
 def find_boxes(seen: Seen) -> Findings | None:
-    """Return the boxes in the outputs *seen*, or None when the outputs hold none."""
+    """Return the boxes in the outputs *seen*; None if there are none."""
     raw = _postprocessed(seen) or _by_metadata(seen)
     if raw is None:
         return None
@@ -94,7 +94,7 @@ def _by_metadata(seen: Seen) -> _Raw | None:
 def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = None) -> _Raw:
     """Return the first *count* boxes, classes and scores in *made*, or fewer if one is shorter.
 
-    *layout* says what the four numbers of a box are.
+    *layout* is the meaning of a box's four numbers.
     """
     values = [array for _, array in made]
     boxes, classes, scores = values[0].reshape(-1, 4), values[1].reshape(-1), values[2].reshape(-1)

@@ -1,4 +1,4 @@
-"""Draws a model's findings on a picture. Needs Pillow: ``pip install 'delegraph[images]'``."""
+"""Draws a model's findings on a picture; needs Pillow: ``pip install 'delegraph[images]'``."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _with_mask(image: Image, found: Segmentation) -> Image:
 
 
 def _is_background(pixel_class: PixelClass) -> bool:
-    """Return whether a class is the background: by its name, or because it is the first."""
+    """Whether a class is the background: by its name, or because it is the first class."""
     if pixel_class.label is not None:
         return pixel_class.label.lower() in _BACKGROUND
     return pixel_class.index == 0
@@ -200,7 +200,8 @@ class _Pen:
     def pose(self, pose: Pose, colour: Colour | None, threshold: float) -> None:
         """Draw the points whose score reaches *threshold*, and the lines between them.
 
-        Without a colour, left and right have theirs, and points and lines between them a third.
+        Without a colour, the left and right sides of the body have different colours, and points
+        and lines in the middle have a third.
         """
         w, h = self._size
         places = [(point.x * w, point.y * h) for point in pose.points]
@@ -232,12 +233,12 @@ class _Pen:
 
 
 def _side(point: str) -> Colour:
-    """Return the colour of the side of the body that a point is on, by its name."""
+    """Return the colour for the side of the body on which a point is, by its name."""
     return {"left": _LEFT, "right": _RIGHT}.get(point.partition(" ")[0], _MIDDLE)
 
 
 def _name(found: Box | PixelClass | Score) -> str:
-    """Return the label of a class; its number if it has no label."""
+    """Return the label of a class, or its number if it has no label."""
     return f"class {found.index}" if found.label is None else found.label[:_LONGEST_NAME]
 
 

@@ -23,7 +23,7 @@ _OVERLAP = 0.3
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Anchors of a BlazeFace model: the input's side length, and grids with anchors per cell.
+    """Anchors of a BlazeFace model: side length of the input, and grids with anchors per cell.
 
     Attributes:
         side: side length of the input in pixels.
@@ -42,7 +42,7 @@ _FAMILIES = {
 
 
 def find_faces(seen: Seen) -> Findings | None:
-    """Return the faces in the outputs *seen*, or None when they are not outputs of BlazeFace.
+    """Return the faces in the outputs *seen*; None if they are not outputs of BlazeFace.
 
     BlazeFace has two outputs: ``[1, anchors, 16]``, a box and six points for each anchor, and
     ``[1, anchors, 1]``, the scores.
@@ -64,7 +64,7 @@ def find_faces(seen: Seen) -> Findings | None:
 def _faces(
     raw: NDArray[np.float64], logits: NDArray[np.float64], family: _Family, threshold: float
 ) -> tuple[Box, ...]:
-    """Return the boxes with a score of at least *threshold* that do not overlap, best first.
+    """Return non-overlapping boxes with a score of at least *threshold*, best first.
 
     *raw* has the boxes relative to the anchors of *family*, and *logits* their scores.
     """
@@ -84,7 +84,7 @@ def _faces(
 
 
 def _anchors(family: _Family) -> NDArray[np.float64]:
-    """Return the centres x and y of all anchors, ``[anchors, 2]``, as parts of the input."""
+    """Return the centres (x, y) of all anchors, ``[anchors, 2]``, as shares of the input's size."""
     grids = []
     for cells, count in family.grids:
         y, x = np.mgrid[:cells, :cells]

@@ -19,8 +19,9 @@ class Box:
     """An object found in a picture, with its bounding box.
 
     Attributes:
-        left: 0 is the left side of the picture, 1 the right one; boxes may reach beyond.
-        top: 0 is the top of the picture, 1 the bottom.
+        left: left side of the box; 0 is the left side of the picture, 1 its right side; boxes may
+            exceed the picture.
+        top: top of the box; 0 is the top of the picture, 1 its bottom.
         right: right side of the box, in the units of *left*.
         bottom: bottom of the box, in the units of *top*.
         score: confidence of the model, usually up to 1.
@@ -92,17 +93,17 @@ class Segmentation(JsonRecord):
 
     @property
     def width(self) -> int:
-        """Pixels of a row of the mask."""
+        """Number of columns of the mask."""
         return int(self.mask.shape[1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings(JsonRecord):
-    """Findings in the outputs; a field is None if the outputs hold no such finding.
+    """A model's findings in a picture; a field is None if the outputs have no such finding.
 
     Attributes:
         tensors: indices of the outputs that hold the findings.
-        threshold: boxes and poses with a lower score are left out.
+        threshold: smallest score; boxes and poses with a lower score are omitted.
         candidates: number of boxes or poses before this selection.
         boxes: the boxes, best first.
         poses: the poses, best first.

@@ -17,7 +17,7 @@ from delegraph.tools.recognition.segmentation import find_segmentation
 
 
 def recognize(seen: Seen) -> Findings:
-    """Return the boxes, poses and classes in the outputs *seen*; none for unrecognized outputs."""
+    """Return boxes, poses or classes in the outputs *seen*; none for unrecognized outputs."""
     with np.errstate(invalid="ignore", over="ignore"):  # NaN is left out later
         for find in (find_boxes, find_faces, find_poses, find_segmentation):
             findings = find(seen)

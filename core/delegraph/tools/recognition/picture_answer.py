@@ -30,8 +30,8 @@ class Seen:
         graph: the subgraph that ran.
         outputs: details and values of each output, as ``get_tensor`` returned them.
         metadata: the author's metadata of the model.
-        labels: the user's names of the classes; empty means the author's names.
-        threshold: the user's score threshold; None means the author's.
+        labels: the user's names of the classes; empty means the names in the metadata.
+        threshold: the user's score threshold; None means the threshold in the metadata.
         size: width and height of the input that takes a picture; None if there is none.
     """
 
@@ -43,7 +43,7 @@ class Seen:
     size: tuple[int, int] | None
 
     def made_by(self, op: str) -> list[TensorValues]:
-        """Return the outputs that the operator *op* makes.
+        """Return the outputs that the operator *op* writes.
 
         The result is empty unless there is exactly one such operator, and all its results are
         outputs.
@@ -63,14 +63,14 @@ class Seen:
         ]
 
     def least_score(self, *tensors: int) -> float:
-        """Return the score threshold for these tensors: the user's, the author's or the default."""
+        """Return the score threshold: the user's, the metadata's or the default."""
         said = [self.metadata.tensor(index).score_threshold for index in tensors]
         chosen = [self.threshold, *said, DEFAULT_THRESHOLD]
         return next(value for value in chosen if value is not None)
 
 
 def stated_count(values: NDArray[np.float64]) -> int:
-    """Return the number of results that a one-element output holds; 0 if it is invalid.
+    """Return the number of results that a one-element output states; 0 if it is invalid.
 
     >>> stated_count(np.array([2.0])), stated_count(np.array([np.nan])), stated_count(np.zeros(0))
     (2, 0, 0)
@@ -80,7 +80,7 @@ def stated_count(values: NDArray[np.float64]) -> int:
 
 
 def picture_size(values: NDArray[Any]) -> tuple[int, int] | None:
-    """Return width and height of an input if it is a single picture, otherwise None.
+    """Return width and height of an input if it is a single picture, else None.
 
     >>> picture_size(np.zeros((1, 4, 6, 3))), picture_size(np.zeros((1, 10)))
     ((6, 4), None)

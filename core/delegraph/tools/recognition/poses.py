@@ -49,7 +49,7 @@ _COUNT = len(POINTS)
 
 
 def find_poses(seen: Seen) -> Findings | None:
-    """Return the poses in the outputs *seen*, or None when the outputs hold none."""
+    """Return the poses in the outputs *seen*; None if there are none."""
     if seen.size is None:
         return None
     for find in (_decoded, _movenet, _movenet_multipose, _heatmaps):
@@ -82,7 +82,7 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 
 
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses from the decoder of Coral's PoseNet, whose places are in pixels."""
+    """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels."""
     made = seen.made_by(DECODER)
     if len(made) != 4:
         return None
@@ -107,7 +107,7 @@ def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then a box and its score."""
+    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score."""
     outputs = seen.real()
     if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
         return None

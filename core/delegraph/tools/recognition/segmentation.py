@@ -15,10 +15,10 @@ _CLASSES = "ARG_MAX"
 
 
 def find_segmentation(seen: Seen) -> Findings | None:
-    """Return findings with the class of each pixel; None if the output holds no classes of pixels.
+    """Return the class of each pixel; None if no output has classes of pixels.
 
-    An output with classes is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel
-    and label, ``[1, h, w, labels]``.
+    The output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and label,
+    ``[1, h, w, labels]``.
 
     Args:
         seen: outputs of a run on a picture, with the model's metadata and the labels.
@@ -44,9 +44,9 @@ def _classes(values: NDArray[Any], seen: Seen, index: int) -> NDArray[np.int64] 
 
 
 def _best(values: NDArray[Any], labels: int) -> NDArray[np.int64] | None:
-    """Return the class with the highest score for each pixel, ``[h, w]``; None for other outputs.
+    """Return the class with the highest score for each pixel, ``[h, w]``; or None.
 
-    *values* must have scores for as many classes as *labels*, which is their number.
+    The result is None unless *values* have scores for exactly *labels* classes.
     """
     if values.ndim != 4 or values.dtype.kind not in "fiu" or values.shape[0] != 1:
         return None

@@ -1,4 +1,4 @@
-"""Differences of layers as data for the page: for each layer the worst of all runs."""
+"""Differences of layers as data for the page, with the worst run of each layer."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _tensors(spec: SubgraphSpec, shapes: Sequence[Sequence[int]]) -> Iterator[di
 
 
 def _tensor(tensor: TensorSpec, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return a tensor for JSON, without fields that have their usual value."""
+    """Return a tensor for JSON, without fields that have their default value."""
     told: dict[str, Any] = {
         "name": tensor.name,
         "type": tensor.type.name.lower(),
@@ -110,7 +110,7 @@ def _node(
 
 
 def placed_json(model: Model, placement: Placement) -> list[list[dict[str, Any]]]:
-    """Return who runs each node of each subgraph, and why others do not, for JSON."""
+    """Return, for each node of each subgraph, its delegate and others' reasons, for JSON."""
     placed = {(node.subgraph, node.index): node for node in placement.nodes}
     return [
         [_placed(placed[spec.index, op.index], placement) for op in spec.operators]
@@ -136,7 +136,7 @@ def _options(options: Table | None) -> Iterator[tuple[str, Any]]:
 
 
 def shown_value(value: Any) -> str:
-    """Return an option's value in a few words.
+    """Return text of a few words for an option's value.
 
     >>> shown_value(np.zeros(500, np.uint8)), shown_value((1, 2))
     ('500 values', '1, 2')

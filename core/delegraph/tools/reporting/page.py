@@ -78,7 +78,7 @@ def _shown(value: Any) -> Any:
 
 @cache
 def _asset(name: str) -> str:
-    """Return the text of a file in ``assets/``, with LF line ends, which hashes depend on."""
+    """Return the text of a file in ``assets/``, with LF line ends, since hashes depend on them."""
     content = files("delegraph.tools.reporting").joinpath("assets", *name.split("/")).read_bytes()
     return content.decode().replace("\r\n", "\n")
 

@@ -107,9 +107,9 @@ def report(
         profile: run times of its operators.
         comparison: comparison of its run time with other set-ups.
         layers: differences of its tensors from a reference.
-        beside: another set-up of the same model, whose placement is shown next to this one's.
+        beside: another set-up of the same model, whose placement is shown as well.
         signature: the signature that is shown first, and that was measured; None means the first
-            subgraph. The placement of all is on the page.
+            subgraph. The page shows the placement of all signatures.
 
     Raises:
         ArgumentError: *memory* is asked of the official interpreter, which does not report it;
@@ -171,9 +171,9 @@ def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str,
 
 
 def _allocated(interpreter: AnyInterpreter, signature: str | None) -> str | None:
-    """Allocate a signature or the first subgraph; return the error as text, None if it succeeds.
+    """Allocate a signature, or the first subgraph; return the error as text, or None.
 
-    The report shows a custom operator that nothing can run, so it is no reason to stop.
+    Custom operators that nothing can run are no error here, since the report shows them.
     """
     try:
         allocate(interpreter, signature)
@@ -192,7 +192,7 @@ def _explanation(interpreter: AnyInterpreter, model: Model, runtime: str) -> Exp
 
 
 def _shapes(interpreter: AnyInterpreter) -> Shapes:
-    """Return the present shapes of tensors; the official interpreter knows the first subgraph's."""
+    """Return present shapes of tensors; for LiteRT only those of the first subgraph."""
     count = interpreter.num_subgraphs() if isinstance(interpreter, Interpreter) else 1
     return {
         number: [details["shape"] for details in _details(interpreter, number)]

@@ -1,4 +1,4 @@
-"""Times of a model and its operators as data for the page."""
+"""Times of a model and of its operators, as data for the page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_DRAWN = 2000
 
 
 def benchmark_json(result: BenchmarkResult) -> dict[str, Any]:
-    """Return all figures of *result* as JSON data, with the drawn samples as ``[run, seconds]``."""
+    """Return *result* as JSON data, with the samples to draw as ``[run, seconds]``."""
     told = result.to_json()
     del told["samples"]
     return told | {"drawn_runs": _drawn(result.runs)}
 
 
 def _drawn(runs: Sequence[float]) -> list[list[float]]:
-    """Return all runs; if there are too many, the fastest and the slowest of each stretch."""
+    """Return all runs; if there are too many, the fastest and the slowest of each group."""
     stretches: Any = np.arange(len(runs))[:, None]
     if len(runs) > MOST_DRAWN:
         stretches = np.array_split(np.arange(len(runs)), MOST_DRAWN // 2)

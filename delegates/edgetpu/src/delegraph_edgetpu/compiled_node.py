@@ -27,7 +27,7 @@ class Operands(NamedTuple):
     Attributes:
         inputs: input tensors, which may include variables.
         outputs: output tensors.
-        resize: sets the shape of the output at a position.
+        resize: function that sets the shape of the output at a position.
     """
 
     inputs: Sequence[Tensor]
@@ -59,8 +59,8 @@ class CompiledNode:
     value is copied.
 
     Args:
-        options: options with device, delegate and twin (the uncompiled model).
-        executable: returns the bytes of the executable.
+        options: options of the delegate: device, delegate and twin (the uncompiled model).
+        executable: function that returns the bytes of the executable.
 
     Attributes:
         interpreter: runs the twin; None before the first preparation and after the end.
@@ -207,9 +207,9 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Return whether *output* needs its own memory: it is an input, a variable or a constant.
+    """Return whether *output* needs memory of its own.
 
-    It is a tensor of *subgraph*.
+    That is so for a tensor of *subgraph* that is also an input, a variable or a constant.
     """
     return output.index in subgraph.inputs or output.is_variable or output.is_constant
 

@@ -101,7 +101,7 @@ class EdgeTpuKernel(NodeByNodeKernel):
         options: options of the delegate.
 
     Attributes:
-        compiled_nodes: what runs each node, by its index.
+        compiled_nodes: the runner of each node, by node index.
     """
 
     def __init__(self, options: EdgeTpuOptions) -> None:

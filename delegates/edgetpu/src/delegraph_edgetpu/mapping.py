@@ -58,7 +58,7 @@ class ModelMapping:
         operators: mapping of each operator.
         before: nodes that run before the mapped part.
         mapped: nodes of the mapped part; empty if no node maps.
-        after: nodes that run after it.
+        after: nodes that run after the mapped part.
     """
 
     operators: tuple[OperatorMapping, ...]
@@ -77,7 +77,7 @@ def map_subgraph(
 
     Args:
         subgraph: the model's only subgraph.
-        runtime: oldest runtime version that must run it.
+        runtime: oldest runtime version that must run the compiled model.
         ends: names of tensors at which the mapped part must end.
         without: nodes that a search leaves on the CPU.
 

@@ -13,7 +13,7 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Mark of the end of the items in a queue."""
+    """Mark in a queue after which no item follows."""
 
 
 class PipelineSimulation:
@@ -142,9 +142,9 @@ class PipelineSimulation:
             self.busy_seconds[position] += time.perf_counter() - start
 
     def _hand_on(self, position: int, item: Any) -> bool:
-        """Put *item* into the queue after the station at *position*.
+        """Put *item* into the next station's queue; return whether the station must go on.
 
-        Return False if the station is no longer needed.
+        It must stop after a failure or after :meth:`stop`.
         """
         with self._changed:
             if isinstance(item, PipelineError):
@@ -174,7 +174,7 @@ class PipelineSimulation:
     def _is_idle(self, position: int) -> bool:
         """Return whether the station at *position* must stop.
 
-        It must after a stop, and if any further item comes after a failure.
+        It must stop after :meth:`stop`, and if only items after a failure are left.
         """
         return self._is_stopped or position <= self._idle_to
 

@@ -179,8 +179,8 @@ def decode_poses(
 class _Roots:
     """Roots: keypoints from which a pose may be built, in the order of the heatmaps' elements.
 
-    ``kinds [N]`` are their keypoint numbers, ``places [N, 2]`` their places, ``logits [N]`` their
-    logits.
+    The arrays ``kinds [N]``, ``places [N, 2]`` and ``logits [N]`` have the roots' keypoint numbers,
+    their places (y and x in grid steps) and their logits.
     """
 
     kinds: Integers
@@ -235,8 +235,8 @@ def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tupl
 
     *maps* are the grids of heatmaps, short-range and mid-range offsets.
 
-    A root that belongs to an earlier pose is skipped. This is known only after the earlier poses
-    are built. But many poses are built together, so some are built and then dropped.
+    A root that belongs to an earlier pose is skipped. As many poses are built together, some are
+    built and then dropped.
     """
     taken = np.zeros(len(roots.kinds), bool)
     queue = best_first(roots.logits.tolist())

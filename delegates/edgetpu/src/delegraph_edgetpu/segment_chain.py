@@ -79,7 +79,7 @@ class SegmentChain:
     def checked(self, given: Mapping[str, Any] | Sequence[Any]) -> Arrays:
         """Return copies of the pipeline's inputs *given*, by name.
 
-        They are given by name or in the order of the first segment's inputs.
+        *given* has the arrays by name, or in the order of the first segment's inputs.
 
         Raises:
             ArgumentError: names, dtypes or shapes differ from the first segment's inputs.

@@ -26,8 +26,8 @@ class Executor(ABC):
 
     Attributes:
         name: name of the executor, as in the option ``executor``.
-        retaining: operators that keep an input beyond the call, so their inputs must not be in
-            memory that is written later.
+        retaining: names of the operators that keep an input after the call; their inputs must not
+            be in memory that is overwritten later.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Executor(ABC):
 
     @abstractmethod
     def bind(self, node: FlexNode) -> Step:
-        """Return the function that computes *node*; its attributes are read here, not at each call.
+        """Return the function that computes *node*; attributes are read once, not at each call.
 
         Raises:
             Unsupported: the executor cannot run the node.

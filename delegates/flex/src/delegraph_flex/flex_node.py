@@ -29,7 +29,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FunctionSignature:
-    """Types and declared shapes of the inputs and outputs of a function (subgraph)."""
+    """Types and declared shapes of a function's inputs and outputs; a function is a subgraph."""
 
     input_types: tuple[TensorType, ...]
     input_shapes: tuple[Shape, ...]
@@ -43,13 +43,14 @@ class NodeEnvironment:
 
     Attributes:
         resources: values that all subgraphs of the interpreter share; a key begins with ``"flex"``.
-        call: runs the function (subgraph) with a name on arrays, and returns its results, which the
-            caller may keep. There is only one call at a time. It may come from another thread while
-            a step waits for the result.
-        functions: returns the signature of the function with a name; KeyError if it does not exist.
+        call: function that runs a model's function, given by name, on arrays. It returns the
+            results, which the caller may keep. There is only one call at a time. It may come from
+            another thread while a step waits for the result.
+        functions: function from a name to the signature of the model's function; it raises KeyError
+            for an unknown name.
         num_threads: number of threads for an executor; below 1 if the user sets none.
-        raise_if_requested: raises an error if the running call is asked to stop; code that may
-            never end must call it regularly.
+        raise_if_requested: function that raises an error if the running call was requested to stop.
+            Code that may never end must call it regularly.
     """
 
     resources: MutableMapping[Any, Any] = field(default_factory=dict)
@@ -73,7 +74,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class FlexNode:
-    """One Flex operator.
+    """One Flex operator of the model, with typed access to its attributes.
 
     The methods that read attributes (:meth:`int`, :meth:`ints`, ...) return the default if the
     NodeDef lacks the attribute, as TensorFlow does.

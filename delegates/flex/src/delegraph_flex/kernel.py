@@ -58,8 +58,8 @@ class FlexKernel(SimpleDelegateKernelInterface):
     """Delegate kernel of one partition; intermediate values stay in the executor's representation.
 
     Args:
-        executor: runs the operators.
-        flex_node: converts a node of the graph to the FlexNode that executors use.
+        executor: executor that runs the operators.
+        flex_node: function from a node of the graph to the FlexNode that executors use.
     """
 
     def __init__(

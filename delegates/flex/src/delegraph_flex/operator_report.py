@@ -17,8 +17,8 @@ class OperatorUse:
 
     Attributes:
         name: TensorFlow's name of the operator.
-        count: number of its nodes in all subgraphs.
-        numpy: whether the NumPy executor supports it.
+        count: number of the operator's nodes in all subgraphs.
+        numpy: whether the NumPy executor supports the operator.
         refused: side effect for which the delegate rejects the operator; empty if there is none.
     """
 

@@ -70,7 +70,7 @@ def contents_of(content: bytes) -> Contents:
 
 
 def loaded(content: bytes, inputs: int, outputs: int, device: jax.Device) -> Any:
-    """Return the function of lists (inputs, memory to use) from the bytes of :func:`compiled`.
+    """Return the executable in *content* as a function of inputs and of memory for outputs.
 
     Loading can run machine code from *content*.
 

@@ -46,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A subgraph that is ready to be computed: each tensor has a shape, each constant a value."""
+    """A subgraph that is ready to be computed: all shapes and all constants are known."""
 
     steps: Sequence[Step]
     tensors: Sequence[Tensor]
@@ -92,7 +92,7 @@ def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
 
 
 class _Looks(Delegate):
-    """A delegate that claims no node and only stores the contexts that it gets."""
+    """Delegate that claims no node; it only records the contexts that it gets."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 

@@ -33,9 +33,10 @@ def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
     Takes some seconds where something is to be compiled, and milliseconds where nothing is.
 
     Args:
-        cpu: for which instructions, as in the delegate's option ``cpu``.
-        progress: is told how many families of kernels are compiled, of how many, and which was
-            last; None for lines on standard error if that is a terminal.
+        cpu: level of instructions to compile for, a value of the delegate's option ``cpu``.
+        progress: function that gets the number of compiled families of kernels, the number of all,
+            and the name of the last compiled one; None for lines on standard error if that is a
+            terminal.
 
     Raises:
         DelegateError: the processor has no such instructions, or something cannot be compiled.

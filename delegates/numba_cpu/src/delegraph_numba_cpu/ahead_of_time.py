@@ -1,7 +1,7 @@
 """The delegate that ``delegraph compile`` applies: it writes programs, and runs none.
 
-What is written depends on the level by its name and properties alone, so programs of all levels are
-made on any machine, without the level's kernels.
+A written program depends only on the name and the properties of its level. Programs of all levels
+can therefore be made on any machine, without the level's kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class ProgramCompiler(NumbaCpuDelegate):
     """Claims nodes and makes programs, of any level."""
 
     def chosen_level(self) -> CpuLevel:
-        """Return the level of the option ``cpu``; for ``auto``, the level of this processor."""
+        """Return the level of the option ``cpu``; for ``auto``, the processor's best level."""
         name = self.options.cpu
         return level_named(name) if name == "auto" else LEVELS[name]
 
@@ -31,7 +31,7 @@ class ProgramCompiler(NumbaCpuDelegate):
         return IS_USABLE
 
     def open_library(self) -> Library:
-        """Return kernels that only have names: this process runs no program."""
+        """Return a library whose kernels have only names, as this process runs no program."""
         return NamedKernels(self.level)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
@@ -39,7 +39,7 @@ class ProgramCompiler(NumbaCpuDelegate):
 
 
 class NamedKernels(Library):
-    """Used in place of the kernels of a level; its kernels have no address."""
+    """Library without compiled kernels, used while programs are compiled for model files."""
 
     def __init__(self, level: CpuLevel) -> None:
         self.level = level

@@ -174,7 +174,7 @@ def _in_words(kernels: dict[str, Any]) -> str:
 
 
 def _kernels(level: CpuLevel) -> dict[str, Any]:
-    """Return the source of a level's kernels: kind, size, and the reason for it."""
+    """Return the source of a level's kernels: kind, size, and the reason for this source."""
     found = prebuilt_file(level)
     if not isinstance(found, str):
         is_library = found.suffix != OBJECTS

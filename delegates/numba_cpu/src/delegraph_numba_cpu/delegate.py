@@ -41,9 +41,9 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     """Delegate that claims the nodes for which it has kernels; see ``lowering``.
 
     Attributes:
-        options, num_threads: what the user set.
-        level: instructions of the kernels.
-        in_model: remarks for users on programs in model files.
+        options, num_threads: the user's settings.
+        level: level of instructions that the kernels use.
+        in_model: notes for the user on the use of programs in model files; the keys are the notes.
     """
 
     def __init__(self, options: NumbaCpuOptions) -> None:
@@ -69,7 +69,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
-        """Return whether programs of a subgraph are stored in files, and read from these files."""
+        """Return whether programs of the subgraph *context* are stored in files."""
         return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:
@@ -78,7 +78,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
             self._claims[context] = KeptClaims(context, [self.options.exact], before)
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
-        """Return the memory that the programs of a subgraph share: they run one by one."""
+        """Return the memory that the programs of the subgraph *context* use in turn."""
         return self._working_memory.setdefault(context, WorkingMemory(context.memory_limit))
 
     def name(self) -> str:
@@ -119,7 +119,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def decided(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether there is a lowering for a node, or why not."""
+        """Return True if there is a lowering for a node, otherwise a rejection."""
         from delegraph_numba_cpu.lowering import OPERATORS, Call
         from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
 
@@ -185,12 +185,13 @@ def inlined_subgraphs(context: DelegateContext, nodes: Sequence[int]) -> Iterato
 
 
 class NumbaCpuKernel(SimpleDelegateKernelInterface):
-    """One partition.
+    """Kernel of one partition: it finds or makes the partition's program, and runs it.
 
     Attributes:
         kernel_library: the compiled kernels.
         params: the partition; set by ``init``.
-        program: what it runs; None before the first ``prepare``, and after one of a dry run.
+        program: the program for the present shapes; None before the first ``prepare``, and in a dry
+            run.
     """
 
     def __init__(self, delegate: NumbaCpuDelegate) -> None:
@@ -318,7 +319,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         raise DelegateError("the run was stopped, for an unknown reason", phase="eval")
 
     def _run_timed(self, context: DelegateContext, program: Program) -> bool:
-        """Run the program node by node, and tell the profile of each."""
+        """Run the program node by node, and record the time of each node in the profile."""
         from delegraph_numba_cpu.program.node_times import TimedProgram
 
         if program.is_guarded:  # whose times mean nothing

@@ -1,4 +1,4 @@
-"""What users may set."""
+"""Options of the delegate that users may set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from delegraph.lazy_dataclass import dataclass, field
 
 @dataclass(frozen=True)
 class NumbaCpuOptions:
-    """The options of the delegate: ``--delegate numba_cpu:exact=false``, or a dict in Python."""
+    """Options of the delegate: ``--delegate numba_cpu:exact=false``, or a dict in Python."""
 
     exact: bool = field(
         default=True,

@@ -1,4 +1,4 @@
-"""What this distribution offers; Delegraph imports it to list plugins, so it stays light."""
+"""Delegates and commands of this distribution; Delegraph imports this light module to list them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _load_compiling() -> type[NumbaCpuDelegate]:
 
 
 def is_ready() -> bool:
-    """Return whether the kernels of the level that ``auto`` stands for are prebuilt."""
+    """Return whether there are prebuilt kernels for the level that ``auto`` stands for."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import has_file
@@ -42,7 +42,7 @@ def is_ready() -> bool:
 
 
 def advice() -> list[tuple[str, str]]:
-    """Return why kernels are slower than this processor allows, each with a command that helps."""
+    """Return why kernels are slower than this processor allows, with a remedy for each reason."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import VARIABLE, level_named, supported_levels
     from delegraph_numba_cpu.library.prebuilt import has_file
@@ -67,7 +67,7 @@ def advice() -> list[tuple[str, str]]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Delegates of this plugin."""
+    """Return the delegates of this plugin."""
     summary = "the CPU, by kernels that Numba compiles"
     return [
         DelegateSpec(

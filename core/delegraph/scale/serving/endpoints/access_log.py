@@ -1,4 +1,4 @@
-"""The access log: a line of JSON for each request."""
+"""The access log: one line of JSON for each request."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from delegraph.errors import ArgumentError
 _LOG = logging.getLogger(__name__)
 
 _WAITING = 10_000
-"""Number of lines that wait for a slow disk or reader; further ones are lost."""
+"""Largest number of lines that wait for a slow disk or reader; further lines are lost."""
 
 _END = 2.0
-"""Seconds that the last lines have to be written."""
+"""Seconds within which the last lines must be written."""
 
 
 class AccessLog:
-    """Writes a line of JSON for each request; a full disk costs lines and nothing else.
+    """Writes a line of JSON for each request; if the disk is full, lines are lost.
 
-    A thread writes, so that a slow disk or reader does not keep requests waiting.
+    A thread writes the lines, so that a slow disk or reader does not delay requests.
 
     Args:
-        target: path of the file, which is appended to; ``-`` for standard output; None for no log.
+        target: path of the file, which is appended to; ``-`` means standard output; None means no
+            log.
 
     Raises:
         ArgumentError: the file cannot be opened.
@@ -59,7 +60,7 @@ class AccessLog:
         """Write a line.
 
         Args:
-            facts: what the line says; None is left out.
+            facts: fields of the line; fields of None are omitted.
         """
         if self._thread is None:
             return

@@ -1,4 +1,4 @@
-"""Where the server listens, and who may come in."""
+"""Addresses on which the server listens, and access control."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from delegraph.scale.serving.endpoints.token import Token
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Addresses and locks of the endpoints.
+    """Addresses and access control of the endpoints.
 
     Attributes:
         host: address that both ports listen on; loopback by default.
         http_port: port of REST.
         grpc_port: port of gRPC.
-        unix_socket: path of a Unix socket for REST; the path for gRPC has ``.grpc`` after it. The
-            ports are not opened then. None for ports.
-        tls_cert: path of the certificate chain, PEM; None for no encryption.
+        unix_socket: path of a Unix socket for REST; gRPC uses the same path followed by ``.grpc``.
+            Then the ports are not opened. None means ports.
+        tls_cert: path of the certificate chain, PEM; None means no encryption.
         tls_key: path of the certificate's private key, PEM.
         token: token that requests must have.
     """
@@ -43,7 +43,7 @@ class Addresses:
 
     @property
     def is_private(self) -> bool:
-        """Whether only programs of this machine can connect."""
+        """Whether only programs on this machine can connect."""
         if self.unix_socket is not None or self.host == "localhost":
             return True
         with suppress(ValueError):
@@ -88,7 +88,7 @@ class Addresses:
         """Check that both addresses can be used and the certificate can be read.
 
         Raises:
-            ArgumentError: as it says.
+            ArgumentError: an address cannot be used, or a certificate cannot be read.
         """
         self.tls_files()
         self.require_free()
@@ -96,7 +96,7 @@ class Addresses:
         self.remove_sockets()
 
     def require_free(self) -> None:
-        """Check that the address of gRPC can be used, and remove a socket that was left behind.
+        """Check that gRPC's address is free, and remove an old socket that was left behind.
 
         Raises:
             ArgumentError: the address cannot be used.
@@ -108,7 +108,7 @@ class Addresses:
             _bound(self.host, self.grpc_port).close()
 
     def tls_files(self) -> tuple[bytes, bytes] | None:
-        """Return the content of key and certificate; None without encryption.
+        """Return the content of the key and certificate files; None without encryption.
 
         Raises:
             ArgumentError: a file cannot be read.

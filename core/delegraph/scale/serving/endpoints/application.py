@@ -36,14 +36,14 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 LENGTH = b"inference-header-content-length"
 
 EXTENSIONS = ["binary_tensor_data", "model_repository"]
-"""Extensions of the protocol that the server has."""
+"""Extensions of the protocol that the server supports."""
 
 
 class Answer:
     """An answer of REST: status, body and headers.
 
     Args:
-        content: JSON value, or the body.
+        content: value to be sent as JSON, or the body as bytes.
         status: status code.
         headers: further headers.
     """
@@ -62,10 +62,10 @@ Handler = Callable[["Call"], Awaitable[Answer]]
 
 
 class Call:
-    """A request of REST that is being answered.
+    """A REST request that is being answered.
 
     Attributes:
-        method: method of HTTP.
+        method: HTTP method.
         path: decoded parts of the path.
         headers: mapping from a lower-case name to the value.
         model: name of the model that it asks for, for the log.
@@ -85,7 +85,7 @@ class Application:
 
     Args:
         models: the served models.
-        reader: decodes requests.
+        reader: object that decodes requests.
         limits: limits of the server.
         token: token that requests must have.
         log: access log.
@@ -152,7 +152,7 @@ class Application:
         return await handler(call)
 
     def _route(self, path: str, parts: list[str]) -> tuple[str, Handler]:
-        """Return the HTTP method that *path* takes, and its handler; *parts* is the path split."""
+        """Return the HTTP method that *path* accepts, and its handler; *parts* is *path* split."""
         if path in self._pages:
             page = self._pages[path]
             return "GET", lambda call: page()
@@ -297,7 +297,7 @@ def _header_length(headers: Mapping[bytes, bytes]) -> int | None:
 
 
 async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
-    """Return the result of *answer*; cancel it once *receive* reports that the client has gone.
+    """Return the result of *answer*; cancel it if *receive* reports that the client has gone.
 
     Raises:
         ClientGone: the client has left.

@@ -1,4 +1,4 @@
-"""Bodies of REST requests: read in pieces, within limits of size and time."""
+"""Reads the bodies of REST requests in pieces, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ async def read_body(receive: Receive, announced: int | None, limits: Limits) -> 
     """Return the body of a request.
 
     Args:
-        receive: returns the next piece, as ASGI has it.
-        announced: length that the header announces.
+        receive: ASGI function that returns the next piece.
+        announced: length in bytes that the header announces; None if unknown.
         limits: limits of size and time.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A connection of REST: uvicorn's, with limits for the time and size of headers."""
+"""A REST connection: uvicorn's, with limits on the time and size of headers."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ LINGER = 5.0
 class Connection(HttpToolsProtocol):
     """A connection whose client must send a header in time, and in few bytes.
 
-    Idleness between two requests ends the connection without a word, as HTTP has it. A header that
-    is late or too large, and a connection too many, are answered and then ended.
+    A connection that is idle between two requests is closed without an answer, as HTTP allows. For
+    a late or too large header, or too many connections, an error is sent and the connection closed.
     """
 
     limits: Limits
     """Limits of the server; :func:`connection_class` sets them."""
 
     def connection_made(self, transport: Any) -> None:
-        """Accept the connection *transport*, or refuse it if there are too many connections."""
+        """Accept the connection *transport*, or reject it if there are too many connections."""
         super().connection_made(transport)
         if hasattr(transport, "max_size"):  # of asyncio's sockets
             transport.max_size = PIECE
@@ -53,7 +53,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take *data*; refuse the connection if a header or a body is too large."""
+        """Process *data*; reject the connection if a header or a body is too large."""
         if self.transport.is_closing():
             return
         if self._header_bytes >= 0:
@@ -72,12 +72,12 @@ class Connection(HttpToolsProtocol):
             self._refuse(431, f"the header is larger than {self.limits.header} bytes")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take the line *name*: *value* of the header; lines after a body are dropped."""
+        """Process a header line, *name*: *value*; lines after a body are dropped."""
         if self._header_bytes >= 0:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Take a whole header; a body may follow."""
+        """Process the end of a header; a body may follow."""
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         self._header_bytes, self._body_bytes = -1, 0  # what follows is the body
@@ -87,7 +87,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Take the end of a request."""
+        """Process the end of a request."""
         self._header_bytes = 0
         if self.transport.is_closing():
             return
@@ -97,7 +97,7 @@ class Connection(HttpToolsProtocol):
             self._await_next()
 
     def on_response_complete(self) -> None:
-        """Take the end of an answer; the rest of a refused body may still come for a while."""
+        """Process the end of an answer; the rest of a rejected body may still arrive."""
         super().on_response_complete()
         if self._header_bytes < 0 and not self.transport.is_closing():
             self._timer = self.loop.call_later(LINGER, self.timeout_keep_alive_handler)
@@ -115,12 +115,12 @@ class Connection(HttpToolsProtocol):
         super().timeout_keep_alive_handler()
 
     def on_body(self, body: bytes) -> None:
-        """Take bytes of a body."""
+        """Process bytes of a body."""
         if not self.transport.is_closing():
             super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse a request that is not HTTP; *msg* has no effect."""
+        """Reject a request that is not HTTP; *msg* has no effect."""
         self._refuse(400, "the request is not HTTP/1.1")
 
     def _start_timer(self) -> None:

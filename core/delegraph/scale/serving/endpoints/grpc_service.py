@@ -1,4 +1,4 @@
-"""The service of gRPC."""
+"""The gRPC service."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _OPEN = ("ServerLive", "ServerReady")
 
 
 class GrpcService:
-    """The calls of the protocol.
+    """The gRPC methods of the protocol.
 
     Args:
         models: the served models.
-        reader: decodes requests.
+        reader: object that decodes requests.
         token: token that requests must have.
         log: access log.
     """
@@ -43,7 +43,7 @@ class GrpcService:
         self._log = log
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Return the handlers for a server of gRPC."""
+        """Return the handlers for a gRPC server."""
         calls: dict[str, Callable[[Any], Awaitable[Any]]] = {
             "ServerLive": self._live,
             "ServerReady": self._ready,

@@ -1,7 +1,7 @@
-"""The page at ``/``: which models are served, how to call them, and how fast they answer.
+"""The page at ``/``: the served models, how to call them, and their response times.
 
-The files in ``assets`` hold nothing that is secret, and no name of a model. Their script asks the
-server what any client may ask, with the token that its user types where one is needed.
+The files in ``assets`` contain no secrets and no model names. Their script calls the same endpoints
+as other clients, with the token that the user types if one is required.
 """
 
 from __future__ import annotations

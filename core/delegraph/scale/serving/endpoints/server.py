@@ -34,7 +34,7 @@ _CALLS = 128
 
 
 class Server:
-    """REST and gRPC for models, in the running event loop.
+    """REST and gRPC endpoints for models, in the running event loop.
 
     Args:
         models: the served models.
@@ -93,7 +93,7 @@ class Server:
             await asyncio.sleep(0.002)
 
     async def stop(self) -> None:
-        """Refuse further requests, answer the pending ones within the grace period, and close."""
+        """Reject further requests, answer the pending ones within the grace period, and close."""
         self._http.should_exit = True
         await asyncio.gather(self._serving, self._grpc.stop(self._grace))
         self._reader.close()
@@ -137,7 +137,7 @@ def _config(
 
 
 def _options(limits: Limits) -> list[tuple[str, int]]:
-    """Return gRPC's options for the limits."""
+    """Return the gRPC options for the limits."""
     return [
         ("grpc.so_reuseport", 0),  # a port that is taken is an error
         ("grpc.max_receive_message_length", limits.body + _MESSAGE_ROOM),
@@ -153,7 +153,7 @@ def _options(limits: Limits) -> list[tuple[str, int]]:
 
 
 def _raise_file_limit(files: int) -> None:
-    """Allow this process as many open files as its connections need, if the system does."""
+    """Allow this process as many open files as its connections need, if the system permits."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

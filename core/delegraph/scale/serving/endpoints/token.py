@@ -32,7 +32,7 @@ class Token:
         return self._expected is not None
 
     def require(self, authorization: bytes | None) -> None:
-        """Check the ``Authorization`` of a request, in a time that does not depend on the token.
+        """Check the ``Authorization`` header of a request, in constant time.
 
         Raises:
             Refusal: the token is missing or wrong.
@@ -44,10 +44,10 @@ class Token:
 
 
 def read_token(file: str | None) -> Token:
-    """Return the token from a file or, without one, from the environment.
+    """Return the token in a file, or without a file, in the environment.
 
     Args:
-        file: path of a file that has the token in its only line; None for none.
+        file: path of a file whose only line is the token; None means the environment.
 
     Raises:
         ArgumentError: the file cannot be read, or holds no token.

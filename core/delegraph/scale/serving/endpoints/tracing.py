@@ -1,4 +1,4 @@
-"""Trace context of requests, taken up and passed on where OpenTelemetry is installed."""
+"""Continues and passes on the trace context of requests, if OpenTelemetry is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def _telemetry() -> Any:
-    """Return OpenTelemetry's tracer and propagation; None where it is not installed."""
+    """Return OpenTelemetry's tracer and propagation; None if it is not installed."""
     try:
         from opentelemetry import propagate, trace
     except ImportError:

@@ -27,15 +27,17 @@ class _Waiting:
 class BatchQueue:
     """Computes requests in batches, one after the other, in a thread.
 
-    Requests that come while a batch is computed wait for the next one. Requests whose clients gave
-    up leave the queue without being computed. All methods belong to one event loop.
+    Requests that arrive while a batch is computed wait for the next batch. Requests whose clients
+    have disconnected leave the queue without being computed. All methods must be called in one
+    event loop.
 
     Args:
-        thread: computes the batches.
-        compute: returns the answers to requests with at most *max_rows* rows together.
+        thread: thread that computes the batches.
+        compute: function that returns the answers to requests with at most *max_rows* rows in
+            total.
         max_rows: largest number of rows in a batch.
-        max_latency: seconds that the thread waits, once it is free, for as many requests as the
-            last batch had and left.
+        max_latency: seconds that the free thread waits for as many requests as were in the last
+            batch and waiting after it.
         max_queued: largest number of waiting requests; further requests are refused.
     """
 
@@ -62,7 +64,7 @@ class BatchQueue:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        """Stop after the batch that is being computed; refuse the waiting requests."""
+        """Stop after the batch that is being computed; reject the waiting requests."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -124,7 +126,7 @@ class BatchQueue:
                 one.answer.set_result(answer)
 
     async def _next_batch(self) -> list[_Waiting]:
-        """Return the next requests to compute together, at least one, once there are some."""
+        """Return the next requests to compute together; wait until there is at least one."""
         while True:
             self._drop_abandoned()
             if not self._waiting:
@@ -137,10 +139,10 @@ class BatchQueue:
                 return batch
 
     async def _await_others(self, end: float) -> None:
-        """Wait for requests until a batch is full, no more are expected, or the time is *end*.
+        """Wait until a batch is full, no more requests are expected, or the time is *end*.
 
-        The time counts from when the thread is free. If it counted from the arrival of the first
-        request, two halves of the clients would take turns, each in batches half as large.
+        The time is counted from the moment when the thread is free. If it were counted from the
+        first request, two halves of the clients would alternate, in batches half as large.
         """
         while len(self._waiting) < self._expected and not self._is_full():
             seconds = end - time.perf_counter()
@@ -156,7 +158,7 @@ class BatchQueue:
         return sum(one.rows for one in self._waiting) >= self._max_rows
 
     def _taken(self) -> list[_Waiting]:
-        """Return the first requests of the queue that fit into a batch, and remove them."""
+        """Remove and return the first requests of the queue that fit into a batch."""
         batch: list[_Waiting] = []
         rows = 0
         while self._waiting and rows + self._waiting[0].rows <= self._max_rows:

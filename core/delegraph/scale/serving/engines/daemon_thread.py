@@ -1,4 +1,4 @@
-"""A thread for calls of a model, which may hang without keeping the process from ending."""
+"""A thread for calls of a model; a hanging call does not prevent the process from ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Result = TypeVar("_Result")
 
 
 class DaemonThread:
-    """Runs functions one after the other in one thread; unlike executors, exit does not await it.
+    """Runs functions one by one in a thread; unlike with executors, exit does not await it.
 
     Args:
         name: name of the thread.

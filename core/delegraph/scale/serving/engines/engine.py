@@ -1,4 +1,4 @@
-"""What a server needs of an engine."""
+"""The interface of an engine that a server starts and stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StartedEngine(Engine, Protocol):
     signature: ServedSignature
 
     async def start(self) -> None:
-        """Make delegates warm, then take requests.
+        """Prepare the delegates, then accept requests.
 
         Raises:
             DelegraphError: the model or a delegate fails.

@@ -20,8 +20,9 @@ class LocalEngine:
     """Computes the requests of one model in a thread of this process.
 
     Args:
-        predictor: computes the rows, at most ``max_batch`` together; it is loaded now.
-        max_latency: seconds that a request waits for others of its batch.
+        predictor: predictor that computes the rows, at most ``max_batch`` together; its model is
+            loaded now.
+        max_latency: seconds that a request waits for other requests of its batch.
         max_queued: largest number of waiting requests.
 
     Attributes:
@@ -44,7 +45,7 @@ class LocalEngine:
         self._queue: BatchQueue | None = None
 
     async def start(self) -> None:
-        """Compute a batch of each size, so that delegates are warm, then take requests.
+        """Compute a batch of each size to prepare the delegates, then accept requests.
 
         Raises:
             DelegraphError: the model or a delegate fails.
@@ -66,7 +67,7 @@ class LocalEngine:
         await asyncio.wait([closing], timeout=_CLOSING)
 
     async def is_ready(self) -> bool:
-        """Return whether delegates are warm."""
+        """Whether the delegates are prepared for all batch sizes."""
         return self._queue is not None
 
     async def answer(self, columns: Columns) -> Answer:

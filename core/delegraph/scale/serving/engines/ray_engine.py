@@ -1,4 +1,4 @@
-"""The engine that computes requests by replicas of Ray Serve. Needs Ray."""
+"""The engine that computes requests by replicas of Ray Serve; needs Ray."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ HEALTH_CHECK = 2.0
 
 
 class RayCluster:
-    """The Ray cluster whose nodes compute: a given one, or one of this process on loopback only.
+    """The Ray cluster that computes: a given one, or one of this process on loopback only.
 
-    Models are served by it inside of ``with``, which must begin before a gRPC server runs: Ray
+    It serves models within a ``with`` block, which must begin before a gRPC server runs, since Ray
     starts processes.
 
     Args:
         options: options of the server.
 
     Attributes:
-        is_own: whether the cluster is one of this process.
+        is_own: whether this process has started the cluster.
     """
 
     def __init__(self, options: ServeOptions) -> None:
@@ -71,10 +71,10 @@ class RayEngine:
     """Computes the requests of one model by replicas, each a process.
 
     Args:
-        predictor: computes in each replica, at most ``max_batch`` rows together.
+        predictor: predictor that computes the rows in each replica, at most ``max_batch`` together.
         options: options of the server.
-        name: name of the model in Ray Serve, unlike that of all other engines.
-        cluster: has the replicas.
+        name: name of the model in Ray Serve, unique among all engines.
+        cluster: cluster that runs the replicas.
 
     Attributes:
         signature: inputs and outputs of the model.
@@ -98,7 +98,7 @@ class RayEngine:
         self._handle: Any = None
 
     async def start(self) -> None:
-        """Start the replicas, and wait until they are warm.
+        """Start the replicas, and wait until they are ready.
 
         Raises:
             PredictionError: no replica can be made.
@@ -148,7 +148,7 @@ class RayEngine:
         serve.delete(self._app)
 
     async def is_ready(self) -> bool:
-        """Return whether a replica is running."""
+        """Whether a replica is running."""
         return self._handle is not None and await asyncio.to_thread(self._is_running)
 
     def _is_running(self) -> bool:

@@ -1,4 +1,4 @@
-"""Replica of a served model: a process of Ray Serve that computes batches. Needs Ray."""
+"""Replica of a served model: a process of Ray Serve that computes batches; needs Ray."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _rows(requests: Sequence[Columns]) -> int:
 
 
 class Replica:
-    """Answers requests in batches; the model is warm before the first request.
+    """Answers requests in batches; delegates are prepared before the first request.
 
     Args:
-        predictor: computes the rows, at most ``max_batch`` together.
+        predictor: predictor that computes the rows, at most ``max_batch`` together.
         has_rows: whether a request's rows lie along the first axis of the model's inputs.
         max_latency: seconds that a request waits for other requests of its batch.
         only_loopback: whether the replica listens on loopback only.
@@ -42,8 +42,8 @@ class Replica:
     async def answer(self, request: Columns) -> Answer:
         """Return the answer to a request, computed in a batch with others.
 
-        Ray Serve closes a batch after ``max_latency`` seconds, even if the batch before is still
-        computed. So requests that arrive meanwhile wait here, and then share a batch.
+        Ray Serve closes a batch after ``max_latency`` seconds, even if the previous batch is still
+        being computed. So requests that arrive meanwhile wait here, and then share a batch.
         """
         await self._is_free.wait()
         answer: Answer = await self._together(request)

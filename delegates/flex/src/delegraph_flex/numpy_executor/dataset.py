@@ -24,8 +24,8 @@ class Dataset:
     """A sequence of elements that can be read any number of times, each time from the start.
 
     Attributes:
-        read: returns an iterator over the elements. At each element the iterator checks whether the
-            running call is asked to stop, because it may be endless.
+        read: function that returns an iterator over the elements. Before each element the iterator
+            raises an error if the running call was requested to stop, as datasets may be endless.
     """
 
     read: Callable[[], Iterator[Element]]
@@ -71,7 +71,7 @@ def fits(shape: tuple[int, ...], declared: Shape) -> bool:
 
 
 def kept(value: Any) -> Any:
-    """Return *value*, or a copy if it is an array, valid when the original's memory is reused."""
+    """Return *value*, or a copy if it is an array whose memory may be overwritten later."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -12,7 +12,7 @@ from delegraph_flex.flex_node import FlexNode
 
 
 def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None:
-    """Check that all *indices* are in [0, size); *name* names them in the error.
+    """Check that all *indices* are in [0, size); *name* is their name in the error.
 
     Raises:
         ValueError: an index is out of range.
@@ -38,7 +38,7 @@ def scalar(value: Any, name: str) -> int:
 
 
 def check_rank(array: NDArray[Any], rank: int, name: str) -> None:
-    """Check that an array has *rank* dimensions; *name* names it in the error.
+    """Check that an array has *rank* dimensions; *name* is its name in the error.
 
     Raises:
         ValueError: the array has another rank.
@@ -68,7 +68,7 @@ def ignores_bad_indices(node: FlexNode) -> bool:
 
 
 def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | None:
-    """Return the number of the slice of *shape* that each row of *indices*, ``[..., n]``, selects.
+    """Return the slice number of *shape* that each row of *indices*, ``[..., n]``, selects.
 
     Slices are numbered in row-major order.
 
@@ -88,7 +88,7 @@ def places(indices: NDArray[Any], shape: Sequence[int]) -> NDArray[np.intp] | No
 
 
 def inside(indices: NDArray[Any], shape: Sequence[int], ignores: bool) -> NDArray[np.bool_]:
-    """Return which rows of *indices* [..., n] address an element or slice of *shape*.
+    """Return the mask of the rows of *indices* [..., n] that address a part of *shape*.
 
     Indices out of range are an error unless *ignores* is true.
 

@@ -24,9 +24,10 @@ def draw_classes(
     threads, so its numbers depend on the number of threads; these are the numbers of one thread.
 
     Args:
-        logits: ``[rows, classes]``, real.
+        logits: real logits, ``[rows, classes]``.
         count: number of draws per row, a scalar.
-        reserve: returns the position in the stream for a number of outputs.
+        reserve: function from a number of outputs to the position of their random numbers in the
+            stream.
         dtype: dtype of the result.
 
     Raises:

@@ -30,7 +30,7 @@ class Operator:
 
     Attributes:
         name: TensorFlow's name of the operator.
-        bind: returns the step for one node.
+        bind: function from a node to its step.
         types: allowed types of the attribute ``T``; None if all are allowed, or there is no ``T``.
         broadcasts: whether its inputs are broadcast, so that the result may be larger than each
             input.

@@ -31,9 +31,8 @@ _numbers = itertools.count(1)
 class InterpreterState:
     """Unique names of an interpreter's resources and functions in TensorFlow's process-wide stores.
 
-    TensorFlow keeps resources and functions until the process ends. So the resources of an
-    interpreter are removed after it, and this object with it, has gone: when the next node is
-    bound.
+    TensorFlow keeps resources and functions until the process ends. Resources of an interpreter
+    that no longer exists are removed when the next node is bound.
 
     Attributes:
         container: name of the container for variables, tables and other resources.

@@ -64,7 +64,7 @@ def composite(call: Call) -> Any:
 
 
 def chosen(call: Call, position: Any, indices: Sequence[int]) -> Any:
-    """Return the outputs of subgraph ``indices[position]``; it gets all inputs but the first."""
+    """Return the outputs of subgraph ``indices[position]``, run on all inputs but the first."""
     callees = [call.callee(index) for index in indices]
     values = [jnp.asarray(value) for value in call.inputs()[1:]]
     doubts = [callee.doubts(values) for callee in callees]

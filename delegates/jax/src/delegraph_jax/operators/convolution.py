@@ -35,7 +35,7 @@ def _convolve(
 
     Args:
         call: the node, for bias and options.
-        x: ``[N, ..., C]``.
+        x: input, ``[N, ..., C]``.
         weight: filters, laid out as *layout* says.
         windows: windows along each spatial axis.
         layout: letters of the weight's axes, such as ``HWIO``.

@@ -60,7 +60,7 @@ def _sums(call: Call) -> Any:
 
 
 def _scaling(call: Call, halves_away: Any) -> Scaling:
-    """Return the scaling from sums to outputs; *halves_away* says which channels round so.
+    """Return the scaling from sums to outputs; *halves_away* selects the rounding per channel.
 
     Without a bias, an option gives the width of the sums.
     """

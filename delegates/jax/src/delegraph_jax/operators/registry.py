@@ -42,7 +42,7 @@ class Callee:
         self._index = index
 
     def __call__(self, values: Sequence[Any]) -> tuple[list[Any], jax.Array]:
-        """Return the subgraph's outputs for *values*, and its doubts' flags: ``[D], bool``."""
+        """Return the subgraph's outputs for *values* and the flags of its doubts: ``[D], bool``."""
         outputs, doubts = self._run(self._index, values)
         return [jnp.asarray(value) for value in outputs], all_of(doubts)
 
@@ -196,8 +196,8 @@ class Operator:
     """An operator that this delegate supports, for the types in its claim.
 
     Attributes:
-        compute: function that computes it; see :data:`Compute`.
-        claim: claim of the delegate for it.
+        compute: function that computes the operator; see :data:`Compute`.
+        claim: claim of the delegate for the operator.
         constants: positions of inputs that decide about shapes, so they must be constants.
         check: further check of a node; see :data:`Check`.
         numerics: official kernels whose rounding it supports.

@@ -29,14 +29,14 @@ def attention(row: Touched) -> None:
 
 
 def _last_matrix(row: Touched, name: str) -> int:
-    """Offset of the last head's matrix of the operand *name*."""
+    """Return the offset of the last head's matrix of the operand *name*, in bytes."""
     steps = row[f"{name}_batch"], row[f"{name}_head"]
     row.require(min(steps) >= 0, f"{name}: matrices follow the first")
     return (row["batches"] - 1) * steps[0] + (row["heads"] - 1) * steps[1]
 
 
 def _mask(row: Touched) -> None:
-    """Declare the bytes of the mask: a row for each row of scores, rows may be shared."""
+    """Declare the bytes of the mask: one row per row of scores, where rows may be shared."""
     rows, inner = row["mask_rows"], row["mask_inner"]
     row.require(0 < inner <= rows and rows % inner == 0, "rows of the mask repeat evenly")
     row.require(row["mask_step"] in (0, 4), "values of a row are adjacent or the same")
@@ -49,7 +49,7 @@ def _mask(row: Touched) -> None:
 
 
 def _scratch(row: Touched) -> None:
-    """Declare a worker's memory: an offset, addresses of rows, and rows of whole vectors."""
+    """Declare a worker's scratch memory: an offset, addresses of rows, and padded rows."""
     at_once = row.vector_bytes if row.vector_bytes == 64 else row.vector_bytes // 2
     whole = 4 * (-(-row["key_count"] // at_once) * at_once)
     pixels = row["pixels_at"] + 8 * (row["together"] + HEIGHTS[row.vector_bytes])

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.instructions import moves as instructions
 from delegraph_numba_cpu.instructions.executor import HEADER_WORDS
 
 SOURCE, TARGET = 1, 2
-"""Columns of a loop."""
+"""Positions of source and target strides in a loop."""
 
 
 @rule(instructions.COPY)

@@ -25,7 +25,7 @@ class Touched:
         tiles: number of parts of the row.
         workers: number of threads that may run the row.
         vector_bytes: size of the kernel's vector registers in bytes.
-        kernel: its name.
+        kernel: name of the kernel.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Touched:
 Rule = Callable[[Touched], None]
 
 RULES: dict[tuple[str, str], Rule] = {}
-"""Family and kernel to the rule of its rows; the rules of a family are added at its first check."""
+"""Mapping from family and kernel to the rule; a family's rules are added at its first check."""
 
 FAMILIES = frozenset((
     "arg_min_max", "attention_f32", "batch_matmul_f32", "conv_f32", "conv_hybrid", "conv_int16",

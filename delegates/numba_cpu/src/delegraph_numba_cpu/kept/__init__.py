@@ -1,6 +1,6 @@
-"""Kept programs: what was decided for a partition, in files that later processes map.
+"""Kept programs: lowered partitions, stored in files that later processes map into memory.
 
 ``program_file.py`` describes the file. ``writing.py`` and ``reading.py`` convert programs to and
-from it, ``checks.py`` says which words a file may have, ``keys.py`` computes what a program depends
-on, ``claims.py`` keeps which nodes are claimed, and ``store.py`` is what the delegate asks.
+from it. ``checks.py`` checks the words in a file. ``keys.py`` computes digests of everything that a
+program depends on. ``claims.py`` stores which nodes are claimed. The delegate calls ``store.py``.
 """

@@ -1,8 +1,8 @@
-"""Which numbers the words of a kept program may be.
+"""Checks of the numbers in a kept program.
 
-Rules of ``bounds`` were written for rows as lowering writes them. A file may hold any number, so
-these checks come first: counts and lengths are not negative and not huge, and divisors and steps of
-kernels are not 0.
+The rules of ``bounds`` rely on properties that all rows from a lowering have. A file may hold any
+number, so these checks come first: counts and lengths are not negative and not huge, and divisors
+and steps of kernels are not 0.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 
 MOST = 1 << 40
-"""More than any count or length of a program in memory."""
+"""Number that no count or length of a program exceeds."""
 
 MOST_TILES = 1 << 20
 
 FREE = frozenset(("multiplier", "value"))
-"""Words of 64 bits that only change values."""
+"""Words of 64 bits that only change values, so that any number is allowed."""
 
 POSITIVE = frozenset(("chunk", "column_tiles", "row_tiles", "step"))
-"""Words by which kernels divide, or go on."""
+"""Words that must be positive, as kernels divide by them or advance by them."""
 
 SIGNED = frozenset((
     "before_height", "before_width", "bias", "cell_high", "cell_low", "flip", "hidden_multiplier",
@@ -34,15 +34,15 @@ SIGNED = frozenset((
     "shift_in", "shift_out", "subtrahend", "sum_factor", "top", "weight_zero", "zero", "zero_out",
     "zero_point",
 ))  # fmt: skip
-"""Words that may be below 0: values, and places that kernels compare with the bounds."""
+"""Words that may be negative: values, and positions that kernels compare with bounds."""
 
 
 def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:
-    """Check that the numbers of a row or of a record are such as lowering writes.
+    """Check that the numbers of a row or of a record are within the limits that lowering keeps.
 
     Args:
-        block: the instruction.
-        words: its words.
+        block: the instruction of the row or record.
+        words: the words of the row or record.
         tiles: number of parts into which the row is split.
 
     Raises:
@@ -63,11 +63,11 @@ def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> N
 def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> None:
     """Check that records in working memory are written before they are read, and not overwritten.
 
-    Rules believe the words of such a record, so nothing else may lie in its place meanwhile.
+    Rules rely on the words of such a record, so no other memory may overlap it meanwhile.
 
     Args:
-        rows: of a program.
-        offsets: place of each block of working memory, by its ``id``.
+        rows: all rows of a program.
+        offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
         Overrun: another row may have written one.
@@ -97,13 +97,13 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
 
 
 def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
-    """Check that nothing else that *row* accesses lies in its scratch memory.
+    """Check that no other memory that *row* accesses overlaps its scratch memory.
 
     Kernels keep addresses there, and use them without checks.
 
     Args:
         row: the row.
-        offsets: place of each block of working memory, by its ``id``.
+        offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
         Overrun: another word of the row points into it.

@@ -1,8 +1,7 @@
-"""Which nodes of a subgraph the delegate claims, as it answered in an earlier process.
+"""Claims of a delegate on the nodes of a subgraph, stored in a file for later processes.
 
-A file has a byte for each node of the plan, then as JSON the reasons for rejected nodes. The bytes
-are 1 for a claimed node, 0 for a rejected one, 2 for one that was not asked
-about.
+A file has a byte for each node of the execution plan, then the reasons for rejections as JSON. The
+byte is 1 for a claimed node, 0 for a rejected one, and 2 if the delegate was not asked.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from delegraph import Rejection
 REJECTED, CLAIMED, NOT_ASKED = range(3)
 
 Answers = Mapping[int, Rejection | None]
-"""By node index, None for a claimed node."""
+"""Mapping from a node index to the node's rejection; None for a claimed node."""
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -22,10 +21,10 @@ _PLAIN = (str, int, float, bool, type(None))
 def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
     """Return *answers*, the claims and rejections of nodes, as the content of a file.
 
-    The result is None if a reason has no plain form.
+    The result is None if JSON cannot hold a reason.
 
     Args:
-        answers: those that were given.
+        answers: the delegate's claim or rejection of each node that it was asked about.
         plan: indices of all nodes, in order.
     """
     reasons = [_reason(found) for index in plan if (found := answers.get(index)) is not None]

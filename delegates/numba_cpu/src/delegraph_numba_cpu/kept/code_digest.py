@@ -14,9 +14,9 @@ from delegraph.delegation import BlobCache, code_state
 
 @cache
 def version_everywhere() -> str:
-    """Return a text that differs if programs may differ, and is equal on all machines.
+    """Return a digest of the code that is equal on all machines; any change of code changes it.
 
-    It is a digest of the Python files of the core and of this package. Kernels are made from them.
+    It covers the Python files of the core and of this package, from which kernels are made.
     """
     packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
     if all(map(_record, packages)):
@@ -34,7 +34,7 @@ def _digest_of(packages: Iterable[Iterable[str]]) -> str:
 
 
 def _record(package: Path) -> Path | None:
-    """Return the list of files that an installation of a package wrote; None for sources."""
+    """Return the path of an installed package's list of files; None for a package of sources."""
     for described in sorted(package.parent.glob("*.dist-info")):
         record = described / "RECORD"
         if described.name.partition("-")[0].lower() == package.name and record.is_file():
@@ -43,7 +43,7 @@ def _record(package: Path) -> Path | None:
 
 
 def recorded_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of an installed package, as pip recorded them."""
+    """Yield path and digest of each Python file of an installed package, from pip's record."""
     record = _record(package)
     assert record is not None, "the package is installed"
     for line in record.read_text("utf-8").splitlines():

@@ -1,8 +1,8 @@
-"""What kept programs and claims depend on, as digests.
+"""Digests of everything that kept programs and claims depend on.
 
-Operators, options, quantization and constants follow from the digest of the model file, which the
-host knows. Shapes, types and the values that were computed while preparing are added here, and what
-this process computes with: the versions of the code, the level, the options.
+The host knows the digest of the model file, which covers operators, options, quantization and
+constants. The digests here also cover shapes, types, and values that were computed while preparing.
+They cover the versions of the code, the level and the delegate's options, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DECIDING = ("arithmetic", "delegation", "graph", "kernels", "operators", "runtim
 """Folders of the core that claims and programs depend on."""
 
 COMPUTED = 5
-"""``AllocationType.PERSISTENT_RO``: values that a node has computed while it was prepared."""
+"""``AllocationType.PERSISTENT_RO``: values that a node computed during prepare."""
 
 
 def model_digest(context: DelegateContext) -> str | None:
@@ -32,11 +32,11 @@ def model_digest(context: DelegateContext) -> str | None:
 
 
 def claims_key(context: DelegateContext, model: str, options: Sequence[object]) -> bytes:
-    """Return the digest of all on which claims depend.
+    """Return the digest of everything that claims depend on.
 
     Args:
         context: the subgraph, with the delegates that were applied before.
-        model: digest of the file.
+        model: digest of the model file.
         options: numbers and texts that claims depend on.
     """
     parts = (model, context.subgraph_index, context.numerics, *options)
@@ -50,13 +50,13 @@ def program_key(
     border: Sequence[int],
     options: Sequence[object],
 ) -> bytes:
-    """Return the digest of all on which the program of a partition depends.
+    """Return the digest of everything that the program of a partition depends on.
 
     Args:
         context: the subgraph; the shapes of the partition's tensors are known.
-        model: digest of the file.
-        nodes: of the partition.
-        border: its inputs and outputs.
+        model: digest of the model file.
+        nodes: indices of the partition's nodes.
+        border: indices of the partition's inputs and outputs.
         options: numbers and texts that a program depends on.
     """
     used = set(border)
@@ -95,7 +95,7 @@ def _digest(
 
 
 def _content(data: Any) -> Any:
-    """Return the bytes of the array *data*, in an order that its values and types decide."""
+    """Return the bytes of *data*, in an order that depends on its values and types alone."""
     if data.dtype.hasobject:
         return repr(data.tolist()).encode()
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
@@ -103,10 +103,10 @@ def _content(data: Any) -> Any:
 
 @cache
 def version() -> str | None:
-    """Return a text that differs wherever lowering, kernels or the core may compute otherwise.
+    """Return a text that changes whenever lowering, kernels or the core may change results.
 
-    It has the characters of a cache's version. None: no library of kernels is here, so kernels are
-    compiled at run time, and nothing is kept.
+    It has only characters that a cache's version may have. It is None if there is no prebuilt
+    library: kernels are then compiled at run time, and nothing is kept.
     """
     manifest = usable_manifest()
     if isinstance(manifest, str):

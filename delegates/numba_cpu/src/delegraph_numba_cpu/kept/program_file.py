@@ -15,10 +15,11 @@ constants   from a page on, each at a multiple of 64 bytes, with zeros after it
 =========== ==========================================================================
 
 The words of all rows come first, row by row, then those of all records, memory by memory. Each part
-but the last begins at a multiple of 8 bytes. ``digest`` is SHA-256 of all before the constants but
-itself. ``sums`` is SHA-256 of the sums of the constants' rows and columns, as 64-bit words in rows
-of a page: it finds damage at the speed of memory. Neither keeps anybody from writing a file on
-purpose; what a program may do is checked by ``reading.py``.
+but the last begins at a multiple of 8 bytes. ``digest`` is the SHA-256 of everything before the
+constants, except the digest itself. ``sums`` is the SHA-256 of the sums of rows and columns of the
+constants. For this, constants are seen as 64-bit words in rows of one page, so damage is found at
+the speed of memory. Neither digest prevents a forged file: ``reading.py`` checks what a program may
+do.
 
 In a model file, programs of several levels and numbers of threads have most constants in common.
 Those of :data:`LEAST_SHARED` bytes and more lie in entries of their own there, whole pages each,
@@ -48,10 +49,10 @@ VERSION = 2
 PAGE = 4096
 
 LEAST_SHARED = 4096
-"""Bytes of a constant of a program in a model file that programs share."""
+"""Number of bytes from which on a constant in a model file is shared by programs."""
 
 LINE = 64
-"""Constants begin at multiples of so many bytes."""
+"""Number of bytes at whose multiples constants begin."""
 
 HEADER = np.dtype(
     [
@@ -103,7 +104,7 @@ def padded(size: int, unit: int) -> int:
 
 
 def digest_of(structure: Bytes) -> bytes:
-    """Return the digest of all before the constants but the digest itself."""
+    """Return the digest of everything before the constants, except the digest itself."""
     start, end = digest_place()
     found = sha256(structure[:start].data)
     found.update(structure[end:].data)
@@ -121,7 +122,8 @@ def sums_of(*pieces: Bytes) -> bytes:
     """Return the digest of the sums of constants.
 
     Args:
-        pieces: the constants, one after the other; together their size is a multiple of the page.
+        pieces: the constants, one after the other; the sum of their sizes is a multiple of the page
+            size.
     """
     columns, rows = np.zeros(PAGE // 8, "<u8"), [np.zeros(0, "<u8")]
     for words in _pages(pieces):
@@ -133,7 +135,7 @@ def sums_of(*pieces: Bytes) -> bytes:
 
 
 def _pages(pieces: Iterable[Bytes]) -> Iterator[NDArray[np.uint64]]:
-    """Yield ``[pages, 512], uint64``; a page that several pieces have parts of is copied."""
+    """Yield pages of *pieces* as ``[pages, 512], uint64``; a page across pieces is copied."""
     left = np.empty(0, np.uint8)
     for piece in pieces:
         rest = piece
@@ -166,4 +168,4 @@ def parts_of(header: Any) -> list[tuple[str, Any, int]]:
 
 
 IS_USABLE = sys.byteorder == "little"
-"""Whether this machine reads the tables as they are."""
+"""Whether this machine can read the tables unchanged."""

@@ -1,7 +1,7 @@
-"""Programs from files, which may hold anything; see ``program_file.py``.
+"""Reads programs from files, without trust in their content; see ``program_file.py``.
 
-Nothing of a file is believed. All counts and places are checked before they are used, words by
-``checks.py``, and each row by the rule of its kernel, as when it was emitted.
+All counts and offsets are checked before they are used. ``checks.py`` checks the words, and the
+rule of a row's kernel checks the row, as when the row was emitted.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ if TYPE_CHECKING:
 _WORD = 8
 
 LEAST = 64 << 10
-"""Bytes of constants that count toward the limit, as in ``program/shared_constants.py``."""
+"""Number of bytes from which on a constant counts toward the limit, as in ``SharedConstants``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a program is read for.
+    """Partition and process that a program is read for.
 
     Attributes:
-        tensors: of the subgraph, by index.
+        tensors: tensors of the subgraph, by index.
         nodes: indices of the partition's nodes.
-        border: indices of the tensors whose memory is the host's.
-        outputs: those among them that the partition computes.
-        workers: how many threads may run the program.
-        library: has the kernels.
-        working_memory: shared with other programs.
-        shared: returns a constant that programs share by its name, at a multiple of 64, or None.
+        border: indices of the tensors whose memory the host owns.
+        outputs: indices of the partition's outputs, a part of *border*.
+        workers: number of threads that run the program.
+        library: the compiled kernels.
+        working_memory: the memory that this program shares with others.
+        shared: function from the name of a constant that programs share to its bytes, 64-byte
+            aligned; None if the constant is missing.
     """
 
     tensors: Sequence[Tensor]
@@ -71,9 +72,9 @@ def read(content: memoryview, key: bytes, host: Host) -> Program:
     """Return the program in the file *content*; its constants are views of the file.
 
     Args:
-        content: the file; mapped, or at another address that is a multiple of 64.
-        key: digest of what the program has to be made for.
-        host: what it is read for.
+        content: bytes of the file, 64-byte aligned; they may be mapped.
+        key: digest of everything that the program has to be made for, 32 bytes.
+        host: the partition and the process that use the program.
 
     Raises:
         UnfitFile: the file is damaged, foreign, old or forged.
@@ -111,7 +112,7 @@ class _Reader:
             raise file.UnfitFile(what)
 
     def _read_parts(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the tables, whose digests are right, by name."""
+        """Yield name and content of each table, after checks of sizes and digests."""
         content, place = self._content, file.HEADER.itemsize
         for name, dtype, count in file.parts_of(self._header):
             end = place + dtype.itemsize * count
@@ -131,7 +132,7 @@ class _Reader:
         yield "constants", constants
 
     def program(self) -> Program:
-        """Return the program."""
+        """Return the program in the file, after all checks."""
         host, parts = self._host, self._parts
         names = parts["names"].tobytes().decode("ascii").splitlines()
         self._blocks = [_instruction(name) for name in names]
@@ -167,7 +168,7 @@ class _Reader:
         return memory
 
     def _placed(self, kind: int, size: int, place: int, *, is_record: bool) -> Memory:
-        """Return a memory of a kind at its place."""
+        """Return a memory of the given *kind* at *place*."""
         if kind == file.REPORT:
             return report()
         if kind == file.WORKING:
@@ -244,7 +245,7 @@ class _Reader:
             yield Row(self._blocks[block], tiles, self._words(self._blocks[block]), own)
 
     def _words(self, block: Instruction) -> dict[str, Any]:
-        """Return the next words, those of an instruction of kind *block*."""
+        """Return the next words of the file by name: those of a row or record of *block*."""
         start = self._next_word
         self._next_word = end = start + len(block.names)
         self._require(end <= len(self._kinds), "it has fewer words than rows")
@@ -285,7 +286,7 @@ class _Reader:
 
 
 def _instruction(line: str) -> Instruction:
-    """Return the instruction that a line of the names means."""
+    """Return the instruction that *line*, ``family kernel``, names."""
     family, _, kernel = line.partition(" ")
     if family in FAMILIES:
         module = import_module(f"delegraph_numba_cpu.instructions.{family}")

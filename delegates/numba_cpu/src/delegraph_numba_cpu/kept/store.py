@@ -1,8 +1,8 @@
-"""Kept programs and claims of one delegate, which it reads before it decides anything.
+"""Kept programs and claims of one delegate, which looks here before it lowers or claims nodes.
 
-Programs that were prepared in this process are remembered as well, so that a resize back and forth
-decides nothing again. Others are looked for in the model file, where ``delegraph compile`` puts
-them, then in Delegraph's cache, where each preparation does. Both call them ``numba_cpu-programs``.
+Programs of this process are kept in memory, so that a resize back and forth lowers nothing again.
+Other programs are read from the model file, where ``delegraph compile`` writes them, or else from
+Delegraph's cache, where each preparation writes them. Their name in both is ``numba_cpu-programs``.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 NAMESPACE = "numba_cpu-programs"
 
 VARIABLE = "DELEGRAPH_NUMBA_KEEP"
-"""Environment variable: 0 lets no program be kept, nor any that is kept be used."""
+"""Environment variable; 0 means that programs are neither stored nor read."""
 
 LEAST_NODES = 4
-"""Nodes of a subgraph that is worth files; the models that tests generate have fewer."""
+"""Number of nodes from which on a subgraph gets files; models that tests generate have fewer."""
 
 MOST_FILES = 16
-"""Files of a partition or a subgraph; shapes that change at each invoke must not fill the disk."""
+"""Largest number of files of a partition or subgraph; changing shapes must not fill the disk."""
 
 MOST_BYTES = 256 << 20
-"""Size of the largest program that is kept: larger ones would crowd out all else in the cache."""
+"""Size in bytes of the largest stored program; larger ones would displace all other entries."""
 
 MOST_PROGRAMS = 4
-"""Programs of a partition that are remembered in the process, the present one included."""
+"""Largest number of a partition's programs in memory, including the present one."""
 
 
 def is_wanted(kept_programs: bool) -> bool:
@@ -46,12 +46,12 @@ def is_wanted(kept_programs: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where programs and claims of a model are kept.
+    """Storage for the programs and claims of one model.
 
     Attributes:
         model: digest of the model.
-        cache: files of this user; None while the model is compiled ahead of time.
-        entries: in the model file; None if there are none of this delegate.
+        cache: the user's cache; None while the model is compiled ahead of time.
+        entries: this delegate's entries in the model file; None if it has none.
     """
 
     model: str
@@ -59,7 +59,7 @@ class Places:
     entries: ModelEntries | None
 
     def programs(self, key: str) -> Iterator[tuple[memoryview, bool]]:
-        """Yield the programs that are stored for *key*, and whether each is in the model file."""
+        """Yield each program that is stored for *key*, and whether it comes from the model file."""
         if self.entries is not None:
             content = self.entries.map(_version_everywhere(), key)
             if content is not None:
@@ -75,7 +75,7 @@ class Places:
         return self.entries.map(_version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
-        """Yield the claims that are stored for *key*, and whether each is in the model file."""
+        """Yield the claims that are stored for *key*, and whether they are in the model file."""
         if self.entries is not None:
             content = self.entries.read(_version_everywhere(), key)
             if content is not None:
@@ -85,7 +85,7 @@ class Places:
             yield content, False
 
     def keep(self, key: str, content: bytes | Sequence[memoryview]) -> None:
-        """Store *content*, which may be in pieces, under *key* for later processes."""
+        """Store *content* under *key* for later processes; *content* may be a list of pieces."""
         if self.cache is not None:
             self.cache.keep(key, content)
         elif self.entries is not None:
@@ -94,7 +94,7 @@ class Places:
 
 
 def places_of(context: DelegateContext) -> Places | None:
-    """Return the places for the programs of a model; None if nothing can be stored here."""
+    """Return the storage for the programs of a model; None if nothing can be stored."""
     model = keys.model_digest(context)
     entries = None if model is None else context.model_entries(NAMESPACE)
     if model is None or (entries is not None and entries.is_writing):
@@ -106,7 +106,7 @@ def places_of(context: DelegateContext) -> Places | None:
 
 
 class KeptClaims:
-    """Answers about the nodes of one subgraph, from the cache or for it.
+    """Claims and rejections of the nodes of one subgraph, read from a file or added to one.
 
     Args:
         context: the subgraph.
@@ -115,7 +115,7 @@ class KeptClaims:
 
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.
-        files: number of files that have been kept.
+        files: number of files that have been stored.
         are_from_model: whether the answers were in the model file.
     """
 
@@ -164,13 +164,13 @@ class KeptClaims:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What makes the programs of a delegate in one subgraph.
+    """Settings and memory with which the programs of one subgraph are made.
 
     Attributes:
         options: numbers and texts that programs depend on, besides shapes.
-        workers: how many threads will run a program.
-        library: has the kernels.
-        working_memory: shared with other programs.
+        workers: number of threads that run a program.
+        library: the compiled kernels.
+        working_memory: the memory that all programs of the subgraph share.
     """
 
     options: tuple[object, ...]
@@ -184,11 +184,11 @@ class KeptPrograms:
 
     Args:
         params: the partition.
-        is_wanted: whether there may be files.
+        is_wanted: whether programs may be stored in files, and read from them.
 
     Attributes:
-        in_model: about the program in the model file, once :meth:`find` has looked: whether it is
-            used, and why not; empty if the file has no programs.
+        in_model: note for the user, set by :meth:`find`: whether the program in the model file is
+            used, or why not; empty if the model file has no programs.
     """
 
     def __init__(self, params: DelegateParams, is_wanted: bool) -> None:
@@ -201,9 +201,9 @@ class KeptPrograms:
         self._written = 0
 
     def find(self, context: DelegateContext, maker: Maker) -> Program | None:
-        """Return the program for the present shapes, or None if there is none.
+        """Return the program for the present shapes, from memory or a file; None if there is none.
 
-        One in a file that is damaged or foreign is none, and the log says why.
+        A program in a damaged or foreign file is not used, and the log says why.
         """
         self._places = places_of(context) if self._is_wanted else None
         model = "" if self._places is None else self._places.model
@@ -217,7 +217,7 @@ class KeptPrograms:
         return found
 
     def add(self, program: Program) -> None:
-        """Keep the program that was made because :meth:`find` has found none."""
+        """Store *program*, which was made because :meth:`find` returned None."""
         self._remember(program)
         if self._places is None or self._written >= MOST_FILES:
             return
@@ -280,7 +280,7 @@ class KeptPrograms:
 
 
 def _missing(entries: ModelEntries, maker: Maker) -> str:
-    """Return the reason why no program in a model file fits."""
+    """Return the reason why no program among *entries* of a model file fits *maker*."""
     if _version_everywhere() not in entries.versions:
         return "the programs in the file are of another version: compile the model again"
     threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"

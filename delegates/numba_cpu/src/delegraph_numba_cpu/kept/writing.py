@@ -1,4 +1,4 @@
-"""Programs as bytes; see ``program_file.py``."""
+"""Writes programs as bytes; see ``program_file.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.program.program import Program, packed
 
 LEAST_OF_MODEL = 64 << 10
-"""Bytes of a constant of the model from which on the file refers to it, and has no copy."""
+"""Number of bytes from which on a file refers to the model's constant instead of a copy."""
 
 
 def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = None) -> bytes:
@@ -23,9 +23,9 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
 
     Args:
         program: the program, with all its constants.
-        key: digest of all that it depends on, 32 bytes.
-        shared: gets large constants, which the file then has not, by their SHA-256; None for a
-            file with all constants.
+        key: digest of everything that the program depends on, 32 bytes.
+        shared: dict to which large constants are added by their SHA-256, in place of the file; None
+            to write all constants into the file.
     """
     return b"".join(pieces_of(program, key, shared))
 
@@ -33,7 +33,7 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
 def pieces_of(
     program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
 ) -> list[memoryview]:
-    """Return the file of :func:`written` in pieces; constants are where the program has them."""
+    """Return the bytes of :func:`written` in pieces; constants are views of program memory."""
     return [piece.data for piece in _Writer(program, shared).pieces(key)]
 
 
@@ -60,7 +60,7 @@ class _Writer:
                 self._add_all(memory.block, words)
 
     def _add_all(self, block: Instruction, words: Mapping[str, Any]) -> None:
-        """Add the memories to which the words of an instruction point, in their order."""
+        """Add the memories to which the words of a row or record of *block* point, in order."""
         self._block(block)
         for name in block.names:
             if isinstance(words[name], Address):
@@ -105,7 +105,7 @@ class _Writer:
         return kind, block, memory.size, place, len(memory.records)
 
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
-        """Return the kind of a memory, and where it is."""
+        """Return the kind of a memory, and its place, whose meaning depends on the kind."""
         if memory.is_report:
             return file.REPORT, 0
         if memory.tensor is not None:
@@ -124,7 +124,7 @@ class _Writer:
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
-        """Return the number of a constant among shared ones."""
+        """Add a constant to *shared*; return its number among the shared constants."""
         content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
         name = sha256(content.data).digest()
@@ -133,7 +133,7 @@ class _Writer:
         return list(self._shared_constants).index(name)
 
     def _constants(self, memories: list[Memory]) -> list[NDArray[np.uint8]]:
-        """Return the constants, with zeros between them."""
+        """Return the constants and the zeros between them, as arrays of bytes in order."""
         found, end = [], 0
         for number, place in self._places.items():
             array = memories[number].array.reshape(-1).view(np.uint8)
@@ -155,7 +155,7 @@ class _Writer:
     def _words(
         self, block: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the memory, or -1, and the value of each word."""
+        """Yield for each word the number of the memory that it points into or -1, and its value."""
         for name, number in zip(block.names, numbers.tolist(), strict=True):
             word = words[name]
             if isinstance(word, Address):

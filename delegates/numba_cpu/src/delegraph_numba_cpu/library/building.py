@@ -25,7 +25,7 @@ from delegraph_numba_cpu.library.cpu import physical_cores
 logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0
-"""Seconds without a message that users accept."""
+"""Seconds of compilation after which a message is logged."""
 
 _WHAT = "numba_cpu: compiling kernels for this processor, once"
 

@@ -69,8 +69,8 @@ def compile_side_by_side(
         families: names of the families.
         level: the instructions to use.
         processes: number of processes.
-        make: is called in a thread with a family and its compiler; returns the kernels.
-        done: is called with each compiled family.
+        make: function, called in a thread, from a family and its compiler to the packed kernels.
+        done: function that gets the name of each compiled family.
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
 
     Raises:

@@ -26,7 +26,7 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 
     Args:
         level: the level.
-        features: :func:`host_features`.
+        features: the processor's features, from :func:`host_features`.
     """
     if level.machine not in ("", host_machine()):
         return (level.machine,)
@@ -39,8 +39,7 @@ def host_features() -> frozenset[str]:
     """Return the features of this processor that matter for levels, in LLVM's names.
 
     Linux lists the features that processes may use, and so does macOS on ARM. On other systems
-    NumPy
-    knows them, except AVX-VNNI and AMX.
+    NumPy knows them, except AVX-VNNI and AMX.
     """
     if host_machine() == "aarch64":
         return _features_of_arm()
@@ -118,7 +117,7 @@ def _features_of_arm() -> frozenset[str]:
 
 
 def auxiliary_value(kind: int) -> int:
-    """Return a value of Linux's auxiliary vector; 0 for an unknown *kind*."""
+    """Return the value of entry *kind* of Linux's auxiliary vector; 0 for an unknown *kind*."""
     getauxval = ctypes.CDLL(None).getauxval
     getauxval.restype, getauxval.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
     value: int = getauxval(kind)
@@ -126,7 +125,7 @@ def auxiliary_value(kind: int) -> int:
 
 
 def system_value(name: str) -> int:
-    """Value of a system property of macOS; 0 for an unknown name."""
+    """Return the value of the macOS system property *name*; 0 for an unknown name."""
     value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
     arguments = name.encode(), ctypes.byref(value), ctypes.byref(size), None, ctypes.c_size_t(0)
     return 0 if ctypes.CDLL(None).sysctlbyname(*arguments) else value.value
@@ -167,8 +166,7 @@ def level_named(name: str) -> CpuLevel:
     """Return the level for a value of the option ``cpu``.
 
     ``auto`` stands for the level that the environment variable names. Without the variable, it is
-    the
-    best level with prebuilt kernels; without any prebuilt kernels, the best level.
+    the best level with prebuilt kernels; without any prebuilt kernels, the best level.
 
     Raises:
         DelegateError: this processor does not support the level.

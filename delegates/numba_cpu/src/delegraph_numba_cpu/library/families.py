@@ -44,7 +44,7 @@ def source_size(family: str) -> int:
 
 
 def _sources(*modules: str) -> set[str]:
-    """Return *modules* and all modules of this package that they import, directly or not."""
+    """Return the names of *modules* and of all modules of this package that they import."""
     waiting = list(modules)
     seen: set[str] = set()
     while waiting:
@@ -57,7 +57,7 @@ def _sources(*modules: str) -> set[str]:
 
 @cache
 def imported_modules(module: str) -> tuple[str, ...]:
-    """Names imported by a module that may be modules of this package."""
+    """Return the names that *module* imports and that may be modules of this package."""
     found = _IMPORT.findall(source_text(module))
     for origin, names in _FROM.findall(source_text(module)):
         found.append(origin)

@@ -35,11 +35,11 @@ class Library:
     Attributes:
         level: the level.
         run: the executor's entry for one thread; see ``instructions.executor``.
-        run_briefly: the same for runs of microseconds: it holds the GIL.
+        run_briefly: like ``run``, for runs of microseconds: the GIL is held.
         invoke: the executor's entry for several threads.
         work: the executor's entry for a worker thread.
         end: entry that ends the worker threads.
-        look: entry that polls, for a waiting thread.
+        look: entry by which a waiting thread polls for work.
     """
 
     def __init__(self, level: CpuLevel) -> None:

@@ -29,7 +29,7 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Receives the level, the number of its compiled families, and the number of its families."""
+"""Function that gets a level, and how many of its families are compiled, of how many."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
@@ -74,7 +74,7 @@ def make_libraries(
     Args:
         folder: path of the folder; libraries of other sources in it are deleted.
         levels: levels of the libraries.
-        in_place: whether the sources lie where they may be edited afterwards.
+        in_place: whether the installation is editable, so that sources may change afterwards.
         progress: receives the progress.
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
         must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has

@@ -1,7 +1,7 @@
 """Lowering: decides which nodes are claimed, and turns them into kernel calls.
 
-Sub-packages have the operators by family; an operator's module has its name in the schema's words
-and registers it for all types: ``convolution/conv.py``, ``rows/softmax.py``, ``recurrent/lstm.py``.
+Each sub-package has a family of operators. An operator's module has the operator's name and
+registers it for all types: ``convolution/conv.py``, ``rows/softmax.py``, ``recurrent/lstm.py``.
 Element-wise operators have a module for each type: ``elementwise_f32``, ``elementwise_int8`` (with
 ``elementwise_lookup_tables`` and ``elementwise_int8_pairs``), ``elementwise_int16``,
 ``elementwise_int32``.

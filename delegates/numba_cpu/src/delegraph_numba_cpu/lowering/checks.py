@@ -14,7 +14,7 @@ from delegraph_numba_cpu.instructions.elementwise import LARGEST_RANK
 from delegraph_numba_cpu.lowering.registry import Call
 
 ROUNDED_TYPES = ("INT8", "UINT8", "INT16")
-"""Types of which the official kernel sets round differently here and there."""
+"""Types whose results differ between the official kernels for some operators."""
 
 _RANGES = {
     "INT4": (-8, 7),
@@ -26,7 +26,7 @@ _RANGES = {
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Return a rejection for the first tensor whose type is not in *allowed*."""
+    """Return a rejection for the first tensor of *call* whose type is not in *allowed*."""
     given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
     return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
@@ -53,7 +53,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection for the first tensor whose type differs from the type of the first."""
+    """Return a rejection for the first of *tensors* whose type differs from the first one's."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:

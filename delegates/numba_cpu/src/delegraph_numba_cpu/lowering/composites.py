@@ -1,6 +1,7 @@
 """STABLEHLO_COMPOSITE: the nodes of its decomposition take its place.
 
-So values inside stay in the program's memory, and fusers see nodes on both sides of the border.
+The values inside then stay in the program's memory, and fusers see nodes on both sides of the
+composite's border.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 COMPOSITE = "STABLEHLO_COMPOSITE"
 
 MOST_NODES = 4096
-"""Largest number of nodes that take the place of one."""
+"""Largest number of nodes that replace one composite."""
 
 
 class InlinedContext:
@@ -62,9 +63,9 @@ class InlinedContext:
 
 
 def inlined(calls: Sequence[Call]) -> list[Call]:
-    """Return calls in which the calls of its decomposition replace each composite.
+    """Return *calls* with each composite replaced by the calls of its decomposition.
 
-    Inner subgraphs get the shapes of the tensors that they are called with.
+    The decomposition's inputs get the shapes of the composite's inputs.
 
     Raises:
         OperatorError: a shape inside is known only while invoking.
@@ -77,11 +78,11 @@ def inlined(calls: Sequence[Call]) -> list[Call]:
 
 
 def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
-    """Yield a call, or the calls that replace it.
+    """Yield *call*, or for a composite the calls of its decomposition.
 
     Args:
-        call: in an :class:`InlinedContext`.
-        is_sized: whether shapes are known, and inner subgraphs are to be given them.
+        call: the call; its context is an :class:`InlinedContext`.
+        is_sized: whether shapes are known, so that inner subgraphs get them.
         left: number of nodes that may be yielded.
 
     Raises:
@@ -119,7 +120,7 @@ def _called(call: Call) -> DelegateContext:
 
 
 def _give_shapes(call: Call, inner: DelegateContext) -> None:
-    """Let the host compute the shapes inside, where a call has other shapes than the last one.
+    """Let the host compute the shapes inside a composite if its input shapes have changed.
 
     Raises:
         OperatorError: a shape inside is known only while invoking.
@@ -153,7 +154,7 @@ def check_composite(call: Call) -> Rejection | None:
 def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
     """Return a rejection unless operands and tensors of the decomposition match.
 
-    The same holds for the composites inside.
+    Composites inside the decomposition are checked as well.
     """
     index = int(call.options.decomposition_subgraph_index)
     if index in active:
@@ -192,7 +193,7 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
 
 
 def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
-    """Return whether each node reads inputs, constants and results of earlier nodes only."""
+    """Return whether each node reads only inputs, constants and results of earlier nodes."""
     known = {-1, *inner.inputs}
     for node, _ in plan:
         if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):

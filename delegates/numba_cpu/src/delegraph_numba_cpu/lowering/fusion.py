@@ -14,11 +14,11 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 class Partition:
-    """The nodes of a partition, with the producer and the readers of each tensor.
+    """Nodes of a partition, with the producer and the readers of each tensor.
 
     Attributes:
         calls: the nodes, in execution order.
-        outputs: tensors that are read outside of the partition.
+        outputs: indices of the tensors that are read outside of the partition.
     """
 
     def __init__(self, calls: Sequence[Call], outputs: Collection[int]) -> None:
@@ -64,4 +64,4 @@ class Fusion:
 
 
 Fuser = Callable[[Partition, int, ProgramBuilder], Fusion | None]
-"""Looks at the node at a position, as the first member of a fusion; returns None if none fits."""
+"""Function that returns a fusion with the node at a position as first member, or None."""

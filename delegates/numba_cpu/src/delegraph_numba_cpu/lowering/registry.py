@@ -19,7 +19,7 @@ class Call:
     Attributes:
         context: the host's view of the subgraph.
         node: the node.
-        name: its operator.
+        name: name of its operator.
     """
 
     context: DelegateContext
@@ -86,7 +86,7 @@ A check need not test whether each operand is present: :meth:`Operator.rejection
 """
 
 Lower = Callable[[Call, ProgramBuilder], None]
-"""Emits the kernel calls of a node. All shapes are known, including those of the outputs."""
+"""Function that emits a node's kernel calls; all shapes are known, also those of outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Operator:
         types: names of the claimed tensor types.
         features: claimed features, names of ``delegraph.delegation.capabilities.FEATURES``.
         variants: claims by type, if the claims depend on a type.
-        roles: role and claimed types of the operands that differ from *types*.
+        roles: role of each operand whose claimed types differ from *types*, with these types.
         by_type: the variants by the type that distinguishes them, see :func:`register_variants`.
     """
 
@@ -112,14 +112,14 @@ class Operator:
     by_type: Mapping[str, Operator] = field(default_factory=dict, hash=False)
 
     def rejection(self, call: Call) -> Rejection | None:
-        """Return the reason why a node is not supported; None if it is."""
+        """Return the reason why the node *call* is not supported; None if it is supported."""
         try:
             return self.check(call)
         except OperatorError as error:
             return Rejection("not-well-formed", str(error))
 
     def claims(self, name: str) -> list[Claim]:
-        """Claims for the operator, whose name is *name*."""
+        """Return the claims for the operator, whose name is *name*."""
         if self.variants:
             return [claim for variant in self.variants for claim in variant.claims(name)]
         roles: dict[str, Any] = dict(self.roles)
@@ -145,7 +145,7 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
 
     Args:
         type: the type's name.
-        operators: by name.
+        operators: the operators by name.
         position: position of the input whose type selects the variant; equal for all variants of an
             operator.
 

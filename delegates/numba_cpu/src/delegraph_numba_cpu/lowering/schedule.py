@@ -27,7 +27,7 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return the fusions by the position of their last member."""
+    """Return the fusions of nodes in a partition, by the position of their last node."""
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):

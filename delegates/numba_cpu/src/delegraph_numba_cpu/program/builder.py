@@ -41,7 +41,7 @@ class ProgramBuilder:
 
     Attributes:
         context: the host's view of the subgraph.
-        level: the instructions that kernels use.
+        level: the level of instructions that kernels use.
         workers: number of threads that will run the program; each needs scratch memory.
         exact: whether integer results must equal those of the official kernels.
         nodes: indices of the nodes that are being lowered; rows carry them for reports.
@@ -85,9 +85,9 @@ class ProgramBuilder:
         return found
 
     def table(self, tensor: Tensor) -> Memory:
-        """Return the memory of a tensor of which a kernel reads parts, at any address.
+        """Return the memory of a tensor; kernels read parts of it at any address.
 
-        Large constants stay where the model has them.
+        Large constants stay in the model's memory.
         """
         is_of_host = tensor.is_constant and tensor.index < self._host_tensors
         if not is_of_host or is_guarded() or not tensor.data.flags.c_contiguous:
@@ -104,10 +104,10 @@ class ProgramBuilder:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=name_of(tensor))
 
     def alias(self, index: int, of: int) -> bool:
-        """Let the tensors *index* and *of* share one memory; return whether this was possible.
+        """Let the tensors *index* and *of* share one memory, if possible.
 
         Returns:
-            False if the tensors cannot share memory, or if *index* is already used.
+            Whether they share memory. They cannot if *index* is already used.
         """
         known, other = self._tensors.get(index), self.tensor(of)
         if self.context.tensors[index].bytes != other.size:
@@ -130,7 +130,7 @@ class ProgramBuilder:
         return Memory(size)
 
     def constant(self, array: NDArray[Any], *, is_own: bool = False) -> Memory:
-        """Return memory with the values of *array*, copied if its address does not suit vectors.
+        """Return memory with the values of *array*; it is copied unless aligned for vectors.
 
         Args:
             array: the values.
@@ -147,7 +147,8 @@ class ProgramBuilder:
         Args:
             key: the tensor's ``constant_key``, and everything that the packed form depends on.
             pack: computes the packed constants.
-            is_own: whether nothing else holds their memory; then an aligned one is not copied.
+            is_own: whether nothing else uses the memory of the constants; aligned memory is then
+                not copied.
         """
         found = self._packed.get(key)
         if found is None:
@@ -161,7 +162,7 @@ class ProgramBuilder:
 
         Args:
             key: see :meth:`packed`.
-            block: the names of its words.
+            block: description of the record, with the names of its words.
             words: a value for each word: an int, a float, or constants in a :class:`Memory`.
         """
         return self.records(key, block, [words])
@@ -191,11 +192,11 @@ class ProgramBuilder:
         return max(found if found < self.workers else found - found % self.workers, 1)
 
     def row_tiles(self, wanted: int, most: int) -> int:
-        """Return the number of parts of an image's rows, if its tiles are *wanted* parts in all.
+        """Return the number of parts into which an image's rows are divided, from 1 to *most*.
 
-        It is at most *most*, and at least 1. All workers get the same number of parts if possible,
-        or all parts the same number of workers. So a worker reads the part of an image that it has
-        written.
+        *wanted* is the number of tiles of the whole image. All workers get the same number of parts
+        if possible, or all parts the same number of workers. A worker then reads the part of an
+        image that it has written.
         """
         fits = (n for n in range(1, most + 1) if wanted % n == 0)
         equal = (n for n in fits if not (n % self.workers and self.workers % n and wanted - n))

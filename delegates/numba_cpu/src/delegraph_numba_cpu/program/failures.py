@@ -12,7 +12,7 @@ class WrongPosition:
     """A computed position that is out of range.
 
     Attributes:
-        nodes: the nodes of the row that found it.
+        nodes: indices of the nodes whose row found the position.
         position: the first wrong position.
         size: number of valid positions.
     """
@@ -26,7 +26,7 @@ class WrongPosition:
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Return the wrong position that ended a run, and clear it; None if there is none."""
+    """Return the wrong position that ended a run, and clear its record; None if there is none."""
     found = None
     for number, row in enumerate(program.rows):
         if "wrong" not in row.words:

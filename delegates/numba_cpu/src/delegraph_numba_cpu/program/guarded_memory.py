@@ -73,7 +73,7 @@ class GuardedMemory:
 
 
 def _protect(address: int, size: int, use: int) -> None:
-    """Set the access rights of pages; does nothing on systems without ``mprotect``."""
+    """Set the access rights of pages; do nothing on systems without ``mprotect``."""
     mprotect = None if os.name == "nt" else getattr(ctypes.CDLL(None), "mprotect", None)
     if mprotect is not None:
         mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), use)

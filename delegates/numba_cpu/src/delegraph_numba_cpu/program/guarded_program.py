@@ -48,7 +48,7 @@ class GuardedProgram(Program):
             program.run_time.observe(1.0)  # takes workers
 
     def _guard(self, memory: Memory) -> None:
-        """Allocate a guarded block as the permanent place of *memory*."""
+        """Allocate a guarded block, which becomes the permanent place of *memory*."""
         if memory.is_constant or memory.is_report:
             return
         piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)
@@ -58,7 +58,7 @@ class GuardedProgram(Program):
         memory.tensor, memory.array, memory.address = None, piece.array, piece.address
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
+        """Stop each later run at the next row once *word*, of shape [1], is not 0."""
         super().heed(word)
         for program in self._single:
             program.heed(word)

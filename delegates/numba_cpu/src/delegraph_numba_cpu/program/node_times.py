@@ -13,15 +13,14 @@ from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 Record = Callable[[tuple[int, ...], int, int], object]
-"""Receives the indices of nodes, ``time.perf_counter_ns()`` at their start, and nanoseconds."""
+"""Function that gets node indices, their start by ``time.perf_counter_ns()``, and nanoseconds."""
 
 
 class TimedProgram:
     """The rows of a program as several tables, one for each node or fused group.
 
-    The rows work on the memory of the program, so values are the same. Times do not include the
-    calls
-    from Python to native code and back.
+    The rows work on the memory of the program, so values are the same. Times include a call from
+    Python to native code and back for each table.
 
     Args:
         program: the program, with its cancellation word already set.
@@ -35,9 +34,9 @@ class TimedProgram:
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
-        """Run the rows; return whether all have run, without a cancellation.
+        """Run the rows; return False if the run was cancelled, otherwise True.
 
-        *record* is called with the time of each node.
+        *record* gets the nodes, the start and the duration in nanoseconds of each part.
 
         Raises:
             DelegateError: see ``Program.bind``.

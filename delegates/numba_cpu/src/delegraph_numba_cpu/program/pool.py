@@ -45,7 +45,7 @@ class Runnable(Protocol):
 
     @property
     def header(self) -> memoryview:
-        """Words at the start of the program's table."""
+        """Words at the start of the table of rows; see ``instructions.executor``."""
 
     @property
     def tiles(self) -> int:
@@ -63,10 +63,10 @@ class Runnable(Protocol):
 class Pool:
     """Runs programs on worker threads and the calling thread.
 
-    Any number of threads may call :meth:`run` at once. One of them has the workers, and it gets
-    fewer the more callers there are. Callers and workers together are never more than the
-    processor's cores, unless a single caller asked for more, up to one thread for each logical
-    processor. Runs of a few microseconds do not count.
+    Any number of threads may call :meth:`run` at once. Only one caller at a time has the workers,
+    and the more callers there are, the fewer workers it gets. Callers and workers together are
+    never more than the processor's cores, unless a single caller requests more, up to one thread
+    for each logical processor. Runs of a few microseconds do not count.
 
     Attributes:
         most_threads: largest number of threads for a run. With more threads than processors, all
@@ -101,7 +101,7 @@ class Pool:
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
     def warn_of(self, threads: int) -> None:
-        """Log a warning, once for each number, if runs have fewer than *threads* threads."""
+        """Log a warning, once for each *threads*, if runs have fewer threads than *threads*."""
         if threads <= self.most_threads or threads in self._told:
             return
         import logging  # here: few ask for so many
@@ -162,7 +162,7 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Measure the time of a poll, and set the number of polls; processors differ a lot."""
+        """Measure the time of a poll, and set the number of polls, as processors differ a lot."""
         address, looks = self.control.ctypes.data, 200
         best = 1.0
         for _ in range(3):

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COPY = ("moves", "copy")
-"""Family and kernel of copies; a start with a kept program may do without the module of moves."""
+"""Family and kernel of copies, written here because kept programs need no module of moves."""
 
 GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 """Environment variable: 1 runs kernel calls one by one, between guards."""
 
 
 def is_guarded() -> bool:
-    """Return whether programs run between guards, as an environment variable says."""
+    """Return whether programs run between guards, as an environment variable requests."""
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
@@ -47,7 +47,8 @@ class Layout:
 
     Attributes:
         scratch_bytes, offsets: see :class:`Program`.
-        words: the words of all rows, row by row, int64; those of addresses are ignored.
+        words: the words of all rows, row by row, int64; values of words that are addresses are
+            ignored.
     """
 
     scratch_bytes: int
@@ -56,7 +57,7 @@ class Layout:
 
 
 class Program:
-    """Rows ready to run, once :meth:`bind` has been called.
+    """Rows and their memory; :meth:`bind` makes them ready to run.
 
     Attributes:
         table: address of the table of rows.
@@ -66,7 +67,8 @@ class Program:
         run_time: estimate of the run time, from earlier runs.
         tiles: largest number of parts of a row.
         scratch_bytes: number of bytes of working memory.
-        offsets: place of each block of working memory, by the ``id`` of its :class:`Memory`.
+        offsets: offset of each block of working memory in bytes, by the ``id`` of its
+            :class:`Memory`.
     """
 
     is_guarded = False
@@ -84,9 +86,9 @@ class Program:
 
         Args:
             rows: the kernel calls; ``library`` has loaded their families.
-            library: gives the addresses of kernels.
+            library: the compiled kernels.
             workers: see the attribute.
-            working_memory: shared with programs that run before or after this one.
+            working_memory: memory shared with programs that run before or after this one.
             known: the memory layout, if it is already known; None to plan it.
         """
         memories = {id(m): m for row in rows for m in row.memories}
@@ -142,10 +144,10 @@ class Program:
         return any("report" in row.words for row in self.rows)
 
     def may_share(self, given: int, made: int) -> bool:
-        """Return whether the host's tensor *made* may have the memory of its tensor *given*.
+        """Return whether the host's tensor *made* may share the memory of its tensor *given*.
 
-        It may if one row copies the whole of the one to the other, no other row uses the one, and
-        no earlier row the other. The copy is left out then.
+        It may if one row copies all of *given* to *made*, no other row uses *given*, and no earlier
+        row uses *made*. The copy is then left out.
         """
         for number, source, target in self._copies:
             if (_index(source), _index(target)) == (given, made):
@@ -155,7 +157,7 @@ class Program:
         return False
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """From now on, stop a run at the next row once *word*, of shape [1], is not 0."""
+        """Stop each later run at the next row once *word*, of shape [1], is not 0."""
         self._word = word
         self._table[layout.CANCELLATION] = word.ctypes.data
 
@@ -166,11 +168,11 @@ class Program:
             memory.array = None
 
     def block(self, number: int) -> NDArray[np.int64]:
-        """Return the words of a row, including changes by its kernel."""
+        """Return the words of row *number*, including changes by its kernel."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return a table of the rows from *first* to before *end*, on the same memory."""
+        """Return a table of the rows *first* to before *end*, which uses the program's memory."""
         table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * (end - first))
         table[: layout.HEADER_WORDS] = self._table[: layout.HEADER_WORDS]
         table[layout.ROWS] = end - first
@@ -193,7 +195,7 @@ class Program:
             self._words[position] = word.address
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows; return whether all have run, without a cancellation or a failure.
+        """Run the rows; return False if the run was cancelled or failed, otherwise True.
 
         Raises:
             DelegateError: see :meth:`bind`.
@@ -203,9 +205,10 @@ class Program:
         return not self.header[layout.IS_CANCELLED]
 
     def brief_run(self, library: Library) -> Callable[[], bool | None]:
-        """Return a function that runs the program by a single native call, or returns None.
+        """Return a function that runs the program by a single native call, if the run is short.
 
-        It does nothing and returns None if memory has moved, or if the run time is long or unknown.
+        The function returns whether all rows have run. It does nothing and returns None if memory
+        has moved, or if the run time is long or unknown.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly, working_memory = library.run_briefly, self._working_memory
@@ -270,7 +273,7 @@ class Program:
 
 
 def _copies_host_tensor(row: Row) -> bool:
-    """Whether a row copies the whole of a tensor of the host to another one."""
+    """Return whether a row copies the whole of a host tensor to another one."""
     if (row.block.family, row.block.kernel) != COPY:
         return False
     source, target = row.words["source"], row.words["target"]
@@ -283,7 +286,7 @@ def _copies_host_tensor(row: Row) -> bool:
 
 
 def _index(memory: Memory) -> int:
-    """Return the index of a host's tensor; -1 for other memory."""
+    """Return the index of the tensor of the host at *memory*; -1 for other memory."""
     return -1 if memory.tensor is None else memory.tensor.index
 
 
@@ -300,13 +303,13 @@ def described(context: DelegateContext, nodes: Sequence[int]) -> str:
 
 
 def packed(block: Instruction, words: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the words of a row or a record, with 0 for addresses."""
+    """Return the words of a row or a record of *block* as integers, with 0 for addresses."""
     numbers = {n: 0 if isinstance(word, Address) else word for n, word in words.items()}
     return block.pack(**numbers)
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Check that an array of the host is contiguous and as large as the rows expect."""
+    """Check that the host's *array* is contiguous and as large as *memory*, for which it serves."""
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")
     if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:

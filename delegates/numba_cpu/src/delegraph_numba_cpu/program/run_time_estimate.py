@@ -1,27 +1,27 @@
-"""Estimates the run time of a program, which decides how the program is run."""
+"""Estimates the run time of a program, from which the number of threads follows."""
 
 from __future__ import annotations
 
 from math import inf
 
 BRIEF = 30e-6
-"""Seconds. A shorter run gains nothing from workers, nor from releasing the GIL."""
+"""Seconds below which a run gains nothing from workers, nor from releasing the GIL."""
 
 SHORT = 100e-6
-"""Seconds. A shorter run may be slower with workers, so both ways are tried."""
+"""Seconds below which a run may be slower with workers, so that both ways are tried."""
 
 LONG = 3e-3
-"""Seconds. A short program never takes as long, even in its first run on untouched memory."""
+"""Seconds that no short program takes, even in its first run on untouched memory."""
 
 TRIALS = 3
-"""Number of runs of each kind, of which the fastest counts."""
+"""Number of runs with and without workers, the fastest of which counts."""
 
 
 class RunTimeEstimate:
-    """Estimate, from a program's first runs, of its time and of whether workers make it faster.
+    """Estimate, from first runs, of a program's time and of whether workers make it faster.
 
     Attributes:
-        is_known: whether the answer is known; until then, runs are timed.
+        is_known: whether the estimate is final; until then, runs are timed.
         is_brief: whether a run is very short; False while unknown.
         takes_workers: whether the next run should use workers.
     """

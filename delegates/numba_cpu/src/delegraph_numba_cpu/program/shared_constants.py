@@ -22,7 +22,7 @@ class SharedConstants:
     """The large constants of one program, without duplicates.
 
     Args:
-        limit: limit of the total size.
+        limit: largest total size of the constants.
     """
 
     def __init__(self, limit: MemoryLimit) -> None:
@@ -33,7 +33,7 @@ class SharedConstants:
     def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of a constant tensor; tensors that share a buffer are compared once.
 
-        *keep* stores an array and returns its memory.
+        *keep* is a function that stores an array and returns its memory.
 
         Raises:
             OperatorError: see :meth:`memory`.

@@ -34,7 +34,7 @@ class WorkingMemory:
             self.buffer = aligned_buffer(size)
 
     def require(self, size: int) -> None:
-        """Check that *size* bytes are within the limit.
+        """Raise an error if *size* bytes exceed the limit.
 
         Raises:
             OperatorError: *size* exceeds the limit.
@@ -72,7 +72,7 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of a source that *memory* may take over, as the row reads it last.
+    """Return the group of the source whose place *memory* may take over; the row reads it last.
 
     *number* is the position of *row*; *groups* has the group of each block by its ``id``.
     """

@@ -1,5 +1,5 @@
-"""How near each operator of a model comes to the most that the processor can do.
+"""Roof of a model's operators: the least time in which this processor could compute each of them.
 
-``processor.py`` measures the processor, ``operators.py`` compares each operator with it,
-``report.py`` joins both for a model, ``printing.py`` shows the result.
+``processor.py`` measures what the processor can do. ``operators.py`` computes the roof of each
+operator. ``report.py`` joins both for a model, and ``printing.py`` shows the result.
 """

@@ -18,7 +18,7 @@ class Cache(NamedTuple):
 
     Attributes:
         name: ``L1``, ``L2`` or ``L3``.
-        size: bytes of one such cache.
+        size: size of one such cache in bytes.
         cores: number of cores that share it.
     """
 
@@ -27,12 +27,12 @@ class Cache(NamedTuple):
     cores: int = 1
 
     def capacity(self, threads: int) -> int:
-        """Return the bytes that all caches of this level hold for *threads* cores."""
+        """Return the total bytes of the caches of this level that *threads* cores use."""
         return self.size * ceil(threads / self.cores)
 
 
 TYPICAL = (Cache("L1", 32 << 10), Cache("L2", 1 << 20), Cache("L3", 8 << 20, 4))
-"""The caches where the system does not tell."""
+"""Caches that are assumed if the system does not describe them."""
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -67,7 +67,7 @@ def _word(path: Path) -> str:
 
 
 def _counts(listed: str) -> Iterator[int]:
-    """Yield the lengths of the ranges in a list such as ``0-3,8``."""
+    """Yield the length of each range in a list such as ``0-3,8``: 4, then 1."""
     for part in listed.split(","):
         first, _, last = part.partition("-")
         yield int(last or first) - int(first) + 1

@@ -1,8 +1,9 @@
-"""Time of each operator, beside the least time that the processor could take for it.
+"""Measured time of each operator, and the least time in which the processor could compute it.
 
-The least time follows from a roofline. Products take at least their number by the peak of their
-type. Each constant, and each value at the border of the nodes, is read or written at least once, at
-the rate of the level of memory that holds it. Both go on at the same time, so the longer counts.
+The least time follows from a roofline. Products take at least their number divided by the peak rate
+of their type. Each constant, and each value at the border of the nodes, is read or written at least
+once. That happens at the rate of the level of memory that holds it. Both go on at the same time, so
+the longer time counts.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from delegraph.tools import Recording
 from delegraph_numba_cpu.roof.processor import ProcessorRoof
 
 LEAST_SHARE, LEAST_OF_ROOF = 0.05, 0.6
-"""An operator of a larger share of the time and a smaller share of the roof is a finding."""
+"""Share of the time above which, and share of the roof below which, an operator is a finding."""
 
 LEAST_SECONDS = 20e-6
-"""Seconds. A faster operator is no finding: timing it by itself adds up to 2 microseconds."""
+"""Seconds below which an operator is no finding, as timing it adds up to 2 microseconds."""
 
 _EIGHT_BITS = {"INT8", "UINT8", "INT4", "INT2"}
 _PARTLY_READ = {"EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "SLICE", "STRIDED_SLICE"}
 
 
 class Work(NamedTuple):
-    """What nodes must do at least.
+    """Least work of nodes: multiply-accumulates, and bytes that are read or written.
 
     Attributes:
         float32, int8: multiply-accumulates of each type. Products by 8-bit or 4-bit weights count
@@ -49,15 +50,15 @@ class OperatorRoof(JsonRecord):
 
     Attributes:
         nodes: indices of the nodes.
-        operators: their names, with ``+`` in between.
-        delegate: name of the delegate that ran them; None for the core's kernels.
+        operators: names of the operators, joined by ``+``.
+        delegate: name of the delegate that ran the nodes; None for the core's kernels.
         shape: shape of the last node's first output.
-        seconds: the least seconds of all runs.
+        seconds: measured time of the nodes, the least of all runs.
         share: share of the time of all operators, 0 to 1.
         macs_float32, macs_int8: numbers of multiply-accumulates.
         bytes: bytes that are read or written at least.
-        roof_seconds: the least seconds that the processor could take.
-        bound: what takes these: ``compute``, or the name of a level of memory.
+        roof_seconds: least time in which the processor could compute the nodes, in seconds.
+        bound: limit from which *roof_seconds* follows: ``compute``, or a level of memory.
     """
 
     json_properties: ClassVar = {
@@ -81,12 +82,12 @@ class OperatorRoof(JsonRecord):
 
     @property
     def of_roof(self) -> float | None:
-        """Share of the roof that is reached; None where no time was measured."""
+        """Share of the roof that is reached, 0 to 1; None if no time was measured."""
         return self.roof_seconds / self.seconds if self.seconds > 0 else None
 
     @property
     def operations_per_second(self) -> float:
-        """Operations per second, a multiply-accumulate being two; 0 without any."""
+        """Operations per second; a multiply-accumulate is two operations."""
         return self._per_second(2 * (self.macs_float32 + self.macs_int8))
 
     @property
@@ -96,7 +97,7 @@ class OperatorRoof(JsonRecord):
 
     @property
     def is_finding(self) -> bool:
-        """Whether it takes a large share of the time and reaches a small one of the roof."""
+        """Whether the operator takes a large share of the time and reaches little of its roof."""
         reached = self.of_roof
         if reached is None or self.seconds < LEAST_SECONDS:
             return False
@@ -137,12 +138,12 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
 
 
 def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, str]:
-    """Return the least seconds of *work*, and what bounds it.
+    """Return the least seconds of *work*, and the name of the limit from which they follow.
 
     Args:
-        work: what is to be done.
-        roof: what the processor can do.
-        whole: bytes of the data of the whole run, among which constants are found again.
+        work: operations and moved bytes.
+        roof: measured rates of the processor.
+        whole: bytes of all data of a run; constants are read from the memory that holds them all.
     """
     products = 2 * work.float32 / roof.float32
     products += 2 * work.int8 / roof.int8 if roof.int8 else 0.0
@@ -160,9 +161,9 @@ def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorS
     """Return the work of nodes that are computed together: operations and moved bytes.
 
     Args:
-        nodes: their indices.
+        nodes: indices of the nodes.
         graph: the subgraph.
-        tensors: its tensors with the shapes of the run.
+        tensors: tensors of the subgraph, with their shapes in the run.
     """
     own = [graph.operators[i] for i in nodes]
     made = {i for operator in own for i in operator.outputs if i >= 0}
@@ -182,7 +183,7 @@ def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorS
 
 
 def _kind(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
-    """Return the type of the products of an operator: that of its weights."""
+    """Return the type of an operator's products, which is that of its weights."""
     types = {tensors[i].type.name for i in operator.inputs[1:] if i >= 0}
     return "int8" if types & _EIGHT_BITS else "float32"
 
@@ -218,7 +219,7 @@ def _present(recording: Recording, graph: SubgraphSpec) -> list[TensorSpec]:
 def _least_seconds(
     recording: Recording, call_seconds: float
 ) -> dict[tuple[tuple[int, ...], str | None], float]:
-    """Return the least seconds of nodes in the called subgraph, by the nodes and their delegate."""
+    """Return the least seconds of nodes in the called subgraph, by node indices and delegate."""
     found: dict[tuple[tuple[int, ...], str | None], float] = {}
     for run in recording.runs:
         taken: dict[tuple[tuple[int, ...], str | None], float] = {}

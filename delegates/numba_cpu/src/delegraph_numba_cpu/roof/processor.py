@@ -1,4 +1,4 @@
-"""The roof: how much the processor multiplies and reads in a second, measured in under a second."""
+"""Measures the processor: multiplications and bytes read per second, in under a second."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _MEMORY_BYTES = 32 << 20, 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class MemoryRoof(JsonRecord):
-    """How fast a level of memory is read.
+    """Rate at which threads read from a level of memory.
 
     Attributes:
         name: ``L1``, ``L2``, ``L3`` or ``memory``.
-        bytes: what the level holds for all threads together; None for memory.
-        bytes_per_second: by all threads together.
+        bytes: size of the level for all threads together; None for memory.
+        bytes_per_second: bytes that all threads together read in a second.
     """
 
     name: str
@@ -43,17 +43,16 @@ class MemoryRoof(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class ProcessorRoof(JsonRecord):
-    """The most that a processor does with a level of instructions.
+    """Highest rates of this processor with the kernels of one level.
 
     Attributes:
         level: name of the level.
-        threads: number of threads that worked together.
+        threads: number of threads that were measured together.
         float32: float32 operations per second; a multiply-add is two.
         int8: operations per second of int8 products that are added up in int32. None for matrix
             registers, which are not measured.
         memory: the levels of memory, the smallest first.
-        call_seconds: seconds from Python to native code and back, the shortest way: that of brief
-            programs.
+        call_seconds: seconds of a call from Python to native code and back, as for brief programs.
     """
 
     level: str
@@ -69,7 +68,7 @@ class ProcessorRoof(JsonRecord):
 
 
 def processor_roof(level: CpuLevel, threads: int) -> ProcessorRoof:
-    """Measure the roof of this processor.
+    """Measure the highest rates of this processor, on *threads* threads.
 
     Raises:
         DelegateError: the kernels of the level cannot be compiled.
@@ -96,7 +95,7 @@ def _memory(loops: _Loops, found: tuple[Cache, ...]) -> list[MemoryRoof]:
 
 
 class _Table(NamedTuple):
-    """A table of one row or none, as a pool runs it."""
+    """Table of one row or of no row, in the form that a pool runs."""
 
     words: NDArray[np.int64]
     table: int
@@ -107,7 +106,7 @@ class _Table(NamedTuple):
 
 
 def _table(*row: int, tiles: int = 1) -> _Table:
-    """Return a table of one row for as many threads as it has tiles, or a brief one of no row."""
+    """Return a table of *row*, for *tiles* threads; without *row*, an empty brief table."""
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER
     if row:
@@ -119,7 +118,7 @@ def _table(*row: int, tiles: int = 1) -> _Table:
 
 
 class _Loops:
-    """The kernels that measure, run by all threads at once."""
+    """Kernels that measure the processor, each run by all threads at once."""
 
     def __init__(self, kernels: Library, threads: int) -> None:
         self.threads = threads
@@ -128,7 +127,7 @@ class _Loops:
         self._block[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
 
     def rate(self, kernel: str) -> float:
-        """Return the operations or bytes per second of all threads."""
+        """Return the operations or bytes per second of *kernel* on all threads together."""
         address = self._kernels.address("roof", kernel)
         table = _table(address, self.threads, self._block.ctypes.data, tiles=self.threads)
         self._block[layout.ROUNDS], seconds = 1, 0.0
@@ -142,7 +141,7 @@ class _Loops:
         return float(self._block[layout.AMOUNT] * rounds / best)
 
     def read_rate(self, size: int) -> float:
-        """Return the bytes per second at which all threads read *size* bytes, each its part."""
+        """Return the bytes per second at which all threads together read *size* bytes, in parts."""
         part = max(1, size // self.threads // layout.READ_STEP) * layout.READ_STEP
         buffer = aligned_buffer(part * self.threads)
         buffer[:] = 1  # pages without values of their own share one
@@ -150,7 +149,7 @@ class _Loops:
         return self.rate(layout.READ)
 
     def call_seconds(self) -> float:
-        """Return the seconds of a call without a row."""
+        """Return the seconds of a native call that runs no row."""
         nothing = _table()
         return min(self._seconds(nothing) for _ in range(200))
 

@@ -19,14 +19,14 @@ RUNS = RunControl(runs=60, min_seconds=0.0, max_seconds=8.0, warmup_runs=3, warm
 
 @dataclass(frozen=True, slots=True)
 class RoofReport(JsonRecord):
-    """The operators of a model beside the most that the processor can do.
+    """Operators of a model, with measured times and roofs.
 
     Attributes:
         model: the model's path.
         exact: whether integers were computed exactly.
         runs: number of runs; the least time of each operator counts.
         seconds: sum of the least times of all operators.
-        roof: what the processor can do.
+        roof: highest rates of the processor.
         operators: the operators in the order in which they run.
     """
 
@@ -46,14 +46,15 @@ def roof_report(
     exact: bool = True,
     progress: Callable[..., object] = lambda what, done, total: None,
 ) -> RoofReport:
-    """Measure how near each operator of a model comes to what the processor can do.
+    """Measure each operator of a model, and compare its time with the least possible time.
 
     Args:
         model: path of the model.
         cpu: level of instructions, as in the option ``cpu``.
         threads: number of threads, >= 1; at most one for each processor is used.
         exact: as in the option ``exact``.
-        progress: receives the present work, the finished amount and the whole.
+        progress: function that gets the name of the present step, the number of finished steps and
+            of all.
 
     Raises:
         ArgumentError: numba_cpu takes no node of the model, or programs run between guards.

@@ -90,8 +90,9 @@ def _of_filters(
 
     Args:
         sliding: geometry of the windows.
-        gather: computes one tap's gradient from the tap's input and the output's gradient.
-        fits: returns whether the last two sizes of filters fit a number of output channels.
+        gather: function from one tap's input and the output's gradient to the tap's gradient.
+        fits: function that returns whether the last two sizes of filters fit a number of output
+            channels.
     """
     axes = len(sliding.strides)
 

@@ -154,13 +154,13 @@ def _reduced(
 
 
 def _positions(window: Window, tap: int, first: int, end: int) -> slice:
-    """Return the slice of inputs that *tap* of *window* reads for windows *first* to *end* - 1."""
+    """Return the slice of inputs that *tap* of *window* reads, for windows *first* to *end* - 1."""
     start = first * window.stride + tap * window.dilation - window.before
     return slice(start, start + (end - first - 1) * window.stride + 1, window.stride)
 
 
 def inputs_of_windows(window: Window) -> NDArray[np.int64]:
-    """Return, for each position of *window*, the number of taps inside the input: ``[output]``."""
+    """Return the number of taps inside the input for each position of *window*: ``[output]``."""
     counts = np.zeros(window.output, np.int64)
     for tap in window.taps:
         counts[slice(*window.valid_outputs(tap))] += 1
@@ -194,9 +194,9 @@ def max_pool_with_argmax(node: FlexNode) -> Step:
 
 
 def taps_inside(windows: Sequence[Window]) -> list[tuple[tuple[slice, ...], tuple[slice, ...]]]:
-    """Return, for each tap of *windows* in order, indices of outputs and of the inputs it reads.
+    """Return index pairs for each tap of *windows*: into the outputs, and into the inputs.
 
-    The outputs are those whose tap is inside the image.
+    Only outputs whose tap is inside the image are included.
     """
     pairs = []
     for tap in product(*(window.taps for window in windows)):

@@ -19,7 +19,7 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 def _but(
     function: Callable[..., Any], *exceptions: tuple[Callable[..., Any], float]
 ) -> Callable[..., Any]:
-    """Return *function* with TensorFlow's values where conditions hold; the last condition wins."""
+    """Return *function* with other values where conditions hold; the last condition wins."""
 
     def run(*arrays: NDArray[Any]) -> Any:
         result = function(*arrays)

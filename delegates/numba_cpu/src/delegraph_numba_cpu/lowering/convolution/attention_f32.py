@@ -1,7 +1,7 @@
 """Fuses attention: BATCH_MATMUL, scale, mask, SOFTMAX and BATCH_MATMUL of float32.
 
-Transpositions of the operands and of the result are fused as well where strides can say the same.
-Results are bit by bit those of the separate nodes.
+Transpositions of the operands and of the result are fused as well where strides can express them.
+Results are bit by bit equal to those of the separate nodes.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ They stay in the second cache, beside the keys and values of a head.
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The nodes between the products of an attention.
+    """Nodes between the two matrix products of an attention, and what they compute.
 
     Attributes:
         members: positions of the nodes from the first product to the second.
-        second: the second product.
-        factor: scores are multiplied by its only value, None if they are not.
-        divides: whether they are divided by it instead.
-        mask: added to the scores; None without a mask.
-        shape: that of the scores when the mask is added.
-        beta: that of the SOFTMAX.
+        second: the second product, BATCH_MATMUL of the SOFTMAX and the values.
+        factor: tensor of one value by which scores are multiplied; None for no factor.
+        divides: whether scores are divided by *factor* instead.
+        mask: tensor that is added to the scores; None without a mask.
+        shape: shape of the scores when the mask is added.
+        beta: factor in the exponents of the SOFTMAX.
     """
 
     members: tuple[int, ...]
@@ -85,7 +85,7 @@ def _is_product(call: Call) -> bool:
 
 
 def _scores_after(partition: Partition, position: int) -> Scores | None:
-    """Return the nodes after the product at *position*, None if these are no attention."""
+    """Return the nodes after the product at *position*; None if they are no attention."""
     members, y = [position], partition.calls[position].output()
     count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
     factor = mask = None
@@ -141,7 +141,7 @@ def _is_factor(call: Call, other: Tensor) -> bool:
 
 
 def _pays(first: Call, scores: Scores) -> bool:
-    """Return whether both products have several rows for a matrix, which is then packed."""
+    """Return whether fusing is faster: both products have several rows per packed matrix."""
     queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
     for call in (first, scores.second):
         weight = call.input(1)
@@ -153,7 +153,7 @@ def _pays(first: Call, scores: Scores) -> bool:
 
 
 def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
-    """Emit the packing of keys and values, and the call of the kernel."""
+    """Emit the packing of keys and values, and the kernel call of the attention."""
     words = dict(found.words)
     depth, key_count = right(first, found.keys).shape[-2:]
     columns = found.y.array.shape[-1]
@@ -213,7 +213,7 @@ def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
 def _tiles(
     builder: ProgramBuilder, words: dict[str, int], key_count: int, work: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the words for scratch memory and blocks of rows, and the number of tiles."""
+    """Return the words for scratch memory and for blocks of rows, and the number of tiles."""
     vector_bytes = builder.level.vector_bytes
     height, queries = HEIGHTS[vector_bytes], words["queries"]
     granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)

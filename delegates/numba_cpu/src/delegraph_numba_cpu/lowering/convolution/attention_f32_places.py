@@ -1,4 +1,4 @@
-"""Where the operands of an attention are: words for batches, heads, rows and their distances."""
+"""Places of an attention's operands: numbers of batches, heads and rows, and their distances."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Levels = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the operands of an attention are.
+    """Stored operands of an attention, and the words that tell the kernel where they are.
 
     Attributes:
-        x: what is read as the left operand of the first product.
-        keys: what is read as its right operand.
-        values: what is read as the right operand of the second product.
-        y: what is written as the result.
-        words: numbers of batches, heads and queries, and the distances of all operands. Those of
-            keys and values are in matrices.
+        x: tensor that is read as the left operand of the first product.
+        keys: tensor that is read as the right operand of the first product.
+        values: tensor that is read as the right operand of the second product.
+        y: tensor that is written as the result.
+        words: numbers of batches, heads and queries, and the distances of all operands. Distances
+            of keys and values are counted in matrices, others in bytes.
     """
 
     x: SeenTensor
@@ -49,7 +49,7 @@ class Places:
 
     @property
     def members(self) -> set[int]:
-        """Positions of the nodes that move operands, and need not run."""
+        """Positions of the nodes that move operands; the fused kernel replaces these nodes."""
         return {m for seen in (self.x, self.keys, self.values, self.y) for m in seen.members}
 
 
@@ -60,14 +60,14 @@ def places(
     mask: Tensor | None,
     scores: tuple[int, ...],
 ) -> Places | None:
-    """Return where the operands are; None if words cannot say it.
+    """Return the places of the operands; None if the kernel's words cannot describe them.
 
     Args:
-        partition: of the nodes.
+        partition: the partition that has the nodes.
         first: the product of queries and keys.
         second: the product by the values.
-        mask: what is added to the scores, or None.
-        scores: shape of the scores then.
+        mask: tensor that is added to the scores, or None.
+        scores: shape of the scores when the mask is added.
     """
     mask_words = _mask_words(mask, scores)
     if mask_words is None:
@@ -111,13 +111,13 @@ def _is_packable(array: Array) -> bool:
 
 
 def _levels(array: Array, batch: Sequence[int]) -> Levels:
-    """Return sizes and distances of the matrices of an operand, repeated to the shape *batch*."""
+    """Return number and distance of the matrices of an operand, broadcast to the shape *batch*."""
     repeated = np.broadcast_to(array, (*batch, *array.shape[-2:]))
     return merged_levels(batch, repeated.strides[:-2])
 
 
 def _packed_levels(array: Array, levels: Levels) -> Levels:
-    """Return *levels* with the distances of packed matrices, whose stored ones have *levels*."""
+    """Return *levels*, distances of stored matrices in bytes, as distances in packed matrices."""
     steps = merged_levels(array.shape[:-2], array.strides[:-2])
     stored = steps[0][1] if steps else 1
     return [(size, step // stored) for size, step in levels]
@@ -126,7 +126,8 @@ def _packed_levels(array: Array, levels: Levels) -> Levels:
 def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
     """Return the numbers of batches, heads and rows, and the distances, of all four operands.
 
-    Distances of keys and values are in matrices. None if matrices have more than two dimensions.
+    Distances of keys and values are counted in matrices. The result is None if the matrices have
+    more than two batch dimensions.
     """
     queries, images = x.shape[-2], math.prod(y.shape[:-2])
     if not any(step for each in levels[1:3] for _, step in each):  # all share keys and values
@@ -170,7 +171,7 @@ def _distance(levels: Levels, number: int) -> int:
 
 
 def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
-    """Return the words for the rows of the mask; None if they repeat in too many dimensions."""
+    """Return the words for the rows of the mask; None if it is broadcast in too many dimensions."""
     if mask is None:
         levels, step = Levels(), 0
     else:

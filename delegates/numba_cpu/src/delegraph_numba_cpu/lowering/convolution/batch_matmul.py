@@ -1,4 +1,4 @@
-"""BATCH_MATMUL; the right matrices are packed as weights, constant ones only once."""
+"""BATCH_MATMUL; right matrices are packed as weights are, constant ones only once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 class Stack(NamedTuple):
-    """The matrices of one operand: a single matrix for all products, or one matrix per product."""
+    """Matrices of one operand: a single matrix for all products, or one matrix per product."""
 
     part: Part
     matrices: int
@@ -87,10 +87,10 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 def _emit_rows(
     call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit products of single rows, *left*, and matrices, *right*, which are not packed.
+    """Emit products of the single rows *left* and the matrices *right*, which are not packed.
 
-    Attention in a decoder, with its keys and values, is an example. Packing would take longer than
-    the products. *sizes* holds the number of products, the depth, and the number of columns.
+    Packing would take longer than the products. An example is attention in a decoder. *sizes* holds
+    the number of products, the depth, and the number of columns.
     """
     images, depth, columns = sizes
     builder.emit(
@@ -118,11 +118,11 @@ def _emit_products(
     """Emit products of stacks of matrices.
 
     Args:
-        builder: gets the call.
+        builder: receives the call.
         sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
-        x: the left matrices.
+        x: memory of the left matrices.
         y: memory of the results.
-        weight: the right matrices in blocks of columns.
+        weight: memory of the right matrices in blocks of columns.
         is_stack: for the left and for the right operand, whether each product has a matrix of its
             own.
     """
@@ -144,7 +144,7 @@ def _emit_products(
 def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
     """Return the memory of the matrices *left*; emit their transposition if necessary.
 
-    *depth* is the number of products in a sum.
+    *depth* is the number of summands of a result.
     """
     source = left.part.memory
     if not call.options.adj_x:
@@ -173,7 +173,7 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
     """Return the memory of the matrices *right* in blocks of columns; constants are packed once.
 
-    *depth* is the number of products in a sum.
+    *depth* is the number of summands of a result.
     """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)
@@ -218,7 +218,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _product_of(call: Call) -> Product:
-    """Return the constants of a node; for computed matrices these are only the scaling."""
+    """Return the constants of a node; the weights are left out if they are computed."""
     x, w, y = call.input(0), call.input(1), call.output()
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
     columns = w.shape[-2] if call.options.adj_y else w.shape[-1]

@@ -58,11 +58,11 @@ def emit_conv(
 
     Args:
         call: the CONV_2D node.
-        builder: gets the call.
+        builder: receives the call.
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
-        windows: along height and width.
-        output: instruction words that say what becomes of the sums.
+        windows: windows along height and along width.
+        output: instruction words for the target, the clamp and the residual.
     """
     weight, bias = call.input(1), call.optional_input(2)
     outputs, kernel_h, kernel_w, channels = weight.shape

@@ -88,8 +88,8 @@ def emit_products(
     """Emit a call of the kernel ``CONV``.
 
     Args:
-        builder: gets the call.
-        over: geometry of the windows.
+        builder: receives the call.
+        over: geometry of the windows over the input.
         kernel: height and width of the window.
         words: addresses, and the instruction words that differ from a plain convolution without a
             clamp.
@@ -119,9 +119,9 @@ def emit_dense(
 
     Args:
         call: the node.
-        builder: gets the call.
+        builder: receives the call.
         target: memory of the result.
-        bias: added to the result, or None.
+        bias: tensor that is added to the result, or None.
         limits: clamping range.
     """
     x, weight = call.input(0), call.input(1)

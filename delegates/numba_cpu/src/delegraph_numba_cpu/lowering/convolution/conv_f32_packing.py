@@ -138,8 +138,8 @@ def emit_packed(
     """Emit the packing of computed matrices; return the memory of the packed blocks.
 
     Args:
-        builder: gets the call.
-        source: the matrices.
+        builder: receives the call.
+        source: memory of the matrices.
         sizes: number of matrices, their rows and columns.
         is_transposed: whether they are stored column by column.
         bias: one value for each column, or 0 for zeros.
@@ -158,8 +158,8 @@ def emit_packed_view(
 ) -> Memory:
     """Emit the packing of matrices that are stored with any *strides*, in bytes.
 
-    *sizes* and *strides* are those of matrices, their rows and columns; the rest as for
-    :func:`emit_packed`.
+    *sizes* and *strides* have a value each for matrices, rows and columns. Other parameters are
+    those of :func:`emit_packed`.
     """
     images, rows, columns = sizes
     source_image, down, across = strides

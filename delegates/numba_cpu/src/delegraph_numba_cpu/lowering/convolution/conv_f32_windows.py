@@ -35,11 +35,11 @@ class Windows:
     """Geometry of windows over images whose pixels are contiguous.
 
     Attributes:
-        down: along the height.
-        across: along the width.
+        down: windows along the height.
+        across: windows along the width.
         images: number of images.
-        pixel: bytes of an input pixel.
-        columns: values of an output pixel.
+        pixel: size of an input pixel in bytes.
+        columns: number of values of an output pixel.
     """
 
     down: Window
@@ -107,7 +107,7 @@ def split(
 
     Args:
         windows: the windows.
-        builder: gives the number of workers.
+        builder: builder of the program, with the number of workers.
         work: cost of the whole, in multiply-adds of a matrix product.
         blocks: largest number of parts of the columns.
         is_dense: whether output rows follow one another in memory; else each is computed
@@ -143,7 +143,7 @@ def window_words(
     Args:
         windows: the windows.
         split: division of the work.
-        taps: rows and columns of taps, and the bytes between columns.
+        taps: number of rows and of columns of taps, and the bytes from one column to the next.
         builder: provides the scratch memory.
         tables: number of tables for the pixels of a chunk; copies of its last entry end each table.
     """

@@ -29,7 +29,8 @@ class Activations:
     """Activations after a node, which are computed with it.
 
     Attributes:
-        members: positions of their nodes; the node's own activation has none.
+        members: positions of the activation nodes; the fused activation of the node itself has
+            none.
         output: index of the result tensor.
         limits: clamping range.
         slopes: factors of negative results, one for each channel; None without PRELU.
@@ -42,9 +43,10 @@ class Activations:
 
 
 def activations_of(partition: Partition, call: Call, *, may_slope: bool) -> Activations:
-    """Return the activations of the node *call* of *partition*, and those that alone read it.
+    """Return the activations of the node *call* of *partition*, with the later ones that fit.
 
-    PRELU is one of them only with *may_slope*, and nothing is after it.
+    A later activation must be the only reader of the result before it. PRELU is included only with
+    *may_slope*, and is then the last one.
     """
     members: tuple[int, ...] = ()
     output, (low, high), slopes = call.node.outputs[0], clamp_range(call), None
@@ -75,11 +77,11 @@ class Layer:
     """A convolution of the partition, with the PAD before it and the activations after it.
 
     Attributes:
-        call: its node.
-        members: positions of its nodes, in order.
-        source: its input before the padding.
-        windows: along height and width.
-        activations: of its results.
+        call: the convolution's node.
+        members: positions of the layer's nodes, in order.
+        source: input of the layer, before the padding.
+        windows: windows along height and along width.
+        activations: activations of the convolution's results.
     """
 
     call: Call
@@ -146,7 +148,7 @@ def _zeros_around(call: Call) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
-    """Return the zeros that a PAD adds to each of four dimensions; None if it does not."""
+    """Return the zeros that a PAD adds to each of four dimensions; None for other nodes."""
     x, pads, value = call.input(0), call.input(1), call.optional_input(2)
     if len(x.shape) != 4 or not pads.is_constant:
         return None
@@ -171,10 +173,10 @@ def _padded(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """An ADD after a convolution, or its absence.
+    """ADD after a convolution with the activations after it, or the absence of an ADD.
 
     Attributes:
-        members: positions of its nodes; empty without an ADD.
+        members: positions of the fused nodes after the convolution's; empty without an ADD.
         other: the tensor that is added to the convolution's result; None without an ADD. It may
             have fewer channels, as if zeros followed.
         activations: of the sum; without an ADD, those of the convolution.
@@ -191,10 +193,10 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD after *layer*, if it alone reads the layer's output and shapes are equal.
+    """Return the ADD that alone reads the output of *layer*, if both operands have equal shapes.
 
-    The PAD of channels before its other operand and activations after it belong to it. Otherwise
-    the result says that there is no ADD.
+    The result includes a PAD of channels before the other operand, and activations after the ADD.
+    If no ADD fits, the result has none.
     """
     nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)
@@ -214,9 +216,9 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 def _channels_before_padding(
     partition: Partition, padded: Tensor
 ) -> tuple[tuple[int, ...], Tensor]:
-    """Return the position and the input of the PAD that adds channels to *padded* alone.
+    """Return the position and input of the PAD that adds channels to *padded*, its only change.
 
-    Without one, the result has no position and *padded* itself.
+    Without such a PAD, the result is no position and *padded*.
     """
     position = partition.maker(padded.index)
     if position is None or partition.only_reader(padded.index) is None:
@@ -229,7 +231,7 @@ def _channels_before_padding(
 
 
 def output_words(builder: ProgramBuilder, layer: Layer, residual: Residual) -> dict[str, Any]:
-    """Return the instruction words that say what becomes of the sums of *layer*."""
+    """Return the instruction words for the target, residual, clamp and slopes of *layer*."""
     limits, others = layer.activations.limits, residual.activations
     sums, slopes, other = others.limits, others.slopes, residual.other
     words = {
@@ -251,7 +253,8 @@ def output_words(builder: ProgramBuilder, layer: Layer, residual: Residual) -> d
 def fuse_layer(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
     """Return the fusion of a convolution with the PAD before it, the ADD and activations after it.
 
-    The layer begins at *position* of *partition*; None if there is no layer, or nothing to fuse.
+    The layer begins at *position* of *partition*; the result is None if there is no layer, or
+    nothing to fuse.
     """
     layer = layer_at(partition, position)
     if layer is None:

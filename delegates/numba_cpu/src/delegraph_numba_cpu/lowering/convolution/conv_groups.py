@@ -34,7 +34,7 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 Array = NDArray[Any]
 
 Emit = Callable[[Address, Address], None]
-"""Emits the computation of one image, from its input ``[G, H, W, C / G]`` to its output."""
+"""Function that emits the computation of one image, from input ``[G, H, W, C / G]`` to output."""
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
@@ -135,7 +135,7 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
     """Emit the computation of each image of *x* into *y*, in memory where groups are contiguous.
 
-    *emit* is called for each image to emit the products.
+    *emit* is called for each image, and emits its products.
     """
     if 0 in y.shape:
         return

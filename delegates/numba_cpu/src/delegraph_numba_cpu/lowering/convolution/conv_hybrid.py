@@ -117,7 +117,7 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
 
     Args:
         call: the node; its options say whether rows have zero points.
-        builder: gets the calls.
+        builder: receives the calls.
         rows: number of rows.
         words: see :func:`emit_product`.
     """
@@ -132,7 +132,7 @@ def emit_rows(
 
     Args:
         call: the node; its options say whether rows have zero points.
-        builder: gets the calls.
+        builder: receives the calls.
         sizes: number of rows, their length, and number of columns of the product.
         words: see :func:`emit_product`.
     """
@@ -167,7 +167,7 @@ def emit_product(
 
     Args:
         call: the node.
-        builder: gets the calls.
+        builder: receives the calls.
         windows: words that describe how activations become rows of a matrix.
         layout: see ``hybrid.MULTIPLY``.
         source: number of rows with a separate scale, their number of values, and their length in
@@ -261,7 +261,7 @@ def product_words(
 
     Args:
         call: the node.
-        builder: keeps the packed weights.
+        builder: stores the packed weights.
         joined: ``[O, K]``, the weights of all groups of channels; None without groups.
     """
     weight, y = call.input(1), call.node.outputs[0]
@@ -279,9 +279,9 @@ def packed_weights(
     scales: NDArray[np.float32],
     bias: NDArray[np.float32],
 ) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for 8-bit weights; *name* is their key in the builder.
+    """Return the words of ``MULTIPLY`` for 8-bit weights, which *builder* stores as *name*.
 
-    *values* are the weights, ``[O, K]``; *scales* and *bias* have a number for each output.
+    *values* are the weights, ``[O, K]``; *scales* and *bias* are ``[O]``.
     """
     steps = -(-values.shape[1] // 4)
     return {
@@ -307,9 +307,9 @@ def packed_headers(
     Args:
         builder: stores the headers.
         name: key of the headers in the builder.
-        sums_and_scales: returns the sum of each output's weights, int32 or float32, and the factors
-            of the accumulators, ``[O]`` each.
-        bias: added to results, ``[O]``.
+        sums_and_scales: function that returns the sum of each output's weights, int32 or float32,
+            and the factors of the accumulators, ``[O]`` each.
+        bias: numbers that are added to results, ``[O]``.
     """
     zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations
 
@@ -343,7 +343,7 @@ def byte_groups(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def by_weights(plain: Operator, mixed: Operator) -> Operator:
-    """Return an operator that selects *plain* or *mixed* by the type of the weights."""
+    """Return an operator that is *plain* for float weights, and *mixed* for integer weights."""
 
     def chosen(call: Call) -> Operator:
         return mixed if is_hybrid(call) else plain

@@ -63,7 +63,7 @@ class Scaling:
     """Scaling from sums to results; see ``instructions.conv_int16``.
 
     Attributes:
-        multiplier: ``[O]``, int64 or float64.
+        multiplier: factors of the sums, ``[O]``, int64 or float64.
         first: first shift to the right, ``[O]``, int64.
         second: second shift to the right, ``[O]``, int64.
         rounding: kind of rounding.
@@ -82,9 +82,9 @@ class Product:
     """Constants of a node's products: weights, bias, scaling and limits.
 
     Attributes:
-        weight: ``[O, K]``.
-        bias: ``[O]``.
-        scaling: of the sums.
+        weight: weights, ``[O, K]``.
+        bias: bias, ``[O]``.
+        scaling: scaling from sums to results.
         limits: smallest and largest result.
     """
 
@@ -121,7 +121,7 @@ def product_of(call: Call) -> Product:
 
 
 def scaling_of(call: Call) -> Scaling:
-    """Return how the sums of a node are scaled.
+    """Return the scaling of a node's sums, in the way of its official kernel.
 
     Raises:
         OperatorError: quantization that the official kernel refuses.
@@ -183,7 +183,7 @@ def weights_of(call: Call) -> Weights:
 
 
 def _groups(call: Call) -> int:
-    """Return the number of channel groups that become one matrix.
+    """Return the number of channel groups that are joined in one matrix.
 
     It is 1 if each output reads a separate channel.
     """
@@ -245,7 +245,7 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; other channel counts become an ordinary convolution."""
+    """Emit a depthwise convolution; unless channels equal outputs, it becomes an ordinary one."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -285,10 +285,10 @@ def emit_product(
 
     Args:
         call: the node; its first input has the windows.
-        builder: gets the call.
+        builder: receives the call.
         product: the node's constants.
-        windows: along height and width.
-        channels: channels of the input.
+        windows: windows along height and along width.
+        channels: number of channels of the input.
         is_depthwise: whether output number *c* reads channel number *c* alone.
     """
     x, y = call.input(0), call.output()

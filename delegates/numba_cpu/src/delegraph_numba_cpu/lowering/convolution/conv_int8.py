@@ -54,7 +54,7 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
     """Return the number of tiles of an operator.
 
     Args:
-        builder: gives the number of workers.
+        builder: builder of the program, with the number of workers.
         products: number of products of two bytes.
         results: number of bytes of output.
         most: largest number of tiles.
@@ -74,7 +74,7 @@ class Rows:
 
     Attributes:
         layout: see ``CONVOLVE``.
-        step: number of rows at a time.
+        step: number of rows that are multiplied together.
         memory: number of bytes of scratch memory.
     """
 
@@ -170,12 +170,12 @@ def pack_windows(
     is_transposed: bool = False,
     is_unsigned: bool = False,
 ) -> Memory:
-    """Return the record that describes how windows become rows.
+    """Return the record that describes how the windows of a node become rows of a matrix.
 
     Args:
         builder: stores the record.
         channels: number of channels of the input.
-        windows: along height and width.
+        windows: windows along height and along width.
         product: the node's constants.
         is_transposed: whether the node is a transposed convolution.
         is_unsigned: whether the input is uint8 in the program's scratch memory.
@@ -195,13 +195,13 @@ def pack_windows_record(
     *,
     is_transposed: bool = False,
 ) -> Memory:
-    """Return the record that describes how windows become rows.
+    """Return the record that describes how windows become rows of a matrix.
 
     Args:
         builder: stores the record.
         channels: number of channels of the input.
-        windows: along height and width.
-        zero: value around the image, as kernels read it.
+        windows: windows along height and along width.
+        zero: value of the padding around the image, as kernels read it.
         flip: number that kernels xor with values of the image.
         is_transposed: whether the node is a transposed convolution.
     """
@@ -229,7 +229,7 @@ def pack_matrix(
     Args:
         builder: stores the record.
         call: the node.
-        product: its constants.
+        product: constants of the node.
         key: distinguishes several records of one node.
         shift: added to results that stay unsigned.
     """
@@ -249,8 +249,8 @@ def pack_matrices(
     Args:
         builder: stores the records.
         call: the node.
-        product: its constants, of all outputs.
-        stack: its weights, ``[G, O / G, K]``.
+        product: constants of the node, for all outputs.
+        stack: weights of the node, ``[G, O / G, K]``.
         key: see :func:`pack_matrix`.
         shift: see :func:`pack_matrix`.
     """

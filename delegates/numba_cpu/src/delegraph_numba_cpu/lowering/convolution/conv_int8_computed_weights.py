@@ -25,11 +25,11 @@ def emit_packed(
 
     Args:
         call: the node.
-        builder: gets the call.
+        builder: receives the call.
         product: see :func:`computed_product`.
         source: the matrices, ``[images, O, K], int8``.
         images: number of matrices.
-        weight_zero: their zero point.
+        weight_zero: zero point of the matrices.
     """
     outputs, depth = product.weight.shape
     blocks_of_16, steps = -(-outputs // 16), -(-depth // 4)

@@ -59,8 +59,8 @@ class Product:
     Attributes:
         weight: weights without their zero point, ``[O, K]``.
         bias: sum of the bias and the input zero point's part of the products, ``[O]``, int64.
-        scaling: of the accumulators.
-        zero_point: of the output, as stored.
+        scaling: scaling from accumulators to results.
+        zero_point: zero point of the output, as stored.
         low: smallest stored result.
         high: largest stored result.
         flip: 128 for an int8 input, which kernels read as uint8; else 0.
@@ -89,11 +89,11 @@ class Product:
         """Return the constants of a node's products; the input's zero point is added to the bias.
 
         Args:
-            x: input.
+            x: input tensor.
             weight: zero point removed, ``[O, K]``.
-            bias: of the accumulators, or None.
-            y: output.
-            scaling: of the accumulators.
+            bias: tensor that is added to the accumulators, or None.
+            y: output tensor.
+            scaling: scaling from accumulators to results.
             activation: fused activation.
         """
         low, high = quantized_activation_range(activation, y)
@@ -116,8 +116,7 @@ class Product:
         A *constant channel* has the same result at both ends of its range. It gets factor 0, or one
         below 1: with a larger factor the core's integers may wrap around between the ends. Pruned
         channels are of this kind. They have weights of zero, a tiny scale, and a bias of 30 bits,
-        for
-        which float64 has too few bits.
+        for which float64 has too few bits.
         """
         scaling, bias, fits = self.scaling, self.bias, self._rounds_exactly
         if fits.all():
@@ -152,7 +151,7 @@ class Product:
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return upper bounds of accumulators and of scaled accumulators, ``[O]``.
+        """Return bounds of the accumulators and of the scaled accumulators, ``[O]`` each.
 
         *largest* bounds the accumulators without bias.
         """
@@ -184,7 +183,7 @@ class Product:
     def rounding(self, exact: bool) -> int:
         """Return the rounding mode of the results, as a number of ``instructions``.
 
-        *exact* is that of :meth:`headers`.
+        *exact* is as in :meth:`headers`.
         """
         if not exact:
             return instructions.NEAREST
@@ -273,7 +272,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the index in the node's inputs of its data, or of its bias if *bias* is true."""
+    """Return the position among the node's inputs of its data, or of its bias if *bias* is true."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 
@@ -327,11 +326,11 @@ def computed_product(
     """Return the constants of a product whose weights are computed at run time.
 
     Args:
-        x: input.
-        y: output.
-        scaling: of the accumulators, ``[O]``.
+        x: input tensor.
+        y: output tensor.
+        scaling: scaling from accumulators to results, ``[O]``.
         depth: length of the rows of matrices.
-        bias: of the accumulators, ``[O]``.
+        bias: numbers that are added to the accumulators, ``[O]``.
         activation: fused activation.
     """
     largest = np.broadcast_to(np.int16(255), (len(bias), depth))

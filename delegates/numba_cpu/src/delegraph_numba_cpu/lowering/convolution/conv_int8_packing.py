@@ -14,13 +14,13 @@ from delegraph.arithmetic import centred_integers, dense_values
 LANES = 16
 
 SPARE = 4
-"""Blocks after the last one of a matrix, which kernels may read."""
+"""Number of blocks after the last one of a matrix, which kernels may read."""
 
 Integers = NDArray[np.int8] | NDArray[np.int16]
 
 
 def centred(weight: Tensor) -> Integers:
-    """Return the values of *weight* minus its zero point, in its shape."""
+    """Return the values of *weight* minus its zero point, in the shape of *weight*."""
     if weight.type.name == "INT8" and not weight.zero_point:
         values: NDArray[np.int8] = dense_values(weight)
         return values
@@ -41,9 +41,9 @@ def signed_bytes(weight: Integers) -> tuple[NDArray[np.int8], int]:
 
 
 def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return *weight*, ``[O, K]``, as ``[O / 16, K / 4, 16, 4]``, with zeros and blocks added.
+    """Return *weight*, ``[O, K]``, as ``[O / 16, K / 4, 16, 4]``, filled up with zeros.
 
-    Outputs get the order of :func:`zipped_channels`.
+    Spare blocks follow. Outputs have the order of :func:`zipped_channels`.
     """
     outputs, depth = weight.shape
     size, steps = -(-outputs // LANES), -(-depth // 4)
@@ -59,7 +59,7 @@ def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def summands_of(weight: Integers) -> int:
-    """Return the number of signed bytes whose sum is a value of *weight*."""
+    """Return the number of signed bytes that add up to one value of *weight*."""
     low, high = int(weight.min(initial=0)), int(weight.max(initial=0))
     return max(1, -(-high // 127), -(low // 128))
 

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.lowering.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Return a rejection unless x is an image that fits the weights; unknown shapes pass."""
+    """Return a rejection unless input 0 is an image that fits the weights; unknown shapes pass."""
     x, weight = call.input(0), call.input(1)
     if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
         return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")

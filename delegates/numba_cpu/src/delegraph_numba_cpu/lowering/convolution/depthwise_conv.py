@@ -57,10 +57,10 @@ def emit_depthwise(
 
     Args:
         call: the DEPTHWISE_CONV_2D node.
-        builder: gets the call.
+        builder: receives the call.
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
-        windows: along height and width.
+        windows: windows along height and along width.
         target: memory of the result.
         limits: clamping range.
     """

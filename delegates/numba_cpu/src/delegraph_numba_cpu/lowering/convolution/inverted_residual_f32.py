@@ -1,8 +1,9 @@
-"""Fuses expand, depthwise and project into one step whose intermediate rows stay in the cache.
+"""Fuses expand, depthwise and project layers, whose rows in between stay in the cache.
 
-The expanded image of an inverted residual is the largest image of its network. A ring buffer
-holds only the few expanded rows that the depthwise windows of a strip read. A depthwise
-convolution with the 1 x 1 convolution after it is fused in the same way, without expanding.
+*Expand* is a 1 x 1 convolution to more channels, *project* one to fewer. The expanded image between
+is the largest image of its network. A ring buffer holds only the few expanded rows that the
+depthwise windows of a strip read. A depthwise convolution with the 1 x 1 convolution after it is
+fused in the same way, without expanding.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ The larger the image is, the more this costs, beside computing rows twice.
 """
 
 CROWDED = 256
-"""Pixels at multiples of as many bytes compete for few sets of the cache."""
+"""Number of bytes at whose multiples pixels compete for few sets of the cache."""
 
 SMALL_HALO = 0.15
 """Largest share of rows computed twice with more tiles than workers."""
@@ -56,10 +57,11 @@ class Chain:
     """Consecutive layers, each read only by the next one.
 
     Attributes:
-        expand: computes the rows of the ring buffer; None if the input's rows are copied.
-        depthwise: reads the ring buffer.
-        project: a 1 x 1 convolution.
-        residual: the ADD after it.
+        expand: layer that computes the rows of the ring buffer; None if the input's rows are
+            copied.
+        depthwise: layer that reads the ring buffer.
+        project: layer with the 1 x 1 convolution at the end.
+        residual: the ADD after *project*.
     """
 
     expand: Layer | None
@@ -75,7 +77,7 @@ class Chain:
 
     @property
     def products(self) -> int:
-        """Number of multiply-adds of all layers, in the time of those of a matrix product."""
+        """Work of all layers, as the number of multiply-adds of a matrix product of equal time."""
         weights, inner = self.project.call.input(1), self.depthwise.source
         outputs = math.prod(self.depthwise.call.output().shape[:3])
         taps = math.prod(self.depthwise.call.input(1).shape)
@@ -90,7 +92,7 @@ def fuse_inverted_residual(
 ) -> Fusion | None:
     """Return the fusion of expand, depthwise, project and the ADD after them, or None.
 
-    The first of them is at *position* of *partition*.
+    The first layer is at *position* of *partition*.
     """
     chain = _chain(partition, position)
     if chain is None or _tiles(chain, builder) == 0:
@@ -163,11 +165,11 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
 
 
 def _pixel(channels: int, is_copied: bool) -> int:
-    """Return the distance between pixels in bytes.
+    """Return the distance between pixels of the ring buffer in bytes.
 
-    A register of channels is read from many pixels in turn. With a distance that is a multiple of a
-    large power of two, they would compete for the same few sets of the cache, so it is an odd
-    number of cache lines. Rows that are copied as they are, without gaps, take less time.
+    A register of channels is read from many pixels in turn. If the distance were a multiple of a
+    large power of two, pixels would compete for the same few sets of the cache. It is therefore an
+    odd number of cache lines. Copied rows have no gaps where possible, which takes less time.
     """
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
@@ -216,7 +218,7 @@ def _expand_words(
 ) -> dict[str, Any]:
     """Return the words of the convolution, or of the copy, that fills the ring buffer.
 
-    *over* is its geometry; the buffer has *ring_rows* rows.
+    *over* is the geometry of its windows; the buffer has *ring_rows* rows.
     """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:

@@ -50,7 +50,7 @@ class Chain:
     """Consecutive convolutions that are fused.
 
     Attributes:
-        first: any convolution, or None.
+        first: convolution before *depthwise*, or None.
         depthwise: a depthwise convolution with one output per channel.
         last: a 1 x 1 convolution.
     """
@@ -63,7 +63,8 @@ class Chain:
 def fuse_strip(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
     """Return the fusion of a depthwise convolution and the 1 x 1 one after it, or None.
 
-    The one before them is included if it fits. The first is at *position* of *partition*.
+    A convolution before both is included if it fits. The first node is at *position* of
+    *partition*.
     """
     members = _chain_from(partition, position)
     names = [partition.calls[member].name for member in members]
@@ -155,10 +156,10 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
 def _first_words(
     chain: Chain, builder: ProgramBuilder, shift: int, width: int
 ) -> tuple[dict[str, Any], int, int]:
-    """Return the words of the first convolution, the input's index, and the bytes of memory.
+    """Return the words of the first convolution, the input's index, and its scratch bytes.
 
-    *shift* is that of ``pack_matrix``; *width* is the number of pixels in a row of the image
-    between.
+    *shift* is that of ``pack_matrix``; *width* is the number of pixels in a row of the depthwise
+    convolution's input.
     """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")
@@ -198,7 +199,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return the share of a micro-kernel's rows that is used."""
+        """Return the share of a micro-kernel's rows that *rows* rows use, and their number."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

@@ -105,7 +105,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
     """Emit a convolution for each pair of phases.
 
     Raises:
-        OperatorError: the output does not have the shape that is asked for.
+        OperatorError: the output does not have the requested shape.
     """
     require_asked("shape", integers(call.input(SHAPE)), call.output().shape)
     weight, x, y, options = call.input(WEIGHT), call.input(X), call.output(), call.options
@@ -161,7 +161,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit an 8-bit transposed convolution as a convolution of the input with zeros inserted.
 
     Raises:
-        OperatorError: the output does not have the shape that is asked for.
+        OperatorError: the output does not have the requested shape.
     """
     require_asked("shape", integers(call.input(SHAPE)), call.output().shape)
     weight, x, y = call.input(1), call.input(2), call.output()

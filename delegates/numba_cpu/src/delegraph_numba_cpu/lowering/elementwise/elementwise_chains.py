@@ -54,11 +54,12 @@ _QUICK = 0.06
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Repetition of a tensor to the shape of another.
+    """Broadcast of a tensor to the shape of another tensor.
 
     Attributes:
-        shape: shape of the other tensor, in as few dimensions as possible.
-        strides: distance of neighbours in elements, by dimension; 0 where an element is repeated.
+        shape: shape of the other tensor, with dimensions merged where possible.
+        strides: distance of neighbours in each dimension of *shape*, in elements; 0 where elements
+            repeat.
     """
 
     shape: tuple[int, ...]
@@ -75,7 +76,7 @@ class Geometry:
 
     @property
     def period(self) -> int:
-        """Number of elements after which a periodic tensor starts again."""
+        """Number of elements after which a periodic tensor repeats."""
         return self.shape[1] if len(self.shape) == 2 else 1
 
 
@@ -130,7 +131,7 @@ class Chain:
     Operands are numbers that :meth:`source` and :meth:`step` return.
 
     Args:
-        shape: of the target. Sources are repeated to it.
+        shape: shape of the target, to which sources are broadcast.
     """
 
     def __init__(self, shape: Sequence[int]) -> None:
@@ -139,7 +140,7 @@ class Chain:
         self._steps: list[_Step] = []
 
     def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
-        """Return the operand for the tensor of *shape* at *place*; a tensor has one operand.
+        """Return the operand for the tensor of *shape* at *place*; the same for the same tensor.
 
         An element has *itemsize* bytes.
         """
@@ -154,9 +155,9 @@ class Chain:
         """Add an operation as a step, and return the operand for its results.
 
         Args:
-            operation: what to do.
-            operands: as many as it takes.
-            parameters: floats and ints as the operation wants them, arrays for tables.
+            operation: the operation.
+            operands: the operands of the operation.
+            parameters: the operation's parameters: floats, ints, or arrays for tables.
         """
         self._steps.append(_Step(operation, tuple(operands), parameters))
         return SOURCES + len(self._steps) - 1
@@ -210,7 +211,7 @@ class Chain:
     def _replaceable(self, layouts: Sequence[Layout], itemsize: int) -> tuple[str, ...]:
         """Return the names of the sources whose memory the target may take over.
 
-        *layouts* are those of the sources; a target's element has *itemsize* bytes.
+        *layouts* has the layout of each source; an element of the target has *itemsize* bytes.
         """
         memories = [_memory(source.place) for source in self._sources]
         return tuple(
@@ -305,10 +306,10 @@ def emit_operation(
 
     Args:
         call: the node.
-        builder: gets the call.
-        operation: what to do.
-        parameters: as of :meth:`Chain.step`.
-        inputs: indices of the operands, if not the node's inputs in their order.
+        builder: receives the call.
+        operation: the operation.
+        parameters: the operation's parameters, see :meth:`Chain.step`.
+        inputs: indices of the operands; None for the node's inputs in their order.
     """
     y = call.output()
     chain = Chain(y.shape)
@@ -319,7 +320,7 @@ def emit_operation(
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
-    """Return the operand of *chain* for *tensor*, with *trailing* more dimensions of 1."""
+    """Return the operand of *chain* for *tensor*, whose shape gets *trailing* dimensions of 1."""
     shape = (*tensor.shape, *(1,) * trailing)
     if math.prod(shape) == 1:
         shape = ()  # the output's rank may be lower

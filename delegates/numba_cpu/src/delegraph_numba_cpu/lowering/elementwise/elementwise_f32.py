@@ -62,7 +62,7 @@ FUSED = ("ADD", "SUB", "MUL", "DIV")
 """Operators with a fused activation; their results are finite, too."""
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
-"""Adds a node's steps to a chain, given its operands; returns the operand of its results."""
+"""Function that adds a node's steps to a chain, and returns the operand of its results."""
 
 
 def _pair(call: Call, chain: Chain, operands: Sequence[int]) -> int:
@@ -136,7 +136,7 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
     """Return the fusion of the node at *position* with later nodes, or None.
 
-    Each must be the only reader of the one before.
+    Each of these nodes must be the only reader of the node before.
     """
     calls = [partition.calls[position]]
     members = [position]
@@ -161,7 +161,7 @@ MOST_SOURCES = 8
 
 
 def _outer_inputs(calls: Sequence[Call]) -> set[int]:
-    """Return the tensors that nodes read from outside of *calls*."""
+    """Return the indices of the tensors that *calls* read and do not compute."""
     made = {call.node.outputs[0] for call in calls}
     return {index for call in calls for index in call.node.inputs} - made
 

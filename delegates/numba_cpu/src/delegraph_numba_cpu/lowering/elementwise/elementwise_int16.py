@@ -32,7 +32,7 @@ LEFT_SHIFT = 15
 _INT32 = np.iinfo(np.int32)
 
 Steps = Callable[[Call, Chain, Sequence[int]], int]
-"""Adds a node's steps to a chain, given its operands; returns the operand of int32 results."""
+"""Function that adds a node's steps to a chain, and returns the operand of int32 results."""
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
@@ -63,8 +63,8 @@ def _has_powers_of_two(call: Call) -> bool:
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
     """Emit the computation of elements *start* to before *stop*.
 
-    If operands have different shapes, all elements are computed. *steps* adds the operations to a
-    chain.
+    All elements are computed if operands have different shapes. *steps* is a function that adds the
+    operations to a chain.
     """
     y = call.output()
     tensors = call.input(0), call.input(1)
@@ -91,8 +91,7 @@ def _product_scale(call: Call) -> float:
 
 
 Scale = Callable[[Chain, int, Tensor, float], int]
-"""Adds the step that converts an operand, which is a tensor, to a scale; returns the new operand.
-"""
+"""Function that adds the step which converts a tensor's operand to a scale; returns the result."""
 
 
 def _sum(scaled: Scale, call: Call, chain: Chain, operands: Sequence[int]) -> int:

@@ -1,9 +1,9 @@
 """Integer operators of two 8-bit operands.
 
 The core's kernel is run on all 65,536 pairs. ADD, SUB and MUL are sums and products with one
-rounding at the end, so a formula in float32 is tried on all pairs, with its constants moved by a
-few units in the last place. Where one gives the same results everywhere, the kernel computes; else
-it looks results up.
+rounding at the end, so a formula in float32 is tried on all pairs. Its constants are moved by a few
+units in the last place. If such a formula gives all results, the kernel computes it; otherwise the
+kernel reads a table.
 """
 
 from __future__ import annotations

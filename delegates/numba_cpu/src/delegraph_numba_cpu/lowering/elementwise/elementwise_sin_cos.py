@@ -22,7 +22,7 @@ Products of the first two parts with 24 bits are exact.
 
 @cache
 def quarter_turns() -> NDArray[np.float64]:
-    """Return the number of quarter turns, modulo 4, of the last bit of a float32, by its exponent.
+    """Return the number of quarter turns, modulo 4, of each float32's last bit, by exponent.
 
     Returns:
         ``[256, 3], float64``: three parts whose sum is the number. Rows of infinity and NaN are

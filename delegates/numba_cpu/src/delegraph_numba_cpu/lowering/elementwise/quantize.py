@@ -92,7 +92,7 @@ def _lower_channels(
 ) -> None:
     """Emit a division in float32 for each channel, and the rounding.
 
-    *scales* has a number for each channel; *zero_point* is that of all.
+    *scales* has a number for each channel; all channels have the zero point *zero_point*.
     """
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)

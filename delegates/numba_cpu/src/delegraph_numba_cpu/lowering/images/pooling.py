@@ -81,7 +81,7 @@ def _pool(call: Call, builder: ProgramBuilder, block: Instruction) -> None:
 
 
 def _range(call: Call) -> tuple[float, float]:
-    """Range to which the fused activation clamps stored values."""
+    """Return the lowest and highest stored value that the fused activation allows."""
     activation = call.options.fused_activation_function
     if call.output().type.name == "FLOAT32":
         return finite_activation_range(activation)

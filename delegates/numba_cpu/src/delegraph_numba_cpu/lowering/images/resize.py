@@ -51,7 +51,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
     """Emit bilinear resizing, with tables of the mixed positions for rows and columns.
 
     Raises:
-        OperatorError: the output does not have the size that is asked for.
+        OperatorError: the output does not have the requested size.
     """
     x, y, options = call.input(0), call.output(), call.options
     require_asked("size", integers(call.input(1)), y.shape[1:3])
@@ -80,7 +80,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _table(taps: Taps, step: int) -> NDArray[np.int64]:
-    """Return the table of the two mixed positions in *taps* of each output.
+    """Return the table of the two input positions that *taps* mixes for each output.
 
     Positions are *step* bytes apart in the input.
     """
@@ -96,7 +96,7 @@ def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
     """Emit nearest-neighbour resizing: copies of input pixels.
 
     Raises:
-        OperatorError: the output does not have the size that is asked for.
+        OperatorError: the output does not have the requested size.
     """
     x, y, options = call.input(0), call.output(), call.options
     require_asked("size", integers(call.input(1)), y.shape[1:3])

@@ -45,7 +45,7 @@ def _differs(x: Tensor, y: Tensor) -> bool:
 def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: int) -> None:
     """Emit the conversion of the values of input *x* to the output's scale, by a table.
 
-    They go to *part* of the output, which is joined along *axis*.
+    The results go to *part* of the output; inputs are joined along *axis*.
     """
     if not part.array.size:
         return

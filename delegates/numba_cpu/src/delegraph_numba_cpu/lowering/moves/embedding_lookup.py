@@ -1,6 +1,7 @@
-"""EMBEDDING_LOOKUP: rows of a table, copied, or as floats where the table has integers.
+"""EMBEDDING_LOOKUP: rows of a table, copied, or converted to floats if they are integers.
 
-Tables are read where the model has them. Rows of 4-bit integers are unpacked one by one.
+Kernels read tables in the model's memory, without a copy. Rows of 4-bit integers are unpacked one
+by one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def check_copied(call: Call) -> Rejection | None:
 
 
 def check_converted(call: Call) -> Rejection | None:
-    """Return a rejection unless the table is constant, and its scales are of whole bytes."""
+    """Return a rejection unless the table is constant, and each scale covers whole bytes."""
     table = call.input(1)
     if not table.is_constant:
         return Rejection("computed-table", expected="a constant table", tensor=table.index)
@@ -57,7 +58,7 @@ def check_converted(call: Call) -> Rejection | None:
 
 
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a GATHER along the first axis; the operator has its two inputs in reverse order."""
+    """Emit a GATHER along the first axis, whose two inputs are the node's in reverse order."""
     table, positions = call.input(1), call.input(0)
     if not table.shape[0]:  # the official kernel looks at no position, and writes nothing
         return
@@ -68,7 +69,7 @@ def lower_copied(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_converted(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the product of integers of rows and their scales."""
+    """Emit the products of integer rows and their scales."""
     positions, table, y = call.input(0), call.input(1), call.output()
     rows, width = positions.shape[0], math.prod(table.shape[1:])
     if not rows * width * table.shape[0]:

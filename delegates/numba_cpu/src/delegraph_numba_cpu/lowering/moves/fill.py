@@ -16,7 +16,7 @@ def lower_fill(call: Call, builder: ProgramBuilder) -> None:
     """Emit a copy of the scalar to each element of the output.
 
     Raises:
-        OperatorError: the output does not have the dimensions that are asked for.
+        OperatorError: the output does not have the requested dimensions.
     """
     require_asked("dimensions", integers(call.input(0)), call.output().shape)
     value, y = Part.of(builder, call.input(1)), Part.of(builder, call.output())

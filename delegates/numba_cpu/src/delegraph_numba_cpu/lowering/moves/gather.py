@@ -46,7 +46,7 @@ def check_gather(call: Call) -> Rejection | None:
 
 
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
-    """Emit copies of the slices at the positions.
+    """Emit copies of the slices that the positions select.
 
     Raises:
         OperatorError: a position outside the input.
@@ -102,7 +102,7 @@ def check_tuples(call: Call) -> Rejection | None:
 
 
 def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
-    """Emit copies of the slices at the position tuples.
+    """Emit copies of the slices that the position tuples select.
 
     Raises:
         OperatorError: a constant position outside the input, or after a resize, tuples that are

@@ -1,7 +1,7 @@
 """Moves between parts of tensors, planned with array views and run by one kernel.
 
-A :class:`Part` is written like the NumPy expression that selects it, on an array that stands for
-the tensor: strides and address of the view tell where the elements are, values are never read.
+A :class:`Part` is selected by NumPy indexing of an array that stands for the tensor. Address and
+strides of the view tell where the elements are; values are never read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Part:
     Attributes:
         memory: the tensor's memory.
         array: a view of the array that stands for the whole tensor.
-        origin: address of that whole array.
+        origin: address of the array that stands for the whole tensor.
     """
 
     memory: Memory
@@ -45,13 +45,13 @@ class Part:
 
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
-        """Return the whole of a tensor."""
+        """Return all elements of a tensor as a part."""
         array = placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
-        """Return a part of scratch memory with the given shape and dtype."""
+        """Return new scratch memory with the given shape and dtype, as a part."""
         array = placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
@@ -116,10 +116,11 @@ def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) 
     """Emit a copy of *source* to a block of *target*, at a start that a tensor gives.
 
     Args:
-        builder: of the program.
-        source: not empty, and no larger than *target* along any axis.
-        target: of the same rank, at least 1.
-        starts: an integer for each axis; it is moved so that the block lies inside.
+        builder: builder of the program.
+        source: the block; it is not empty, and no larger than *target* along any axis.
+        target: the updated part, of the same rank, at least 1.
+        starts: tensor with the start on each axis; starts are clamped so that the block lies
+            inside.
     """
     x, y = source.array, target.array
     loops, unit = nest_of(x.shape, x.strides, y.strides, x.itemsize)
@@ -152,7 +153,7 @@ def gather(
 
     Args:
         call: the node.
-        builder: of the program.
+        builder: builder of the program.
         places: for each element of a tuple, the number of positions of its axis, and the bytes
             between them.
         tuples: number of tuples per slice, one for each run.
@@ -207,7 +208,7 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
 
 
 def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, Any]:
-    """Return the words that all kernels on loop nests share."""
+    """Return the words that the kernels on loop nests have in common."""
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
     return {
         "loops": builder.constant(np.array(loops, np.int64)),
@@ -262,9 +263,10 @@ def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, ru
 
     Args:
         call: the node.
-        builder: of the program.
-        outer: ``[A]``.
-        inner: ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``.
+        builder: builder of the program.
+        outer: byte offsets, ``[A]``.
+        inner: byte offsets, ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``
+            in the input.
         run: number of bytes of a run.
     """
     rows = len(outer) * len(inner)

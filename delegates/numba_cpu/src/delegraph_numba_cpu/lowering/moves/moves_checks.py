@@ -42,7 +42,7 @@ def check_moved(
     Args:
         call: the node.
         parameters: positions of the inputs that are parameters of the move, such as axes.
-        inputs: how many inputs there must be; None for any number.
+        inputs: required number of inputs; None for any number.
         may_be_computed: whether parameters may be computed by other nodes.
     """
     node, tensors = call.node, call.context.tensors
@@ -66,7 +66,7 @@ def check_moved(
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Return whether the check needs the tensors that are known before the first invoke.
+    """Return whether the check needs the tensors whose values are known before the first invoke.
 
     *parameters* are those of :func:`check_moved`.
     """
@@ -80,7 +80,7 @@ def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
 
 
 def _known_tensors(call: Call) -> frozenset[int]:
-    """Return the tensors that follow from shapes and constants, which the host computes.
+    """Return the indices of the tensors that the host computes from shapes and constants.
 
     If a delegate took such a node, the host would not know the value while it prepares other
     nodes, and would make their outputs dynamic.

@@ -46,7 +46,7 @@ def _pads(call: Call) -> list[tuple[int, int]]:
 
 
 def _value(call: Call) -> NDArray[Any]:
-    """Value of the padding, a scalar of the output's type."""
+    """Return the value of the padding, a scalar of the output's type."""
     given, y = call.optional_input(2), call.output()
     if given is not None:
         return np.array(given.data.reshape(-1)[0], y.dtype)

@@ -1,7 +1,7 @@
-"""Tensors as their only readers see them through TRANSPOSE and RESHAPE nodes between.
+"""Tensors as their only readers see them through the TRANSPOSE and RESHAPE nodes between.
 
-A kernel that takes strides then needs no moved copy. Arrays stand for tensors, as in ``moves.py``:
-strides of a view tell where the elements are, values are never read.
+A kernel that takes strides then needs no moved copy. Arrays stand for tensors, as in ``moves.py``.
+Strides of a view tell where the elements are; values are never read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 
 @dataclass(frozen=True, slots=True)
 class SeenTensor:
-    """A stored tensor, and the elements of it in the order of another tensor.
+    """A stored tensor, and its elements in the shape and order of another tensor.
 
     Attributes:
         stored: the tensor that has memory.
@@ -41,7 +41,7 @@ class SeenTensor:
 
 
 def before(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
-    """Yield the tensors that may be read instead of *tensor*, the farthest first, itself last."""
+    """Yield the tensors that can be read in place of *tensor*, farthest first, *tensor* last."""
     steps: list[tuple[int, Call]] = []
     found = tensor
     while partition.only_reader(found.index) is not None:
@@ -55,7 +55,7 @@ def before(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
 
 
 def after(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
-    """Yield the tensors that may be written instead of *tensor*, the farthest first."""
+    """Yield the tensors that can be written in place of *tensor*, the farthest first."""
     steps: list[tuple[int, Call]] = []
     found = tensor
     while (position := partition.only_reader(found.index)) is not None:
@@ -73,7 +73,7 @@ def _seen(
     stored_by: Callable[[Call], Tensor],
     move: Callable[[Call, Array], Array | None],
 ) -> Iterator[SeenTensor]:
-    """Yield views of *tensor* over the first *steps*, of which the last stores no copy."""
+    """Yield views of *tensor* through the first nodes of *steps*, most nodes first."""
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":
             continue  # without the reshape, elements are in the same places
@@ -91,14 +91,14 @@ def _is_move(call: Call) -> bool:
 
 
 def _moved(call: Call, array: Array) -> Array | None:
-    """Return the view of a node's output, given that of its input; None if there is none."""
+    """Return the view of a node's output from *array*, its input's view; None if there is none."""
     if call.name == "TRANSPOSE":
         return array.transpose(integers(call.input(1)))
     return reshaped(array, call.output().shape)
 
 
 def _moved_back(call: Call, array: Array) -> Array | None:
-    """Return the view of a node's input, given that of its output; None if there is none."""
+    """Return the view of a node's input from *array*, its output's view; None if there is none."""
     if call.name == "TRANSPOSE":
         return array.transpose(np.argsort(integers(call.input(1))))
     return reshaped(array, call.input(0).shape)
@@ -127,7 +127,7 @@ def reshaped(array: Array, shape: Sequence[int]) -> Array | None:
 
 
 def merged_levels(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Return sizes and strides in as few dimensions as possible, the outermost first.
+    """Return sizes and strides of the merged dimensions, as few as possible, outermost first.
 
     >>> merged_levels((2, 3, 1, 4), (48, 16, 16, 4))
     [(24, 4)]

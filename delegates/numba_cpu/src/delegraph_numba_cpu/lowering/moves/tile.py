@@ -32,7 +32,7 @@ def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
     """Emit a move with a step of 0 bytes where the input is repeated.
 
     Raises:
-        OperatorError: the output does not have the shape that is asked for.
+        OperatorError: the output does not have the requested shape.
     """
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     require_asked("shape", integers(call.input(1)), y.array.shape)

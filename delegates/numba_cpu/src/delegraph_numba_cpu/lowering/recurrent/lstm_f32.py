@@ -200,11 +200,11 @@ def _emit_byte_inputs(
 
 @dataclass(frozen=True, slots=True)
 class FloatLstm(LstmLayer):
-    """The constants of a layer of floats in the form of the kernels.
+    """Constants of an LSTM layer of floats, in the form that kernels read.
 
     Attributes:
         is_hybrid: whether matrices are int8.
-        lanes: float32 values of a vector.
+        lanes: number of float32 values in a register.
         zero: stored value of a quantized activation of 0.
     """
 
@@ -303,8 +303,8 @@ def strip_headers(weights: NDArray[np.int8], scales: Floats, zero: int) -> NDArr
     """Return the headers of strips: ``[strips, HEADER_BYTES], uint8``.
 
     Args:
-        weights: ``[O, K]``.
-        scales: of each output, ``[O]``.
+        weights: weights, ``[O, K]``.
+        scales: scale of each output, ``[O]``.
         zero: stored value of a quantized activation of 0.
     """
     sums = weights.sum(axis=1, dtype=np.int32)

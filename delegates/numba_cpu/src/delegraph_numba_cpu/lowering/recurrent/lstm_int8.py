@@ -125,11 +125,11 @@ def _emit_inputs(
 
 @dataclass(frozen=True, slots=True)
 class IntegerLstm(LstmLayer):
-    """The constants of an integer layer in the form of the kernels.
+    """Constants of an integer LSTM layer, in the form that kernels read.
 
     Attributes:
-        x: input.
-        y: output.
+        x: input tensor.
+        y: output tensor.
         intermediates: scales of the gates before normalization, and of the hidden state.
         options: clipping ranges.
         unsigned: number that kernels add to int8 values before they multiply them.
@@ -230,8 +230,7 @@ class IntegerLstm(LstmLayer):
 
         The official kernel reads as many weights as the output state has values, see
         ``delegraph.kernels.recurrent.lstm_integer_cell``. If the cell state is longer, the last
-        cells
-        get no weights.
+        cells get no weights.
         """
         rows = []
         for tensor in self.tensors.peephole:

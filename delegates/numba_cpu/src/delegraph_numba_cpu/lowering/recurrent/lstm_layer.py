@@ -39,7 +39,7 @@ def check_layer(call: Call, *types: str) -> Rejection | None:
 
 
 def layer_tensors(call: Call) -> LstmTensors:
-    """Return the tensors of a node."""
+    """Return the tensors of an LSTM node by their role."""
     norm = call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
     first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
     # It reads the node's tensors, and uses nothing else of a kernel's context.
@@ -78,7 +78,7 @@ class LstmLayer:
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
-"""Returns the constant of a name in the program; computes it by a function if it is new."""
+"""Function that returns a stored constant by name; a new one is computed by the argument."""
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
@@ -159,10 +159,10 @@ def emit_steps(
     """Emit all steps of a layer, a tile for each sequence.
 
     Args:
-        builder: gets the call.
+        builder: receives the call.
         block: the kernel.
         layer: the layer.
-        over: its sequences.
+        over: the sequences that the layer processes.
         gates: memory of the input's part of the gates.
         itemsizes: number of bytes of a gate's value and of an output value.
         scratch_bytes: number of scratch bytes per worker.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 STRIP = 64
-"""Columns of a strip."""
+"""Number of columns of a strip."""
 
 BLOCK = 16
 """Number of columns of a gate is a multiple of this."""

@@ -34,7 +34,7 @@ def emit_float_rows(
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit the kernel *block* on rows of float32; arguments as of :func:`emit_rows`."""
+    """Emit the kernel *block* on rows of float32; parameters are those of :func:`emit_rows`."""
     scratch_bytes = 8 * builder.level.vector_bytes  # the end of a row, before and after
     scratch = builder.scratch(scratch_bytes * builder.workers)
     emit_rows(
@@ -53,7 +53,7 @@ def emit_rows(
 
     Args:
         call: the node.
-        builder: gets the call.
+        builder: receives the call.
         block: the kernel.
         replaceable: see :class:`~delegraph_numba_cpu.program.program.Row`.
         words: words of the instruction, except those for the addresses of rows.

@@ -84,7 +84,7 @@ class Axes:
 
     @classmethod
     def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
-        """Return the reduction of a node; reduced axes are made adjacent by a move."""
+        """Return the reduction of a node; a move makes the reduced axes adjacent if needed."""
         x = call.input(0)
         rank, shape = len(x.shape), x.shape
         axes = sorted({normalized_axis(i, rank) for i in integers(call.input(1))}) if rank else []
@@ -116,7 +116,7 @@ class Axes:
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a call of the kernel *block* to *target*; tiles divide *tasks* tasks."""
+        """Emit a call of the kernel *block* that writes to *target*; *tasks* limits the tiles."""
         work = self.count * self.length
         builder.emit(
             block,
