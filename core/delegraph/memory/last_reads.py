@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+
+import numpy as np
 
 
 class LastReads:
@@ -12,44 +13,53 @@ class LastReads:
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
+        num_tensors: number of tensors of the graph.
         root: for each tensor that shares memory, the tensor that had it first; read at each call.
 
     Attributes:
         counts: number of reads of each tensor, without reads of tensors that share its memory.
     """
 
-    def __init__(self, reads: Sequence[Sequence[int]], root: Mapping[int, int]) -> None:
+    def __init__(
+        self, reads: Sequence[Sequence[int]], num_tensors: int, root: Mapping[int, int]
+    ) -> None:
         self._reads = reads
         self._root = root
-        self._own = {tensor: i for i, read in enumerate(reads) for tensor in read}
-        self._last = dict(self._own)
-        self.counts: Mapping[int, int] = Counter(chain.from_iterable(reads))
+        lengths = np.fromiter(map(len, reads), np.intp, len(reads))
+        tensors = np.fromiter(chain.from_iterable(reads), np.intp, int(lengths.sum()))
+        own = np.full(num_tensors, -1)  # last read of each tensor
+        np.maximum.at(own, tensors, np.repeat(np.arange(len(reads)), lengths))
+        self._own: list[int] = own.tolist()
+        self._last = list(self._own)
+        self.counts: list[int] = np.bincount(tensors, minlength=num_tensors).tolist()
 
     def share(self, root: int, tensor: int) -> None:
         """Record that *tensor* uses the memory of *root* from now on."""
-        if (end := self._last.get(tensor, -1)) > self._last.get(root, -1):
-            self._last[root] = end
+        last = self._last
+        if last[tensor] > last[root]:
+            last[root] = last[tensor]
 
     def forbid(self, position: int, tensor: int) -> bool:
         """Return whether the node at *position* must not overwrite the memory of *tensor*.
 
         That is so if later nodes, or other inputs of this node, read the memory.
         """
-        root = self._root.get(tensor, tensor)
-        if self._last.get(root, -1) > position:
-            return True
         root_of = self._root.get
+        root = root_of(tensor, tensor)
+        if self._last[root] > position:
+            return True
         for other in self._reads[position]:  # a loop: it takes half as long as any() does
             if other != tensor and root_of(other, other) == root:
                 return True
         return False
 
-    def of_memory(self) -> Mapping[int, int]:
-        """Return the plan position at which memory is read last, by the tensor that had it first.
+    def of_memory(self) -> Sequence[int]:
+        """Return the plan position at which each tensor's memory is read last.
 
-        Memory that is never read is missing.
+        It is -1 for memory that is never read, and for tensors that share another tensor's.
         """
-        last = dict(self._own)
+        last = list(self._own)
         for tensor, root in self._root.items():
-            last[root] = max(last.get(root, -1), last.pop(tensor, -1))
+            last[root] = max(last[root], last[tensor])
+            last[tensor] = -1
         return last
