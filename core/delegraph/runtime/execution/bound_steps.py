@@ -96,9 +96,41 @@ def bound_run(
         def failure(position: int, error: Exception) -> Exception:
             return failure_of(positions[position], error)
 
-    if len(evals) == 1 and isinstance(evals[0], NativeEval):
-        return _native_run(evals[0], runner, cancellation, failure)
+    is_native = len(evals) == 1 and isinstance(evals[0], NativeEval)
+    make = _run_of_one if len(evals) == 1 else _run_of_many
+    run = make(evals, runner, cancellation, failure)
+    if is_native:
+        return run
+    context = ignoring_context() if hides_context else None
+    return ignoring_float_errors(run) if context is None else partial(context.run, run)
 
+
+def _run_of_one(
+    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
+    (step,), rescue = evals, None
+    if isinstance(step, NativeEval):
+        step, rescue = step.run, step.rescue
+
+    def run() -> None:
+        runner.is_running = True
+        try:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            step()
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
+            left = error if rescue is None else rescue(error)
+            if left is not None:
+                raise failure(0, left) from cause_of(left)
+        finally:
+            runner.is_running = False
+
+    return run
+
+
+def _run_of_many(
+    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
     def run() -> None:  # run_in_order is not called, but repeated
         if cancellation.reason:  # looked at here, too: a loop's body may have no node
             cancellation.raise_if_requested()
@@ -112,28 +144,6 @@ def bound_run(
         except Exception as error:  # noqa: BLE001 - raised on as the node's
             position = len(evals) - length_hint(steps) - 1
             raise failure(position, error) from cause_of(error)
-        finally:
-            runner.is_running = False
-
-    context = ignoring_context() if hides_context else None
-    return ignoring_float_errors(run) if context is None else partial(context.run, run)
-
-
-def _native_run(
-    native: NativeEval, runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval:
-    step, rescue = native.run, native.rescue
-
-    def run() -> None:
-        runner.is_running = True
-        try:
-            if cancellation.reason:
-                cancellation.raise_if_requested()
-            step()
-        except Exception as error:  # noqa: BLE001 - raised on as the node's
-            left = error if rescue is None else rescue(error)
-            if left is not None:
-                raise failure(0, left) from cause_of(left)
         finally:
             runner.is_running = False
 
