@@ -10,7 +10,6 @@ from delegraph.errors import DelegraphError, NodeError, in_words
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.execution.node_errors import require_kernel
 from delegraph.runtime.execution.steps import Step
 from delegraph.schema.enums import TensorType
 
@@ -93,7 +92,10 @@ class Findings:
             UnresolvedOpError: one of the nodes is a custom operator without a kernel.
         """
         for node, registration in nodes:
-            require_kernel(node, registration)
+            if registration.is_unresolved:
+                from delegraph.runtime.execution.node_errors import require_kernel  # here: few are
+
+                require_kernel(node, registration)
             for index in self.known.keys() & {*node.outputs}:
                 tensors[index].shape = self.known[index].shape
 
