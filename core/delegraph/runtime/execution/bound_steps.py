@@ -96,10 +96,9 @@ def bound_run(
         def failure(position: int, error: Exception) -> Exception:
             return failure_of(positions[position], error)
 
-    is_native = len(evals) == 1 and isinstance(evals[0], NativeEval)
     make = _run_of_one if len(evals) == 1 else _run_of_many
     run = make(evals, runner, cancellation, failure)
-    if is_native:
+    if len(evals) == 1 and isinstance(evals[0], NativeEval):
         return run
     context = ignoring_context() if hides_context else None
     return ignoring_float_errors(run) if context is None else partial(context.run, run)
@@ -108,6 +107,7 @@ def bound_run(
 def _run_of_one(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
 ) -> Eval:
+    """Return the step function of a plan of one node; arguments are those of :func:`bound_run`."""
     (step,), rescue = evals, None
     if isinstance(step, NativeEval):
         step, rescue = step.run, step.rescue
@@ -131,6 +131,8 @@ def _run_of_one(
 def _run_of_many(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
 ) -> Eval:
+    """Return the step function of a plan; arguments are those of :func:`bound_run`."""
+
     def run() -> None:  # run_in_order is not called, but repeated
         if cancellation.reason:  # looked at here, too: a loop's body may have no node
             cancellation.raise_if_requested()
