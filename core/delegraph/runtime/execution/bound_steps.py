@@ -108,7 +108,8 @@ def _run_of_one(
     evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
 ) -> Eval:
     """Return the step function of a plan of one node; arguments are those of :func:`bound_run`."""
-    (step,), rescue = evals, None
+    step = evals[0]
+    rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
         step, rescue = step.run, step.rescue
 
