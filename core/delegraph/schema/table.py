@@ -152,8 +152,9 @@ class Field:
         self.name = ""
 
 
-_BOOL, _INT8, _INT32, _UINT32 = map(Scalar, (BOOL, INT8, INT32, UINT32))
-_INT64, _UINT64, _FLOAT32 = map(Scalar, (INT64, UINT64, FLOAT32))
+_BOOL, _INT8, _INT32, _UINT32, _INT64, _UINT64, _FLOAT32 = (
+    Scalar(dtype) for dtype in (BOOL, INT8, INT32, UINT32, INT64, UINT64, FLOAT32)
+)
 
 
 def boolean(id: int, *, default: bool) -> Any:

@@ -111,7 +111,7 @@ def _run_of_one(
     step = evals[0]
     rescue: Callable[[Exception], Exception | None] | None = None
     if isinstance(step, NativeEval):
-        step, rescue = step.run, step.rescue
+        rescue, step = step.rescue, step.run
 
     def run() -> None:
         runner.is_running = True
