@@ -2,8 +2,8 @@
 
 An 8-bit operator is a table of 256 results for one input, and of 65,536 results for two. A 16-bit
 operator of one input also has 65,536 results. The table is computed by the operator's definition,
-which may be slow, in prepare, or when runs have computed half as many results one by one if it is
-large. An invoke then only looks results up.
+which may be slow: in prepare, or for a large table after the first runs. An invoke then only looks
+results up.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -108,7 +108,7 @@ def binary_lookup(
         nonlocal runs_without_table
         if runs_without_table > 0:
             runs_without_table -= 1
-            y.data[...] = function(a.data.astype(np.int64), b.data.astype(np.int64))
+            y.data[...] = function(*(np.atleast_1d(x.data).astype(np.int64) for x in (a, b)))
             return
         fill()
         table().take(index.data, None, y.data, "clip")
@@ -117,7 +117,7 @@ def binary_lookup(
 
 
 _COMPUTED_FIRST = 32_768
-"""Results that a node computes before it fills a table, which takes as long as twice as many.
+"""Number of results that a node computes before it fills a table of twice as many.
 
 A program that runs a small model once gets its answer sooner.
 """
