@@ -120,7 +120,9 @@ def _run_of_one(
                 cancellation.raise_if_requested()
             step()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
-            left = error if rescue is None else rescue(error)
+            if rescue is None:  # unnamed, as in run_in_order
+                raise failure(0, error) from cause_of(error)
+            left = rescue(error)
             if left is not None:
                 raise failure(0, left) from cause_of(left)
         finally:
