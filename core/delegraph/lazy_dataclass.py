@@ -105,7 +105,7 @@ class _Declaration:
                 raise TypeError(f"{cls.__name__} extends {base.__name__}, a standard dataclass")
         added = _methods(self)
         self.stub = added["__init__"]
-        added |= {name: _Attribute(self, name) for name in (*_STANDARD, "__signature__")}
+        added |= _ATTRIBUTES
         # A class with __eq__ alone has __hash__ None.
         added = {name: each for name, each in added.items() if members.get(name) is None}
         added["__lazy_dataclass__"] = self
@@ -220,19 +220,22 @@ class _Declaration:
 
 
 class _Attribute:
-    """A class attribute whose value is computed when it is first read."""
+    """A class attribute whose value is computed when it is first read; all classes share it."""
 
-    __slots__ = ("declaration", "name")
+    __slots__ = ("name",)
 
-    def __init__(self, declaration: _Declaration, name: str) -> None:
-        self.declaration = declaration
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, record: object, owner: type) -> Any:
+    def __get__(self, record: object, owner: Any) -> Any:
+        declaration: _Declaration = owner.__lazy_dataclass__
         if self.name != "__signature__":
-            return getattr(self.declaration.standard(), self.name)
-        self.declaration.compile()
+            return getattr(declaration.standard(), self.name)
+        declaration.compile()
         raise AttributeError(self.name)  # so inspect reads it from __init__
+
+
+_ATTRIBUTES = {name: _Attribute(name) for name in (*_STANDARD, "__signature__")}
 
 
 def _methods(declaration: _Declaration) -> dict[str, Any]:

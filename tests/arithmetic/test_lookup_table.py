@@ -1,9 +1,12 @@
 """Tables of 8- and 16-bit operands."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from delegraph.arithmetic.lookup_table import (
+    binary_lookup,
     every_value,
     interpolate,
     interpolation_points,
@@ -46,3 +49,27 @@ def test_interpolation_passes_through_a_straight_line():
     points = interpolation_points(one, 0, one, 0, lambda v: v / 2)
     q = np.arange(-32768, 32768)
     assert np.abs(interpolate(q, points) - q / 2).max() <= 1
+
+
+def test_the_first_runs_of_a_small_node_fill_no_table_and_later_ones_compute_nothing():
+    rng = np.random.default_rng(0)
+    a, b, y = (
+        Tensor(i, TensorType.INT8, shape) for i, shape in enumerate([(4, 1000), (1000,), (4, 1000)])
+    )
+    scratch = SimpleNamespace(data=np.empty((4, 1000), np.uint16))
+    context = SimpleNamespace(scratch=lambda shape, dtype: scratch)
+    computed = []
+
+    def function(p, q):
+        computed.append(np.broadcast(p, q).size)
+        return (3 * p - q) // 9 % 50
+
+    run = binary_lookup(context, a, b, y, function)
+    for _ in range(12):
+        a.data, b.data = (rng.integers(-128, 128, x.shape).astype(np.int8) for x in (a, b))
+        y.data = a.data  # works in place
+        expected = (3 * a.data.astype(int) - b.data) // 9 % 50
+        run()
+        np.testing.assert_array_equal(y.data, expected)
+    assert computed[:8] == [4000] * 8
+    assert sum(computed[8:]) == 65_536

@@ -2,7 +2,8 @@
 
 An 8-bit operator is a table of 256 results for one input, and of 65,536 results for two. A 16-bit
 operator of one input also has 65,536 results. The table is computed by the operator's slow
-definition in prepare, or in the first run if it is large. An invoke then only looks up results.
+definition: in prepare, or after the first runs if it is large. An invoke then only looks up
+results.
 
 Tables are indexed by the bits of the stored integer seen as unsigned: ``table[q & 0xFF]``.
 """
@@ -101,12 +102,25 @@ def binary_lookup(
         return unary_lookup(b, y, lambda q: function(value, q))
     index, fill = pair_index(context, a, b, y)
     table = once_needed(pair_table, a.dtype, y.dtype, function)
+    runs_without_table = _COMPUTED_FIRST // max(math.prod(y.shape), 1)
 
     def run() -> None:
+        nonlocal runs_without_table
+        if runs_without_table > 0:
+            runs_without_table -= 1
+            y.data[...] = function(*(np.atleast_1d(x.data).astype(np.int64) for x in (a, b)))
+            return
         fill()
         table().take(index.data, None, y.data, "clip")
 
     return run
+
+
+_COMPUTED_FIRST = 32_768
+"""Number of results that a node computes before it fills a table of twice as many.
+
+A program that runs a small model once gets its answer sooner.
+"""
 
 
 def once_needed(make: Callable[..., Made], *arguments: object) -> Callable[[], Made]:

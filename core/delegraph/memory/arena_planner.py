@@ -128,7 +128,7 @@ class ArenaPlanner:
             raise ArgumentError("-1 is among the graph's variables; each needs its tensor")
         for tensor in self._tensors_from_the_start():
             self._alloc_node[tensor] = 0
-        reads = LastReads([_read(node) for node in graph.nodes], self._root)
+        reads = LastReads(list(map(_read, graph.nodes)), graph.num_tensors, self._root)
         kept = {*_present(graph.outputs), *self._tensors_from_the_start()}
         if not self._preserve_all:
             self._share_in_place(reads, kept)
@@ -237,12 +237,17 @@ class ArenaPlanner:
         graph, root_of = self._graph, self._root
         if not any(node.inplace for node in graph.nodes):
             return
-        sizes = list(map(graph.tensor_bytes, range(graph.num_tensors)))
-        counts = reads.counts
-        inputs = set(graph.inputs)
+        indices = range(graph.num_tensors)
+        sizes, kinds = list(map(graph.tensor_bytes, indices)), list(map(graph.tensor_kind, indices))
+        may_go = [  # whether a node may overwrite the tensor
+            count <= 1 and size > _SCALAR_BYTES
+            for count, size in zip(reads.counts, sizes, strict=True)
+        ]
+        for tensor in kept:
+            may_go[tensor] = False
+        inputs = {*graph.inputs, -1}
         unshared = {*graph.outputs, *graph.variables, -1}
         looks_ahead = self._tighten or any(node.held for node in graph.nodes)
-        kinds = list(map(graph.tensor_kind, range(graph.num_tensors)))
         roots: set[int] = set()
         for position, node in enumerate(graph.nodes):
             inplace, outputs = node.inplace, node.outputs
@@ -251,23 +256,17 @@ class ArenaPlanner:
             keeps_data = inplace & _DATA_UNMODIFIED
             for i in _shareable(inplace, len(node.inputs)):
                 tensor = node.inputs[i]
-                if tensor == -1 or tensor in inputs:
+                if tensor in inputs:
                     continue
-                if not keeps_data and (
-                    counts[tensor] > 1
-                    or (size := sizes[tensor]) != sizes[output]
-                    or size <= _SCALAR_BYTES
-                    or tensor in kept
-                ):
+                if not keeps_data and not (may_go[tensor] and sizes[tensor] == sizes[output]):
                     continue
                 if (kind := kinds[tensor]) is not _SHARED_ARENA and kind is not kinds[output]:
                     continue
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):
                     break
-                is_free = keeps_data or (counts[root] <= 1 and root not in kept)
                 # In a graph out of order, others may share the output already.
-                if is_free and output != root and output not in roots:
+                if (keeps_data or may_go[root]) and output != root and output not in roots:
                     root_of[output] = root
                     roots.add(root)
                     reads.share(root, output)
@@ -281,8 +280,8 @@ class ArenaPlanner:
                     first[tensor] = position
         if self._preserve_all:
             return
-        for tensor, position in reads.of_memory().items():
-            if tensor not in kept and first[tensor] <= position:
+        for tensor, position in enumerate(reads.of_memory()):
+            if first[tensor] <= position and tensor not in kept:
                 last[tensor] = position
 
     def _admit_temporaries(self, first: int, last: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+
+import numpy as np
 
 
 class LastReads:
@@ -12,6 +13,7 @@ class LastReads:
 
     Args:
         reads: tensors that are read while each node of the plan runs, in execution order.
+        num_tensors: number of tensors of the graph.
         root: mapping from a tensor that shares memory to the tensor (root) that used it first; it
             may change between calls.
 
@@ -19,38 +21,46 @@ class LastReads:
         counts: number of reads of each tensor, without reads of tensors that share its memory.
     """
 
-    def __init__(self, reads: Sequence[Sequence[int]], root: Mapping[int, int]) -> None:
+    def __init__(
+        self, reads: Sequence[Sequence[int]], num_tensors: int, root: Mapping[int, int]
+    ) -> None:
         self._reads = reads
         self._root = root
-        self._own = {tensor: i for i, read in enumerate(reads) for tensor in read}
-        self._last = dict(self._own)
-        self.counts: Mapping[int, int] = Counter(chain.from_iterable(reads))
+        lengths = np.fromiter(map(len, reads), np.intp, len(reads))
+        tensors = np.fromiter(chain.from_iterable(reads), np.intp, int(lengths.sum()))
+        own = np.full(num_tensors, -1)  # last read of each tensor
+        np.maximum.at(own, tensors, np.repeat(np.arange(len(reads)), lengths))
+        self._own: list[int] = own.tolist()
+        self._last = list(self._own)
+        self.counts: list[int] = np.bincount(tensors, minlength=num_tensors).tolist()
 
     def share(self, root: int, tensor: int) -> None:
         """Record that *tensor* uses the memory of *root* from now on."""
-        if (end := self._last.get(tensor, -1)) > self._last.get(root, -1):
-            self._last[root] = end
+        last = self._last
+        if last[tensor] > last[root]:
+            last[root] = last[tensor]
 
     def forbid(self, position: int, tensor: int) -> bool:
         """Whether the node at *position* must not overwrite the memory of *tensor*.
 
         It must not if later nodes, or other inputs of this node, read the memory.
         """
-        root = self._root.get(tensor, tensor)
-        if self._last.get(root, -1) > position:
-            return True
         root_of = self._root.get
+        root = root_of(tensor, tensor)
+        if self._last[root] > position:
+            return True
         for other in self._reads[position]:  # a loop: it takes half as long as any() does
             if other != tensor and root_of(other, other) == root:
                 return True
         return False
 
-    def of_memory(self) -> Mapping[int, int]:
-        """Return the plan position of each memory's last read, by the tensor that used it first.
+    def of_memory(self) -> Sequence[int]:
+        """Return the plan position at which each tensor's memory is read last.
 
-        Memory that is never read is missing.
+        It is -1 for memory that is never read, and for tensors that share another tensor's.
         """
-        last = dict(self._own)
+        last = list(self._own)
         for tensor, root in self._root.items():
-            last[root] = max(last.get(root, -1), last.pop(tensor, -1))
+            last[root] = max(last[root], last[tensor])
+            last[tensor] = -1
         return last

@@ -353,7 +353,8 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             StateError: another call runs.
         """
         if (session := self._session) is not None:
-            self._background.close()
+            if "_background" in self.__dict__:  # else importing it takes longer than closing
+                self._background.close()
             session.calls.run("close", self._close, session)
 
     def _close(self, session: Session) -> None:

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 
@@ -133,55 +133,63 @@ class Union:
 Kind = Scalar | String | ScalarVector | ArrayVector | Child | ChildVector | Union
 
 
-class Field(NamedTuple):
-    """One field of a table: id, kind and default.
+class Field:
+    """One field of a table.
 
     Attributes:
         id: index in the vtable, from 0.
         kind: storage form of the value.
         default: value of a field that the file does not hold.
-        name: name in the schema.
+        name: name in the schema; the class of the table sets it.
     """
 
-    id: int
-    kind: Kind
-    default: Any
-    name: str = ""
+    __slots__ = ("default", "id", "kind", "name")
+
+    def __init__(self, id: int, kind: Kind, default: Any) -> None:
+        self.id = id
+        self.kind = kind
+        self.default = default
+        self.name = ""
+
+
+_BOOL, _INT8, _INT32, _UINT32, _INT64, _UINT64, _FLOAT32 = (
+    Scalar(dtype) for dtype in (BOOL, INT8, INT32, UINT32, INT64, UINT64, FLOAT32)
+)
 
 
 def boolean(id: int, *, default: bool) -> Any:
     """Declare table field *id*, a bool, which is *default* if the file lacks it."""
-    return Field(id, Scalar(BOOL), default)
+    return Field(id, _BOOL, default)
 
 
 def int8(id: int, *, default: int) -> Any:
     """Declare table field *id*, an 8-bit signed integer; *default* if the file lacks it."""
-    return Field(id, Scalar(INT8), default)
+    return Field(id, _INT8, default)
 
 
 def int32(id: int, *, default: int) -> Any:
     """Declare table field *id*, a 32-bit signed integer; *default* if the file lacks it."""
-    return Field(id, Scalar(INT32), default)
+    return Field(id, _INT32, default)
 
 
 def uint32(id: int, *, default: int) -> Any:
     """Declare table field *id*, a 32-bit unsigned integer; *default* if the file lacks it."""
-    return Field(id, Scalar(UINT32), default)
+    return Field(id, _UINT32, default)
 
 
 def int64(id: int, *, default: int) -> Any:
     """Declare table field *id*, a 64-bit signed integer; *default* if the file lacks it."""
-    return Field(id, Scalar(INT64), default)
+    return Field(id, _INT64, default)
 
 
 def uint64(id: int, *, default: int) -> Any:
     """Declare table field *id*, a 64-bit unsigned integer; *default* if the file lacks it."""
-    return Field(id, Scalar(UINT64), default)
+    return Field(id, _UINT64, default)
 
 
 def float32(id: int, *, default: float) -> Any:
     """Declare table field *id*, a 32-bit float, which is *default* if the file lacks it."""
-    return Field(id, Scalar(FLOAT32), default)
+    return Field(id, _FLOAT32, default)
 
 
 def enum(id: int, *, default: IntEnum, dtype: np.dtype[Any] = INT8) -> Any:
@@ -265,7 +273,8 @@ class TableType(type):
 def _named_fields(namespace: dict[str, Any]) -> Iterable[Field]:
     for name, value in namespace.items():
         if isinstance(value, Field):
-            yield Field(value.id, value.kind, value.default, name)
+            value.name = name
+            yield value
 
 
 class Table(tuple[Any, ...], metaclass=TableType):

@@ -208,10 +208,19 @@ def test_nodes_that_were_computed_once_have_no_step() -> None:
     request: Any = Counted()
     runner: Any = type("Runner", (), {})()
     ran: list[int] = []
-    evals = [nothing, lambda: ran.append(1), nothing, nothing]
+    evals = [nothing, lambda: ran.append(1), nothing, lambda: ran.append(2), nothing]
     bound_run(evals, runner, request, lambda position, error: error, hides_context=True)()
-    assert ran == [1]
-    assert request.reads == 2
+    assert ran == [1, 2]
+    assert request.reads == 3
+
+
+def test_the_stop_request_is_read_once_for_a_single_step() -> None:
+    request: Any = Counted()
+    runner: Any = type("Runner", (), {})()
+    run = bound_run([lambda: None], runner, request, lambda _, error: error, hides_context=True)
+    run()
+    assert request.reads == 1
+    assert not runner.is_running
 
 
 def test_the_error_of_a_node_after_one_without_step_names_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from delegraph import Eval, Interpreter, Limits, Node, OpContext, Registration
 from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
-from delegraph.runtime.execution import cancellation
+from delegraph.runtime.execution import cancellation, time_limit
 from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.schema.options import LessOptions, WhileOptions
 from delegraph.testing import (
@@ -69,7 +69,7 @@ def test_the_time_of_a_call_that_has_ended_stops_no_later_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(cancellation, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time_limit, "monotonic", lambda: now[0])
     stop = Cancellation(0.01)
     before = threading.active_count()
     stop.begin()
@@ -111,7 +111,8 @@ def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
             stop.begin()
             stop.forget()
 
-        was_interrupted = interrupted(call, event - 1, inside=[cancellation.__name__])
+        inside = [cancellation.__name__, time_limit.__name__]
+        was_interrupted = interrupted(call, event - 1, inside=inside)
         stop.begin()
         wait_until_set(stop)
         stop.forget()

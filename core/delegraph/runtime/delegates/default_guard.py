@@ -21,7 +21,6 @@ from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
 from delegraph.runtime.delegates.fallback import Guard, phase_of
 from delegraph.runtime.delegates.partition_state import Before, SavedState
-from delegraph.runtime.execution.node_errors import RefusedByKernel
 from delegraph.runtime.subgraph import Subgraph
 
 
@@ -75,6 +74,8 @@ class DefaultGuard(Guard):
         except UnresolvedOpError:
             raise error from None
         except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
+            from delegraph.runtime.execution.node_errors import RefusedByKernel  # here: few fail
+
             raise RefusedByKernel(own) from None
 
     def _guarded(self, step: Eval) -> Eval:
@@ -138,6 +139,8 @@ class DefaultGuard(Guard):
 
     def _rescued(self, error: Exception) -> Exception | None:
         """Compute the outputs by the original nodes; return the error to raise, or None."""
+        from delegraph.runtime.execution.node_errors import RefusedByKernel  # here, too
+
         try:
             self._raise_if_cancelled(error)
             if self._saved is not None:
@@ -159,6 +162,8 @@ class DefaultGuard(Guard):
         except (CallCancelledError, UnresolvedOpError):
             raise
         except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
+            from delegraph.runtime.execution.node_errors import RefusedByKernel  # here, too
+
             raise RefusedByKernel(own) from None
         for tensor in self._outputs:
             if tensor.buffer_handle != NO_HANDLE:

@@ -10,7 +10,6 @@ from delegraph.errors import DelegraphError, NodeError, in_words
 from delegraph.graph.model import OperatorSpec, SubgraphSpec
 from delegraph.lazy_dataclass import dataclass, field
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.execution.node_errors import require_kernel
 from delegraph.runtime.execution.steps import Step
 from delegraph.schema.enums import TensorType
 
@@ -93,16 +92,21 @@ class Findings:
             UnresolvedOpError: one of the nodes is a custom operator without a kernel.
         """
         for node, registration in nodes:
-            require_kernel(node, registration)
-            for index in self.known.keys() & {*node.outputs}:
-                tensors[index].shape = self.known[index].shape
+            if registration.is_unresolved:
+                from delegraph.runtime.execution.node_errors import require_kernel  # here: few are
+
+                require_kernel(node, registration)
+            for index in node.outputs:
+                if index in self.known:
+                    tensors[index].shape = self.known[index].shape
 
     def give_types(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> None:
         """Give the tensors that *nodes* write the element types that the nodes have decided."""
         for node, _ in nodes:
-            for index in self.known.keys() & {*node.outputs}:
-                if tensors[index].type is not self.known[index].type:
-                    tensors[index].adopt_type(self.known[index].type)
+            for index in node.outputs:
+                known = self.known.get(index)
+                if known is not None and tensors[index].type is not known.type:
+                    tensors[index].adopt_type(known.type)
 
     def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
         """Return whether the findings about *nodes* are still valid for the present *tensors*."""

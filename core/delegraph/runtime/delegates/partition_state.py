@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from delegraph.graph.calls import called_subgraphs
 from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.tensor import Tensor
@@ -30,7 +29,9 @@ class PartitionState:
     def __init__(self, subgraph: Subgraph, delegate_node: Node) -> None:
         self._subgraph = subgraph
         nodes = list(subgraph.plan.model_nodes(delegate_node))
-        reaches_all = any(_reaches_everything(node, registration) for node, registration in nodes)
+        registrations = {id(each): each for _, each in nodes}.values()
+        is_custom = any(each.builtin_code == BuiltinOperator.CUSTOM for each in registrations)
+        reaches_all = is_custom or (len(subgraph.session.callees) > 1 and _calls_any(nodes))
         read = dict.fromkeys(i for node, _ in nodes for i in node.inputs if i >= 0)
         tensors = [subgraph.tensors[i] for i in read]
         self.variables = [tensor for tensor in tensors if tensor.is_variable]
@@ -92,10 +93,11 @@ def _is_value(resource: object) -> bool:
     return not isinstance(resource, set)
 
 
-def _reaches_everything(node: Node, registration: Registration) -> bool:
-    if registration.builtin_code == BuiltinOperator.CUSTOM:
-        return True
-    return any(True for _ in called_subgraphs(node.options))
+def _calls_any(nodes: Iterable[tuple[Node, Registration]]) -> bool:
+    """Whether one of *nodes* calls another subgraph."""
+    from delegraph.graph.calls import called_subgraphs  # here: most models have one subgraph
+
+    return any(True for node, _ in nodes for _ in called_subgraphs(node.options))
 
 
 class Before(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
+from _thread import allocate_lock, get_ident  # as threading has them, whose import takes long
 from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
@@ -59,7 +59,7 @@ def openblas_of_numpy() -> OpenBlas | None:
         return None
 
 
-lock = threading.Lock()
+lock = allocate_lock()
 """Lock that is held while threads of the libraries are counted or changed."""
 _open: list[ReferenceType[BlasThreads]] = []
 """The open contexts, in the order in which they were entered.
@@ -88,7 +88,7 @@ class BlasThreads:
         self._before: list[int] = []
 
     def __enter__(self) -> None:
-        self._thread = threading.get_ident()
+        self._thread = get_ident()
         with lock:
             if _open and not _others(self):  # all lost
                 _restore(_outside, _outside)
@@ -125,8 +125,8 @@ def _restore(own: list[int], shared: list[int]) -> None:
 def _after_fork() -> None:
     """Forget the parent's threads in a forked child, where they do not exist."""
     global lock
-    lock = threading.Lock()
-    own = [ref(each) for each in _others() if each._thread == threading.get_ident()]
+    lock = allocate_lock()
+    own = [ref(each) for each in _others() if each._thread == get_ident()]
     if _open and not own:
         _restore(_outside, _outside)
     _open[:] = own

@@ -95,8 +95,45 @@ def bound_run(
         def failure(position: int, error: Exception) -> Exception:
             return failure_of(positions[position], error)
 
+    make = _run_of_one if len(evals) == 1 else _run_of_many
+    run = make(evals, runner, cancellation, failure)
     if len(evals) == 1 and isinstance(evals[0], NativeEval):
-        return _native_run(evals[0], runner, cancellation, failure)
+        return run
+    context = ignoring_context() if hides_context else None
+    return ignoring_float_errors(run) if context is None else partial(context.run, run)
+
+
+def _run_of_one(
+    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
+    """Return the step function of a plan of one node; arguments are those of :func:`bound_run`."""
+    step = evals[0]
+    rescue: Callable[[Exception], Exception | None] | None = None
+    if isinstance(step, NativeEval):
+        rescue, step = step.rescue, step.run
+
+    def run() -> None:
+        runner.is_running = True
+        try:
+            if cancellation.reason:
+                cancellation.raise_if_requested()
+            step()
+        except Exception as error:  # noqa: BLE001 - raised on as the node's
+            if rescue is None:  # unnamed, as in run_in_order
+                raise failure(0, error) from cause_of(error)
+            left = rescue(error)
+            if left is not None:
+                raise failure(0, left) from cause_of(left)
+        finally:
+            runner.is_running = False
+
+    return run
+
+
+def _run_of_many(
+    evals: Sequence[Eval], runner: Runner, cancellation: Cancellation, failure: Failure
+) -> Eval:
+    """Return the step function of a plan; arguments are those of :func:`bound_run`."""
 
     def run() -> None:  # repeats run_in_order, as a call takes time
         if cancellation.reason:  # checked here, too: a loop's body may have no node
@@ -111,28 +148,6 @@ def bound_run(
         except Exception as error:  # noqa: BLE001 - raised on as the node's
             position = len(evals) - length_hint(steps) - 1
             raise failure(position, error) from cause_of(error)
-        finally:
-            runner.is_running = False
-
-    context = ignoring_context() if hides_context else None
-    return ignoring_float_errors(run) if context is None else partial(context.run, run)
-
-
-def _native_run(
-    native: NativeEval, runner: Runner, cancellation: Cancellation, failure: Failure
-) -> Eval:
-    step, rescue = native.run, native.rescue
-
-    def run() -> None:
-        runner.is_running = True
-        try:
-            if cancellation.reason:
-                cancellation.raise_if_requested()
-            step()
-        except Exception as error:  # noqa: BLE001 - raised on as the node's
-            left = error if rescue is None else rescue(error)
-            if left is not None:
-                raise failure(0, left) from cause_of(left)
         finally:
             runner.is_running = False
 

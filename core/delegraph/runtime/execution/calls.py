@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import get_ident  # as threading has it, whose import takes long
 from collections.abc import Callable
 from functools import partial
-from threading import get_ident
 from typing import Any
 
 from delegraph.errors import StateError
@@ -114,5 +113,7 @@ def busy_error(call: str, thread: int, name: str) -> StateError:
 
 
 def _name(thread: int) -> str:
+    import threading
+
     names = {t.ident: t.name for t in threading.enumerate()}
     return names.get(thread, str(thread))

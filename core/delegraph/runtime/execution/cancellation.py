@@ -12,12 +12,7 @@ Source:
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from math import inf
-from time import monotonic, sleep
 from typing import TYPE_CHECKING
-from weakref import WeakMethod
 
 import numpy as np
 
@@ -27,12 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from delegraph.delegation.delegate import StopRequest
+    from delegraph.runtime.execution.time_limit import TimeLimit
 
 _CANCELLED = 1
 _TIME_IS_UP = 2
-
-_LONGEST_WAIT = 3600.0
-"""Longest sleep of the watching thread, in seconds; systems may not accept waits of years."""
 
 
 class Cancellation:
@@ -52,7 +45,11 @@ class Cancellation:
         self.word: NDArray[np.int32] = np.zeros(1, np.int32)
         self.reason = 0
         self._time_limit = time_limit
-        self.watch = None if time_limit is None else _Watch(self._time_is_up, time_limit)
+        self.watch: TimeLimit | None = None
+        if time_limit is not None:
+            from delegraph.runtime.execution.time_limit import TimeLimit  # here: few calls have one
+
+            self.watch = TimeLimit(self._time_is_up, time_limit)
 
     @property
     def is_timed(self) -> bool:
@@ -130,65 +127,3 @@ class NestedCancellation(Cancellation):
     def raise_if_requested(self) -> None:
         """Raise the error of the outer call if its stop was requested."""
         self._outer.raise_if_requested()
-
-
-class _Watch:
-    """Calls a function when a call has run for too long.
-
-    A thread sleeps until the deadline of the call for which it was started. If another call runs by
-    then, the thread sleeps until that call's deadline, and so on; it ends when no call runs. So
-    many short calls need few threads.
-
-    There is no lock, since an interrupt could leave it held. A thread first announces that it
-    looks, then reads the deadline. At its end, a call removes its deadline, then waits until no
-    thread looks.
-    """
-
-    def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
-        self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
-        self.seconds = seconds
-        self._deadline = inf  # deadline of the running call
-        self._thread: threading.Thread | None = None
-        self._looking: set[threading.Thread] = set()
-        self._is_closed = threading.Event()
-
-    def begin(self) -> None:
-        """Start the time limit of a call."""
-        self._deadline = monotonic() + self.seconds
-        thread = self._thread
-        if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
-            self._thread = threading.Thread(
-                target=self._run, name="delegraph time limit", daemon=True
-            )
-            self._thread.start()
-
-    def end(self) -> None:
-        """End the time limit; the function is not called afterwards."""
-        self._deadline = inf
-        while any(thread.is_alive() for thread in tuple(self._looking)):
-            sleep(0)
-
-    def close(self) -> None:
-        """Let the thread end at once."""
-        self._is_closed.set()
-
-    def _run(self) -> None:
-        me = threading.current_thread()
-        while (left := self._look(me)) < inf:
-            self._is_closed.wait(min(left, _LONGEST_WAIT))
-            if self._is_closed.is_set():
-                return
-
-    def _look(self, me: threading.Thread) -> float:
-        """Request a stop if the time is up; return seconds left, or infinity if no call runs."""
-        self._looking.add(me)
-        left = self._deadline - monotonic()
-        if left <= 0:
-            if (call := self._time_is_up()) is not None:
-                call()
-            self._deadline = left = inf
-        self._looking.discard(me)
-        if left == inf:
-            self._thread = None
-            left = self._deadline - monotonic()  # of a call that has just found this thread alive
-        return left

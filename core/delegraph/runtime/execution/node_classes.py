@@ -50,8 +50,7 @@ class NodeClasses:
         made = self._made.get(id(registration))
         key = None if made is None else self._class_of(node)
         if made is not None and (make := made.get(key)) is not None:
-            tensors = self._tensors
-            return make(*[tensors[index] for index in node.inputs + node.outputs])
+            return make(*map(self._tensors.__getitem__, node.inputs + node.outputs))
         run = prepare(node, registration)
         self._kinds.clear()
         if not isinstance(run, TensorEval):
@@ -66,9 +65,9 @@ class NodeClasses:
         """Return a key of all that preparing *node* depends on; None if it belongs to no class."""
         if node.delegate is not None or node.custom_options:
             return None
-        inputs, kinds = node.inputs, self._kinds
+        inputs = node.inputs
         try:
-            seen = tuple([kinds[index] for index in inputs + node.outputs])
+            seen = tuple(map(self._kinds.__getitem__, inputs + node.outputs))
         except KeyError:
             return None
         options = None if node.options is None else tuple(node.options)

@@ -55,17 +55,18 @@ def chain(row: Touched) -> None:
     row.scratch(8 * SLOTS + slots * row["register_bytes"])
 
 
-def _steps(row: Touched) -> list[Words]:
+def _steps(row: Touched) -> list[tuple[Operation, list[int]]]:
+    """Return the operation and all words of each step."""
     count = row["step_count"]
     row.read("steps", 8 * STEP_WORDS * count)
     steps = row.table("steps")[: STEP_WORDS * count].reshape(-1, STEP_WORDS)
     row.require(len(steps) == count > 0, "there are steps")
-    for step in steps:
-        operation = Operation(int(step[Step.OPERATION]))
+    found = [(Operation(step[Step.OPERATION]), step) for step in steps.tolist()]
+    for operation, step in found:
         for i, size in enumerate(TABLES.get(operation, ())):
-            start = int(step[Step.PARAMETER + i])
+            start = step[Step.PARAMETER + i]
             row.read("steps", start + size, start)
-    return list(steps)
+    return found
 
 
 def _records(row: Touched) -> list[Words]:
@@ -75,21 +76,22 @@ def _records(row: Touched) -> list[Words]:
     return list(row.table("records")[: RECORD_WORDS * count].reshape(-1, RECORD_WORDS))
 
 
-def _slot_sizes(row: Touched, steps: list[Words], records: list[Words]) -> dict[int, int]:
+def _slot_sizes(
+    row: Touched, steps: list[tuple[Operation, list[int]]], records: list[Words]
+) -> dict[int, int]:
     """Return each slot's element size in bytes; all operands have the types of their operation.
 
     *records* describe the sources of *row*, and *steps* its operations.
     """
     sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
-    for step in steps:
-        operation = Operation(int(step[Step.OPERATION]))
+    for operation, step in steps:
         operands, _, result = SIGNATURES[operation].partition(">")
         for letter, word in zip(operands, (Step.A, Step.B, Step.C), strict=False):
-            found, expected = sizes.get(int(step[word])), ELEMENT_BYTES[letter]
-            row.require(
-                found == expected, f"{operation.name} reads {expected} bytes an element of {found}"
-            )
-        sizes[int(step[Step.TARGET])] = ELEMENT_BYTES[result]
+            found, expected = sizes.get(step[word]), ELEMENT_BYTES[letter]
+            if found != expected:  # else no text is made
+                what = f"{operation.name} reads {expected} bytes an element of {found}"
+                row.require(False, what)
+        sizes[step[Step.TARGET]] = ELEMENT_BYTES[result]
     found, expected = sizes.get(len(records)), row["target_itemsize"]
     row.require(found == expected, f"elements of {found} bytes go to a target of {expected}")
     return sizes

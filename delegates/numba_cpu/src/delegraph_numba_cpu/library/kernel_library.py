@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
+from _thread import RLock, allocate_lock  # as threading has them, whose import takes long
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -46,11 +46,11 @@ class Library:
         self.level = level
         self._kernels = prebuilt_library(level) or _linked_objects(level)
         self._loaded: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def renew_lock(self) -> None:
         """Replace the lock, which another thread may have held when the process forked."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def address(self, family: str, kernel: str) -> int:
         """Return the address of a kernel; load or compile its family first if necessary.
@@ -105,7 +105,7 @@ def _linked_objects(level: CpuLevel) -> LinkedObjects:
 
 
 opened_libraries: dict[str, Library] = {}
-_lock = threading.RLock()
+_lock = RLock()
 
 
 def library(level: CpuLevel) -> Library:
@@ -119,7 +119,7 @@ def library(level: CpuLevel) -> Library:
 def _renew_locks() -> None:
     """Replace all locks in a forked child, as other threads of the parent may have held them."""
     global _lock
-    _lock = threading.RLock()
+    _lock = RLock()
     for known in opened_libraries.values():
         known.renew_lock()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
 from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +23,8 @@ from delegraph_numba_cpu.library.kernel_library import Library
 from delegraph_numba_cpu.program.run_time_estimate import RunTimeEstimate
 
 if TYPE_CHECKING:
+    import threading
+
     from numpy.typing import NDArray
 
 SPIN_FOR_RUN = 50e-6
@@ -146,6 +147,8 @@ class Crew:
 
     def _hire(self, library: Library, count: int) -> None:
         """Start threads until *count* workers are alive, or as many as the system allows."""
+        import threading  # here: one worker needs no thread
+
         if not self.threads:
             self._library = library
             self._measure_looks(library)
