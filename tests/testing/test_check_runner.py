@@ -9,6 +9,9 @@ import sys
 import pytest
 
 pytest_plugins = ("pytester",)
+
+LIGHT = "addopts = -p no:hypothesispytest -p no:xdist"
+"""Plugins that each process of pytest would import, for a third of its start."""
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
 
 AUTHOR = """
@@ -37,7 +40,7 @@ class Author:
 
 @pytest.fixture
 def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> Author:
-    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n{LIGHT}\n")
     return Author(pytester)
 
 
@@ -188,6 +191,7 @@ def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -
 HUNG = "hung: ended after 2 s with nothing done (--delegate-timeout); *"
 
 
+@pytest.mark.repetition(1)  # each waits for the end of a hang
 @pytest.mark.parametrize(
     ("fault", "checks", "lines"),
     [
@@ -226,6 +230,7 @@ def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
     )
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("options", [(), ("--delegate-timeout=0",)])
 def test_the_limit_of_pytest_itself_names_check_and_model(
     author: Author, options: tuple[str, ...]

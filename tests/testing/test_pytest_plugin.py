@@ -10,6 +10,9 @@ import pytest
 
 pytest_plugins = ("pytester",)
 
+LIGHT = "addopts = -p no:hypothesispytest -p no:xdist"
+"""Plugins that each process of pytest would import, for a third of its start."""
+
 AUTHOR = """
 import pytest
 from delegraph.testing import DelegateConformance
@@ -35,7 +38,7 @@ SOUND = ("--delegate-quick", "-k", "TestSound and (numbers or name_is_stable)")
 @pytest.fixture
 def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> pytest.Pytester:
     """A folder with an author's test file; the plugin comes by its entry point."""
-    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n{LIGHT}\n")
     pytester.makepyfile(AUTHOR)
     return pytester
 
