@@ -35,7 +35,7 @@ class Author:
 
     def run(self, fault: str, checks: str, *options: str) -> pytest.RunResult:
         self.pytester.makepyfile(test_author=AUTHOR.format(fault=fault))
-        return self.pytester.runpytest_subprocess("--delegate-quick", "-k", checks, *options)
+        return self.pytester.runpytest_inprocess("--delegate-quick", "-k", checks, *options)
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_what_other_tests_have_set_up_ends_with_the_checks_after_them(author: Au
         test_later="def test_last(): pass\n",
     )
     words = ("--delegate-quick", "-k", "first or name_is or last")
-    result = author.pytester.runpytest_subprocess(*words)
+    result = author.pytester.runpytest_inprocess(*words)
     result.assert_outcomes(passed=3, errors=1)
     result.stdout.fnmatch_lines(["*it ended badly*"])
 

@@ -253,6 +253,7 @@ class Patient(Delegate):
 SINE = graph_model([("SIN", "x", "y")], inputs="x", outputs="y")
 
 
+@pytest.mark.repetition(3)
 @pytest.mark.parametrize("on_failure", ["raise", "fallback", "shadow"])
 @pytest.mark.parametrize("wrap", [False, True])
 def test_a_delegate_that_is_stopped_has_not_failed(wrap: bool, on_failure: Any) -> None:
