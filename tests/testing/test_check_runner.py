@@ -11,7 +11,7 @@ import pytest
 pytest_plugins = ("pytester",)
 
 LIGHT = "addopts = -p no:hypothesispytest -p no:xdist"
-"""Plugins that each process of pytest would import, for a third of its start."""
+"""Setting that leaves out plugins whose import is a third of the start of a pytest."""
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
 
 AUTHOR = """

@@ -23,7 +23,7 @@ from support.seeded_faults import SoundDelegate
 
 pytest_plugins = ("pytester",)
 
-FEW = replace(FULL, random_cases=4, enough=2, seeds=1, chains=1, specimens=1, gallery=1, tries=3)
+FEW = replace(FULL, random_cases=4, enough=2, seeds=1, chains=1, specimens=1, tries=3)
 CHECKS = (
     ahead_of_time.compiled_files_give_the_same,
     ahead_of_time.other_versions_are_refused,
