@@ -53,9 +53,11 @@ demo: $(VENV)/installed
 # SEED draws the cases of a sample (tests/sampling.py), and Hypothesis starts from it, so `make test
 # SEED=...` repeats a run; where CI is set Hypothesis takes the same examples each time. Kernels of
 # numba_cpu that were edited since the installation are compiled before, by one process for all.
-# There are as many processes as cores, so threads of BLAS would only wait for each other.
+# There is a process more than cores, since many tests wait for children; threads of BLAS would only
+# wait for each other.
 SEED := $(or $(SEED),$(shell date +%s))
-PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses logical --dist worksteal --hypothesis-seed $(SEED)
+WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --hypothesis-seed $(SEED)
 
 test: $(VENV)/installed-test
 	$(BIN)/ruff check .

@@ -30,7 +30,9 @@ EXAMPLES: dict[str, list[list[object]]] = {
         ["run", SINES, "-d", "sin"],
     ],
     "benchmark": [["benchmark", model, "--dry-run"] for model in (FLOAT, SINES)],
-    "benchmark-against": [["benchmark", SINES, "--against", "-d sin", "--seconds", "0.2"]],
+    "benchmark-against": [
+        ["benchmark", SINES, "--against", "-d sin", "--blocks", "5", "--seconds", "0.2"]
+    ],
     "diff": [["diff", SINES, "-d", "sin"], ["diff", FLOAT, "--layers"]],
     "evaluate": [["evaluate", "--metric", "digit_metrics:judge", FLOAT, ROWS, "-o", "judged.json"]],
     "evaluate-classification": [

@@ -11,8 +11,8 @@ from sampling import CASES, drawn_cases
 
 pytest_plugins = ("pytester",)
 
-LEVELS = [f"level {i}" for i in range(4)]
-SIZES = [f"size {i}" for i in range(10)]
+LEVELS = [f"level {i}" for i in range(3)]
+SIZES = [f"size {i}" for i in range(4)]
 
 SUITE = """
 import pytest
@@ -21,7 +21,7 @@ import pytest
 @pytest.mark.parametrize("size", range(20))
 def test_product(level, size): pass
 
-@pytest.mark.parametrize("case", range(9))
+@pytest.mark.parametrize("case", range(5))
 def test_list(case): pass
 
 @pytest.mark.repetition(2)
@@ -73,11 +73,11 @@ def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -
         return {line for line in shown.outlines if "::" in line}
 
     everything, sample, rest = chosen(), chosen("--sample", "7"), chosen("--rest", "7")
-    assert len(everything) == 80 + 9 + 9 + 1 + 1
+    assert len(everything) == 80 + 5 + 9 + 1 + 1
     assert (sample | rest, sample & rest) == (everything, set())
     marked = [name for name in sample if "test_marked" in name]
     plain = [name for name in sample if "test_list" in name or "test_one" in name]
-    assert (len(marked), len(plain)) == (2, 10)
+    assert (len(marked), len(plain)) == (2, 6)
     assert "test_suite.py::test_left_out" in rest
     assert sample == chosen("--sample", "7") != chosen("--sample", "8")
 

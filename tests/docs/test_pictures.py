@@ -20,6 +20,7 @@ def words(picture: str) -> str:
     return "".join("".join(text.itertext()) for text in texts).replace("\xa0", "")
 
 
+@pytest.mark.repetition(4)
 @pytest.mark.skipif(not {"sin", "add_sub"} <= OFFERED, reason="needs delegraph-example")
 @pytest.mark.parametrize("name", make_pictures.PICTURES)
 def test_picture_is_what_the_script_draws_now(name: str) -> None:

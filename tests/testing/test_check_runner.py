@@ -9,6 +9,9 @@ import sys
 import pytest
 
 pytest_plugins = ("pytester",)
+
+LIGHT = "addopts = -p no:hypothesispytest -p no:xdist"
+"""Setting that leaves out plugins whose import is a third of the start of a pytest."""
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
 
 AUTHOR = """
@@ -32,12 +35,12 @@ class Author:
 
     def run(self, fault: str, checks: str, *options: str) -> pytest.RunResult:
         self.pytester.makepyfile(test_author=AUTHOR.format(fault=fault))
-        return self.pytester.runpytest_subprocess("--delegate-quick", "-k", checks, *options)
+        return self.pytester.runpytest_inprocess("--delegate-quick", "-k", checks, *options)
 
 
 @pytest.fixture
 def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> Author:
-    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n{LIGHT}\n")
     return Author(pytester)
 
 
@@ -136,7 +139,7 @@ def test_what_other_tests_have_set_up_ends_with_the_checks_after_them(author: Au
         test_later="def test_last(): pass\n",
     )
     words = ("--delegate-quick", "-k", "first or name_is or last")
-    result = author.pytester.runpytest_subprocess(*words)
+    result = author.pytester.runpytest_inprocess(*words)
     result.assert_outcomes(passed=3, errors=1)
     result.stdout.fnmatch_lines(["*it ended badly*"])
 
@@ -188,6 +191,7 @@ def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -
 HUNG = "hung: ended after 2 s with nothing done (--delegate-timeout); *"
 
 
+@pytest.mark.repetition(1)  # each waits for the end of a hang
 @pytest.mark.parametrize(
     ("fault", "checks", "lines"),
     [
@@ -226,6 +230,7 @@ def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
     )
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("options", [(), ("--delegate-timeout=0",)])
 def test_the_limit_of_pytest_itself_names_check_and_model(
     author: Author, options: tuple[str, ...]

@@ -10,6 +10,9 @@ import pytest
 
 pytest_plugins = ("pytester",)
 
+LIGHT = "addopts = -p no:hypothesispytest -p no:xdist"
+"""Setting that leaves out plugins whose import is a third of the start of a pytest."""
+
 AUTHOR = """
 import pytest
 from delegraph.testing import DelegateConformance
@@ -35,13 +38,13 @@ SOUND = ("--delegate-quick", "-k", "TestSound and (numbers or name_is_stable)")
 @pytest.fixture
 def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> pytest.Pytester:
     """A folder with an author's test file; the plugin comes by its entry point."""
-    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n")
+    pytester.makeini(f"[pytest]\npythonpath = {pytestconfig.rootpath / 'tests'}\n{LIGHT}\n")
     pytester.makepyfile(AUTHOR)
     return pytester
 
 
 def test_scorecard_counts_sections_and_compares_operators_by_type(author: pytest.Pytester) -> None:
-    result = author.runpytest_subprocess(*NUMBERS)
+    result = author.runpytest_inprocess(*NUMBERS)
     result.assert_outcomes(passed=5, failed=1, skipped=2)
     result.stdout.fnmatch_lines(
         [
@@ -71,13 +74,13 @@ def test_an_override_wins_over_the_attribute(pytester: pytest.Pytester) -> None:
                 raise AssertionError("made here")
         """
     )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-k", "name_is_stable")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-k", "name_is_stable")
     result.stdout.fnmatch_lines(["*made here*"])
 
 
 def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
     for name in ("card.json", "card.md"):
-        result = author.runpytest_subprocess(*SOUND, f"--delegate-report={name}")
+        result = author.runpytest_inprocess(*SOUND, f"--delegate-report={name}")
         assert result.ret == 0
     (card,) = json.loads((author.path / "card.json").read_text())["delegates"]
     assert (card["name"], card["passed"]) == ("careful", True)
@@ -91,7 +94,7 @@ def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
 
 def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pytester) -> None:
     for name, words in (("badge.svg", SOUND), ("badge.json", SOUND[1:])):
-        result = author.runpytest_subprocess(*words, f"--delegate-badge={name}")
+        result = author.runpytest_inprocess(*words, f"--delegate-badge={name}")
         result.stdout.fnmatch_lines([f"written to {name}"])
     assert json.loads((author.path / "badge.json").read_text()) == {
         "schemaVersion": 1,
@@ -103,13 +106,13 @@ def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pyteste
 
 
 def test_badge_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:
-    result = author.runpytest_subprocess("--delegate-badge=badge.png")
+    result = author.runpytest_inprocess("--delegate-badge=badge.png")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--delegate-badge 'badge.png' ends neither in .svg nor in .json"])
 
 
 def test_report_of_another_ending_is_refused_before_anything_runs(author: pytest.Pytester) -> None:
-    result = author.runpytest_subprocess("--delegate-report=card.txt")
+    result = author.runpytest_inprocess("--delegate-report=card.txt")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--delegate-report 'card.txt' ends in '.txt', not .json or .md"])
 
@@ -119,12 +122,12 @@ def test_class_that_names_no_delegate_says_so(pytester: pytest.Pytester) -> None
         "from delegraph.testing import DelegateConformance\n"
         "class TestNothing(DelegateConformance): pass\n"
     )
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     result.stdout.fnmatch_lines(["*TestNothing names no delegate: set `delegate`, or override *"])
 
 
 def test_command_tests_the_delegates_it_is_given(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest_inprocess(
         "--pyargs", "delegraph.testing", "--delegate", "sin", "--delegate", "add_sub",
         "-k", "name_is_stable",
     )  # fmt: skip
@@ -132,6 +135,7 @@ def test_command_tests_the_delegates_it_is_given(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["sin: passed", "add_sub: passed"])
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -143,7 +147,7 @@ def test_command_tests_the_delegates_it_is_given(pytester: pytest.Pytester) -> N
 def test_command_explains_what_it_cannot_test(
     pytester: pytest.Pytester, arguments: tuple[str, ...], message: str
 ) -> None:
-    result = pytester.runpytest_subprocess("--pyargs", "delegraph.testing", *arguments)
+    result = pytester.runpytest_inprocess("--pyargs", "delegraph.testing", *arguments)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines([f"*{message}*"])
 
@@ -153,7 +157,7 @@ def test_other_projects_keep_their_own_delegate_option(pytester: pytest.Pytester
         "def pytest_addoption(parser): parser.addoption('--delegate', type=int)\n"
     )
     pytester.makepyfile("def test_option(request): assert request.config.option.delegate == 3\n")
-    result = pytester.runpytest_subprocess("--delegate", "3")
+    result = pytester.runpytest_inprocess("--delegate", "3")
     result.assert_outcomes(passed=1)
     result.stdout.no_fnmatch_line("*delegate conformance*")
 

@@ -34,7 +34,7 @@ ROOM_BYTES = 256 * MEGABYTE
 
 HUGE = 2_000_000_000
 LONG = 20_000
-SECONDS = 0.5
+SECONDS = 0.2
 
 
 class TooLongError(Exception):

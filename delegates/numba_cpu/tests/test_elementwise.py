@@ -120,6 +120,7 @@ def check(case: OperatorCase, level: str, **options: Any) -> Watched:
     return delegate
 
 
+@pytest.mark.repetition(4)
 @levels
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of extreme values in the core's kernels

@@ -234,12 +234,15 @@ def test_a_model_with_several_signatures_says_which_are_measured(delegraph: Comm
     assert "tokens a second" not in ran.out
 
 
-def test_a_comparison_has_the_tokens_per_second_of_each_set_up(delegraph: Command) -> None:
+def test_a_comparison_has_the_tokens_per_second_of_each_set_up(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    path = tmp_path / "result.json"
     words = ("--against", "--runtime litert", "--blocks", 5, "--seconds", 0.1)
-    ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words)
+    ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words, "--result-json", path)
     assert re.search(r"set-up +median +tokens/s +copied +memory +ratio", ran.out)
     assert re.search(r"[\d,.]+  8\.2 kB ", ran.out)
-    shown = delegraph("benchmark", LANGUAGE, "--signature", "decode", *words, "--json").json
+    shown = json.loads(path.read_text(encoding="utf-8"))
     (other,) = shown["others"]
     assert other["tokens_per_second"] == pytest.approx(1 / other["median"])
     assert other["handed_on"]["copied_bytes"] == other["handed_on"]["bytes"] == 8192

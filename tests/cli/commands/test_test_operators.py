@@ -26,7 +26,7 @@ def faulty(tmp_path: Path) -> Path:
 
 def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, faulty: Path) -> None:
     given = ("test-operators", faulty, "--operator", "ADD", "--seed", 2)
-    first = delegraph(*given, "--cases", 6, "--jobs", 1, "--json")
+    first = delegraph(*given, "--cases", 2, "--jobs", 1, "--json")
     assert first.code == 1
     found = first.json["findings"][0]
     assert found["kind"] == "differs"
@@ -58,10 +58,10 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
-        *("test-operators", faulty, "--operator", "ADD", "--cases", 4, "--jobs", 1),
+        *("test-operators", faulty, "--operator", "ADD", "--cases", 2, "--jobs", 1),
         *("--output", folder, "--badge", tmp_path / "badge.svg"),
     )
-    assert " in 4 models" in (tmp_path / "badge.svg").read_text()
+    assert " in 2 models" in (tmp_path / "badge.svg").read_text()
     assert result.code == 1
     assert result.err.startswith("error: ")
     assert f"written to {folder}" in result.out

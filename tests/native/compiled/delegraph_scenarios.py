@@ -155,7 +155,7 @@ def mine_many_times(host: Host) -> Any:
         interpreter.allocate_tensors()
         interpreter.close()
 
-    def grown(leak: int, times: int = 100) -> float:
+    def grown(leak: int, times: int = 60) -> float:
         collect()
         before = library.bytes_in_use()
         for _ in range(times):
@@ -166,6 +166,6 @@ def mine_many_times(host: Host) -> Any:
 
     def least(leak: int) -> float:
         """Return the growth without what caches and garbage of before happen to do."""
-        return min(grown(leak) for _ in range(4))
+        return min(grown(leak) for _ in range(3))
 
     return [least(0), least(100)]

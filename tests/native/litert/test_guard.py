@@ -51,17 +51,20 @@ def self_check(change: str, api: str = "ai_edge_litert") -> subprocess.Completed
     )
 
 
+@pytest.mark.repetition(4)  # each is a process
 @pytest.mark.parametrize("change", REFUSED)
 def test_a_layout_that_differs_where_it_is_read_is_refused(change: str) -> None:
     assert self_check(change).returncode != 0
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("change", ["none", *UNREAD])
 def test_what_is_not_read_does_not_matter(change: str) -> None:
     done = self_check(change)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     "change",
     [

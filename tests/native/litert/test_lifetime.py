@@ -30,6 +30,7 @@ def outcome(name: str, program: Path = PROGRAM) -> dict[str, list[float]]:
     return {name: [float(n) for n in numbers] for name, *numbers in map(str.split, lines)}
 
 
+@pytest.mark.repetition(4)  # each is a process
 @pytest.mark.parametrize(
     "name",
     [

@@ -57,6 +57,7 @@ def host(
         process.kill()
 
 
+@pytest.mark.repetition(3)
 @pytest.mark.parametrize(
     ("end", "status"),
     [

@@ -31,7 +31,7 @@ class Placing:
 @cache
 def placings(subject: Subject) -> tuple[Placing, ...]:
     """Return a delegate's placements of a few models of every operator."""
-    asked = gallery_for(subject.make(), subject.effort.gallery)
+    asked = list(gallery_for(subject.make(), subject.effort.gallery))
     if subject.effort != FULL:  # claimed models would be compiled here, and are tried elsewhere
         asked = [t for t in asked if not subject.claims(t.forms, t.features)]
     return tuple(_placing(subject, trial) for trial in asked)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -240,26 +241,25 @@ def trials_of(given: Iterable[OperatorCase]) -> tuple[Trial, ...]:
     return tuple(trial for trial in map(trial_of, given) if trial is not None)
 
 
-def gallery_for(delegate: Delegate, count: int) -> list[Trial]:
-    """Return *count* trials of every operator; without dynamic shapes if the delegate is static."""
-    if delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS:
-        return list(_gallery(count))
-    return [trial for trial in _gallery(count) if "dynamic-shapes" not in trial.features]
+def gallery_for(delegate: Delegate, count: int) -> Iterator[Trial]:
+    """Yield *count* trials of every operator; without dynamic shapes if the delegate is static."""
+    is_static = not delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
+    for op in (*REGISTERED_OPERATORS, *MICRO_OPERATORS):
+        for trial in _gallery(op, count):
+            if not (is_static and "dynamic-shapes" in trial.features):
+                yield trial
 
 
 @cache
-def _gallery(count: int) -> tuple[Trial, ...]:
-    known = (*REGISTERED_OPERATORS, *MICRO_OPERATORS)
-    return tuple(trial for op in known for trial in _samples(op, count))
+def _gallery(op: str, count: int) -> tuple[Trial, ...]:
+    """Return at most *count* trials of an operator, each with different types."""
+    return tuple(islice(_of_different_types(cases(op, count=count)), count))
 
 
-def _samples(op: str, count: int) -> Iterable[Trial]:
-    """Yield at most *count* trials of the operator *op*, each with different types."""
+def _of_different_types(given: Iterable[OperatorCase]) -> Iterator[Trial]:
     seen: set[frozenset[str]] = set()
-    for case in cases(op, count=count):
+    for case in given:
         types = frozenset(case.types())
-        if types not in seen and len(seen) < count:
-            trial = trial_of(case)
-            if trial is not None:
-                seen.add(types)
-                yield trial
+        if types not in seen and (trial := trial_of(case)) is not None:
+            seen.add(types)
+            yield trial
