@@ -113,6 +113,8 @@ WRONG: list[dict[str, int]] = [
     {"zeros": 96 * 50},
     {"rows_at": 8 * 9},
     {"left": 96 * 9},
+    {"left": -96},
+    {"column_tiles": 2},
     {"tap_columns": 4},
     {"stride_column": 96 * 3},
     {"columns": 3},

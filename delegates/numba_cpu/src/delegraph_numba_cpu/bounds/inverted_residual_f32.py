@@ -38,6 +38,8 @@ def _ring(row: Touched, chunk: int) -> None:
     """
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
+    row.require(row["column_tiles"] == 1, "tiles are rows")
+    row.require(row["left"] >= 0, "a row begins with its zeros")
     row.within("a padded row", row["left"] + row["copied"], size)
     made = (row["expand_out_w"] - 1) * row["expand_pitch"] + _pixel_bytes(row)
     row.within("a row of the ring", row["left"] + made, size)
@@ -87,7 +89,7 @@ def _projection(row: Touched, chunk: int) -> None:
     row.within("what is projected", reach + down, chunk * row["out_w"] * row["pitch"])
     row.read("project_weight", matrix_bytes(row, "project_"))
     touch_slopes(row, "project_")
-    row.scratch(window_scratch(row, "project_", chunk, 1), "project_")
+    row.scratch(window_scratch(row, "project_", chunk, 1, row["project_tap_bytes"]), "project_")
     touch_outputs(row, "project_", chunk)
 
 
@@ -105,5 +107,5 @@ def _expansion(row: Touched) -> None:
     row.read("expand_x", input_bytes(row, "expand_", row["expand_tap_bytes"]))
     row.read("expand_weight", matrix_bytes(row, "expand_"))
     touch_slopes(row, "expand_")
-    rows = row["ring_rows"]
-    row.scratch(window_scratch(row, "expand_", rows, rows), "expand_")
+    rows, tap_bytes = row["ring_rows"], row["expand_tap_bytes"]
+    row.scratch(window_scratch(row, "expand_", rows, rows, tap_bytes), "expand_")
