@@ -61,7 +61,7 @@ WIDE: list[tuple[Shape, int, int, Padding]] = [
 ]
 
 WHOLE: list[tuple[Shape, int, int, Padding]] = [
-    ((1, 3, 18, 24), 3, 1, Padding.SAME),  # both ends are all of a row
+    ((1, 3, 32, 24), 3, 1, Padding.SAME),  # both ends are half of a row
     ((1, 3, 64, 3), 3, 1, Padding.SAME),  # channels fill no register
     ((1, 3, 64, 64), 3, 1, Padding.SAME),  # pixels would compete for few sets of the cache
     ((1, 3, 64, 24), 3, 2, Padding.VALID),  # no window reads the last column

@@ -179,7 +179,8 @@ def _end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
     """Return the number of pixels at each end of a row that are copied; 0 for whole rows.
 
     Only windows over the edge of the image need a copy with zeros beside it. All register tiles but
-    the first and the last one of a row read the input itself, where these two read less than a row.
+    the first and the last one of a row read the input itself. This pays where fewer than half of
+    the pixels are copied.
     """
     across, height = over.across, HEIGHTS[vector_bytes]
     is_shared = across.kernel in (3, 5) and across.dilation == 1 and across.stride <= 2
@@ -192,7 +193,7 @@ def _end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
     is_inside = across.before <= height * across.stride and stop <= across.input
     is_all = (across.output - 1) * across.stride + across.span == across.padded
     copied = 2 * end if across.before else end
-    return end if copied < across.input and is_all and is_inside else 0
+    return end if 2 * copied < across.input and is_all and is_inside else 0
 
 
 def _prefixed(prefix: str, words: dict[str, Any]) -> dict[str, Any]:
