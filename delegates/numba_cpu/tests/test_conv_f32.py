@@ -376,6 +376,8 @@ CHAINS = [
     ((2, 30, 28, 3), "depthwise 3 2", "conv 16 1"),
     ((1, 9, 9, 16), "mark", "depthwise 5 1", "conv 16 1", "add"),
     ((1, 9, 8, 16), "conv 24 1", "pad 0", "depthwise 3 2 1", "conv 16 1"),
+    ((2, 9, 61, 24), "mark", "depthwise 3 1", "conv 24 1", "add"),
+    ((1, 9, 63, 20), "pad 1", "depthwise 5 2 1", "conv 8 1"),
     ((1, 9, 8, 3), "pad 0", "conv 16 3 2 1", "depthwise 3 1", "conv 16 1"),
     ((1, 9, 8, 3), "pad 1", "conv 16 3 1 1"),
     ((1, 9, 8, 3), "pad 2", "depthwise 3 2 1"),

@@ -25,7 +25,7 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
     chunk = min(row["chunk"], row["out_h"])
     row.read("x", input_bytes(row, "", tap_bytes))
     touch_outputs(row, "", chunk)
-    row.scratch(window_scratch(row, "", chunk, 1))
+    row.scratch(window_scratch(row, "", chunk, 1, tap_bytes))
 
 
 def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
@@ -44,8 +44,17 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
         return image + (rows - 1) * word("in_row") + word("copied") if rows > 0 else 0
     row.require(word("top") == 0, "rows above an image are padded")
     down = (word("out_h") - 1) * max(word("stride_h") * word("in_row"), word("stride_row"))
+    return image + down + _row_reach(row, prefix, tap_bytes)
+
+
+def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
+    """Number of bytes that the windows of an output row read, from the first to the last one."""
+
+    def word(name: str) -> int:
+        return row[prefix + name]
+
     taps = (word("tap_rows") - 1) * word("tap_row") + (word("tap_columns") - 1) * word("tap_column")
-    return image + down + (word("out_w") - 1) * word("stride_column") + taps + tap_bytes
+    return (word("out_w") - 1) * word("stride_column") + taps + tap_bytes
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
@@ -74,7 +83,7 @@ def touch_slopes(row: Touched, prefix: str) -> None:
         row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
 
 
-def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
+def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes: int) -> int:
     """Number of bytes of a worker's scratch memory for windows: taps, pixels, and padded rows.
 
     Args:
@@ -82,6 +91,7 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
         prefix: prefix of the words' names.
         chunk: number of output rows that are computed together.
         tables: number of tables of pixels; copies of its last pixel end each table.
+        tap_bytes: number of bytes that a tap reads.
     """
 
     def word(name: str) -> int:
@@ -93,8 +103,12 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int) -> int:
     if not padded_at:
         return pixels
     row.within("the table of pixels", pixels, padded_at)
+    row.require(word("left") >= 0, "a row begins with its zeros")
     row.within("a padded row", word("left") + word("copied"), word("row"))
-    return padded_at + ((chunk - 1) * word("stride_h") + word("span")) * word("row")
+    padded = ((chunk - 1) * word("stride_h") + word("span")) * word("row")
+    reach = (chunk - 1) * word("stride_row") + _row_reach(row, prefix, tap_bytes)
+    row.within("a window of padded rows", reach, padded)
+    return padded_at + padded
 
 
 def matrix_bytes(row: Touched, prefix: str = "") -> int:

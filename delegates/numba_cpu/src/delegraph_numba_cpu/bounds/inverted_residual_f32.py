@@ -21,8 +21,9 @@ def inverted_residual(row: Touched) -> None:
     _ring(row, chunk)
     row.read("weight", channel_bytes(row))
     pixels = 8 * (width + HEIGHTS[row.vector_bytes])
-    taps = 8 * chunk * row["tap_rows"] * row["tap_columns"]
-    row.within("the tables of taps", taps, row["rows_at"])
+    taps = 8 * row["tap_rows"] * row["tap_columns"]
+    tables = row["chunk"] + chunk if row["has_ends"] else chunk
+    row.within("the tables of taps", tables * taps, row["rows_at"])
     row.within("the table of pixels", row["rows_at"] + pixels, row["result_at"])
     row.within("a pixel between", 4 * row["columns"], row["pitch"])
     row.scratch(row["result_at"] + chunk * width * row["pitch"])
@@ -37,12 +38,41 @@ def _ring(row: Touched, chunk: int) -> None:
     """
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
+    row.require(row["column_tiles"] == 1, "tiles are rows")
+    row.require(row["left"] >= 0, "a row begins with its zeros")
     row.within("a padded row", row["left"] + row["copied"], size)
     made = (row["expand_out_w"] - 1) * row["expand_pitch"] + _pixel_bytes(row)
     row.within("a row of the ring", row["left"] + made, size)
-    reach = (row["out_w"] - 1) * row["stride_column"] + 4 * row["columns"]
-    row.within("a window", reach + (row["tap_columns"] - 1) * row["tap_column"], size)
-    row.write("ring", row.workers * (rows + 1) * size)
+    if row["has_ends"]:
+        _ends_of_rows(row)
+    else:
+        row.within("a window", _reach(row, row["out_w"]), min(size, row["zeros"]))
+    row.write("ring", row.workers * (rows * size + row["zeros"]))
+
+
+def _reach(row: Touched, outputs: int) -> int:
+    """Return the number of bytes of a row that the windows of its first *outputs* pixels read."""
+    before = (outputs - 1) * row["stride_column"] + (row["tap_columns"] - 1) * row["tap_column"]
+    return before + 4 * row["columns"]
+
+
+def _ends_of_rows(row: Touched) -> None:
+    """Check what register tiles read: the last one of a row, and a padded first one, from the ring.
+
+    All others read the input.
+    """
+    height, width, step = HEIGHTS[row.vector_bytes], row["out_w"], row["tap_column"]
+    row.require(not row.has("expand_weight"), "computed rows are whole")
+    row.require(row["tap_columns"] in (3, 5), "windows are 3 or 5 wide")
+    row.require(row["stride_column"] in (step, 2 * step), "taps of windows side by side are shared")
+    row.require(row["columns"] >= row.vector_bytes // 4, "channels fill a register")
+    row.require(width >= height, "a row fills a register tile")
+    size, left = row["row"], row["left"]
+    row.within("a window of the last tile", row["last_at"] + _reach(row, height), size)
+    row.require(left <= height * row["stride_column"], "tiles after the first begin in a row")
+    reach = _reach(row, max(width - 1, 0) // height * height)
+    row.within("a window of the ring or the input", max(reach, size), row["zeros"])
+    row.within("a window of the input", max(reach - left, 0), row["expand_in_row"])
 
 
 def _pixel_bytes(row: Touched) -> int:
@@ -59,14 +89,17 @@ def _projection(row: Touched, chunk: int) -> None:
     row.within("what is projected", reach + down, chunk * row["out_w"] * row["pitch"])
     row.read("project_weight", matrix_bytes(row, "project_"))
     touch_slopes(row, "project_")
-    row.scratch(window_scratch(row, "project_", chunk, 1), "project_")
+    row.scratch(window_scratch(row, "project_", chunk, 1, row["project_tap_bytes"]), "project_")
     touch_outputs(row, "project_", chunk)
 
 
 def _expansion(row: Touched) -> None:
     if not row.has("expand_weight"):
         rows = row["images"] * row["in_h"]
-        reach = row["expand_out_w"] * row["expand_tap_bytes"]
+        reach = (row["expand_out_w"] - 1) * row["expand_stride_column"] + row["expand_tap_bytes"]
+        reach += row["expand_left"]
+        if row["has_ends"]:
+            reach = max(reach, row["expand_in_row"])
         row.read("expand_x", (rows - 1) * row["expand_in_row"] + reach)
         return
     for name, made in (("images", "expand_images"), ("in_h", "expand_out_h")):
@@ -74,5 +107,5 @@ def _expansion(row: Touched) -> None:
     row.read("expand_x", input_bytes(row, "expand_", row["expand_tap_bytes"]))
     row.read("expand_weight", matrix_bytes(row, "expand_"))
     touch_slopes(row, "expand_")
-    rows = row["ring_rows"]
-    row.scratch(window_scratch(row, "expand_", rows, rows), "expand_")
+    rows, tap_bytes = row["ring_rows"], row["expand_tap_bytes"]
+    row.scratch(window_scratch(row, "expand_", rows, rows, tap_bytes), "expand_")

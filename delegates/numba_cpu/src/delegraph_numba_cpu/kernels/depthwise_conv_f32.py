@@ -17,6 +17,7 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     COLUMN_TILES,
     COLUMNS,
     HEIGHT,
+    LEFT,
     LOW,
     OUT_W,
     PITCH,
@@ -59,15 +60,20 @@ def depthwise(block, tile, worker):
         write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
         out = word(block, Y) + output_offset(block, row)
         for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
-            filter_rows(block, rows, scratch, count, i * LANES, out)
+            filter_rows(block, rows, scratch, scratch, count, i * LANES, out)
         row += count
 
 
 @jit
-def filter_rows(block, rows, taps, count, channel, out):
-    """Compute up to ``LANES`` channels of output rows at an address."""
+def filter_rows(block, rows, taps, inner_taps, count, channel, out):
+    """Compute up to ``LANES`` channels of output rows at an address.
+
+    Tiles of registers that are not at a padded edge of the image read from *inner_taps*. The last
+    one of a row counts as such.
+    """
     width, kernel, step = word(block, OUT_W), word(block, TAP_COLUMNS), word(block, TAP_COLUMN)
     stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) >= LANES
+    inner = HEIGHT if word(block, LEFT) else 0
     shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
     if not (shares and is_whole and width >= HEIGHT):
         filter_pixels(block, rows, taps, count * width, channel, out)
@@ -79,15 +85,16 @@ def filter_rows(block, rows, taps, count, channel, out):
             place = row * width + min(x, width - HEIGHT)
             source = load_i64(rows + 8 * place) + first
             target = out + first + place * pitch
+            table = inner_taps if inner <= x < width - HEIGHT else taps
             if kernel == 3:
                 if stride == step:
-                    three(source, step, taps, tap_rows, weight, target, pitch, limits)
+                    three(source, step, table, tap_rows, weight, target, pitch, limits)
                 else:
-                    three_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+                    three_by_two(source, step, table, tap_rows, weight, target, pitch, limits)
             elif stride == step:
-                five(source, step, taps, tap_rows, weight, target, pitch, limits)
+                five(source, step, table, tap_rows, weight, target, pitch, limits)
             else:
-                five_by_two(source, step, taps, tap_rows, weight, target, pitch, limits)
+                five_by_two(source, step, table, tap_rows, weight, target, pitch, limits)
 
 
 @jit

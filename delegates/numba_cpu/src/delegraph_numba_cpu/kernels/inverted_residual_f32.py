@@ -14,6 +14,7 @@ from delegraph_numba_cpu.codegen.vector_ir import LANES
 from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESIDUAL
 from delegraph_numba_cpu.kernels.conv_f32 import WIDE, multiply, multiply_to
 from delegraph_numba_cpu.kernels.conv_f32_windows import (
+    CHUNK,
     COLUMNS,
     COPIED,
     HEIGHT,
@@ -26,6 +27,7 @@ from delegraph_numba_cpu.kernels.conv_f32_windows import (
     ROW,
     ROWS_AT,
     SPAN,
+    STRIDE_COLUMN,
     STRIDE_H,
     STRIDE_ROW,
     TAP_BYTES,
@@ -47,22 +49,29 @@ from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
-RING, RING_ROWS, RESULT_AT = INVERTED_RESIDUAL.slots("ring", "ring_rows", "result_at")
+RING, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
+    "ring", "ring_rows", "zeros", "result_at", "has_ends", "last_at"
+)
 
 
 @kernel(INVERTED_RESIDUAL)
 def inverted_residual(block, tile, worker):
     """Compute a tile of expand, depthwise and project; expanded rows are in a ring buffer."""
-    project = block + PROJECT
+    expand, project = block + EXPAND, block + PROJECT
     row, last = row_range(block, tile)
     scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
     project_taps = project_rows
     project_rows += word(project, ROWS_AT)
-    ring = word(block, RING) + worker * (word(block, RING_ROWS) + 1) * word(block, ROW)
-    result = scratch + word(block, RESULT_AT)
+    ring_bytes, has_ends = word(block, RING_ROWS) * word(block, ROW), word(block, HAS_ENDS)
+    ring = word(block, RING) + worker * (ring_bytes + word(block, ZEROS))
+    result, inner = scratch + word(block, RESULT_AT), scratch
     write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
-    if word(block + EXPAND, WEIGHT):
-        write_taps(block + EXPAND, own_scratch(block + EXPAND, worker))
+    if has_ends:
+        place = scratch + word(block, ROWS_AT) + 8 * (word(block, OUT_W) - HEIGHT)
+        store_i64(place, word(block, LAST_AT))
+        inner += 8 * word(block, CHUNK) * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+    if word(expand, WEIGHT):
+        write_taps(expand, own_scratch(expand, worker))
     write_taps(project, project_taps)
     clear_edges(block, ring)
     image, following = -1, 0
@@ -76,8 +85,15 @@ def inverted_residual(block, tile, worker):
         if following < end:
             fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
             following = end
-        write_ring_taps(block, scratch, ring, y, count)
-        filter_chunk(block, scratch, result, count)
+        zeros = ring + ring_bytes
+        write_row_taps(
+            block, scratch, ring, word(block, RING_ROWS), word(block, ROW), zeros, y, count
+        )
+        if has_ends:
+            height, size = word(block, IN_H), word(expand, IN_ROW)
+            source = word(expand, X) + image * height * size - word(block, LEFT)
+            write_row_taps(block, inner, source, height, size, zeros, y, count)
+        filter_chunk(block, scratch, inner, result, count)
         write_pixels(project, project_rows, result, count)
         for column in range(0, word(project, COLUMNS), WIDE):
             multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
@@ -92,7 +108,7 @@ def clear_edges(block, ring):
     for i in range(word(block, RING_ROWS)):
         fill_bytes(ring + i * size, 0, left)
         fill_bytes(ring + i * size + right, 0, size - right)
-    fill_bytes(ring + word(block, RING_ROWS) * size, 0, size)
+    fill_bytes(ring + word(block, RING_ROWS) * size, 0, word(block, ZEROS))
 
 
 @jit
@@ -120,11 +136,12 @@ def fill_ring(block, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy the pixels of a row to places with another distance."""
-    size, pitch = word(expand, TAP_BYTES), word(expand, PITCH)
+    """Copy pieces of a row, such as its pixels, to places with another distance."""
+    size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
+    source += word(expand, LEFT)
     for _ in range(word(expand, OUT_W)):
         copy_bytes(target, source, size)
-        source += size
+        source += step
         target += pitch
 
 
@@ -135,16 +152,19 @@ def ring_row(block, ring, y):
 
 
 @jit
-def write_ring_taps(block, table, ring, y, count):
-    """Write the address of each tap of each output row's first pixel."""
+def write_row_taps(block, table, first, rows, size, zeros, y, count):
+    """Write the address of each tap of each output row's first pixel.
+
+    Row *i* of an image is the row *i* modulo *rows* of those from *first* on, of *size* bytes each.
+    """
     down, columns = word(block, TAP_ROW), word(block, TAP_COLUMNS)
     for _ in range(count):
         for i in range(word(block, TAP_ROWS)):
             source = y + i * down
             if source < 0 or source >= word(block, IN_H):
-                address = ring + word(block, RING_ROWS) * word(block, ROW)
+                address = zeros
             else:
-                address = ring_row(block, ring, source)
+                address = first + source % rows * size
             for _ in range(columns):
                 store_i64(table, address)
                 table += 8
@@ -153,11 +173,12 @@ def write_ring_taps(block, table, ring, y, count):
 
 
 @jit
-def filter_chunk(block, taps, result, count):
+def filter_chunk(block, taps, inner_taps, result, count):
     """Compute the depthwise rows of a chunk."""
     rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
     room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
     for channel in range(0, word(block, COLUMNS), LANES):
         for i in range(count):
             out = result + i * width * word(block, PITCH)
-            filter_rows(block, rows, taps + i * room, 1, channel, out)
+            at = i * room
+            filter_rows(block, rows, taps + at, inner_taps + at, 1, channel, out)

@@ -153,11 +153,12 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
         outputs = layer.call.output().shape[3]
         pixel = _pixel(outputs, is_copied=chain.expand is None)
         over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
+        end = _end_pixels(chain, over, builder.level.vector_bytes)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
-        words = _depthwise_words(layer, over, parts, ring_rows, builder)
-        words |= _prefixed("expand", _expand_words(chain, over, ring_rows, builder))
+        words = _depthwise_words(layer, over, end, parts, ring_rows, builder)
+        words |= _prefixed("expand", _expand_words(chain, over, end, ring_rows, builder))
         words |= _prefixed("project", _project_words(chain, over, parts, builder))
         builder.emit(INVERTED_RESIDUAL, parts.tiles, **words)
 
@@ -176,22 +177,56 @@ def _pixel(channels: int, is_copied: bool) -> int:
     return (4 * channels + 63) // 64 * 64 | 64
 
 
+def _end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
+    """Return the number of pixels at each end of a row that are copied; 0 for whole rows.
+
+    Only windows over the edge of the image need a copy with zeros beside it. All register tiles but
+    the first and the last one of a row read the input itself. This pays where fewer than half of
+    the pixels are copied.
+    """
+    across, height = over.across, HEIGHTS[vector_bytes]
+    is_shared = across.kernel in (3, 5) and across.dilation == 1 and across.stride <= 2
+    is_dense = over.pixel == 4 * over.columns >= vector_bytes
+    if chain.expand is not None or not is_shared or not is_dense:
+        return 0
+    end = (height - 1) * across.stride + across.span
+    before_last = (across.output - 1) // height * height  # pixels of all tiles before the last one
+    stop = (before_last - 1) * across.stride + across.span - across.before
+    is_inside = across.before <= height * across.stride and stop <= across.input
+    is_all = (across.output - 1) * across.stride + across.span == across.padded
+    copied = 2 * end if across.before else end
+    return end if 2 * copied < across.input and is_all and is_inside else 0
+
+
 def _prefixed(prefix: str, words: dict[str, Any]) -> dict[str, Any]:
     return {f"{prefix}_{name}": value for name, value in words.items()}
 
 
 def _depthwise_words(
-    layer: Layer, over: Windows, parts: Split, ring_rows: int, builder: ProgramBuilder
+    layer: Layer,
+    over: Windows,
+    end: int,
+    parts: Split,
+    ring_rows: int,
+    builder: ProgramBuilder,
 ) -> dict[str, Any]:
+    """Return the words of the depthwise convolution *layer*; see :func:`_expand_words`."""
     call, weight = layer.call, layer.call.input(1)
     _, kernel_h, kernel_w, outputs = weight.shape
     taps = (kernel_h, kernel_w, over.across.dilation * over.pixel)
     words = window_words(over, parts, taps, builder)
-    rows_at = aligned(8 * parts.chunk * kernel_h * kernel_w)
+    rows_at = aligned(8 * parts.chunk * kernel_h * kernel_w * (2 if end else 1))
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
     size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
     low, high = layer.activations.limits
+    row, last_at = over.row, 0
+    if end:
+        last_at = (over.across.padded - over.across.input) * over.pixel
+        words["copied"] = end * over.pixel
+        if over.across.before:
+            last_at, words["copied"] = last_at + words["copied"], 2 * words["copied"]
+        row = last_at + end * over.pixel
     return words | {
         "x": 0,
         "y": 0,
@@ -202,8 +237,12 @@ def _depthwise_words(
         "rows_at": rows_at,
         "padded_at": 0,
         "result_at": result_at,
-        "ring": builder.scratch((ring_rows + 1) * over.row * builder.workers),
+        "ring": builder.scratch((ring_rows * row + over.row) * builder.workers),
         "ring_rows": ring_rows,
+        "row": row,
+        "zeros": over.row,
+        "has_ends": int(end > 0),
+        "last_at": last_at,
         "pitch": over.pixel,
         "tap_row": over.down.dilation,
         "low": low,
@@ -214,20 +253,27 @@ def _depthwise_words(
 
 
 def _expand_words(
-    chain: Chain, over: Windows, ring_rows: int, builder: ProgramBuilder
+    chain: Chain, over: Windows, end: int, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
     """Return the words of the convolution, or of the copy, that fills the ring buffer.
 
-    *over* is the geometry of its windows; the buffer has *ring_rows* rows.
+    *over* is the geometry of its windows; the buffer has *ring_rows* rows, or only *end* pixels at
+    each end of them.
     """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:
         words = window_words(over, Split(1, 1, 1), (1, 1, 0), builder)
         _, _, width, channels = source.shape
         ends: dict[str, Any] = {"weight": 0, "low": 0.0, "high": 0.0}
-        row, is_dense = 4 * width * channels, over.pixel == 4 * channels
-        copies, size = (1, row) if is_dense else (width, 4 * channels)
-        ends |= {"in_row": row, "tap_bytes": size, "out_w": copies}
+        pixel = 4 * channels
+        row, is_dense = width * pixel, over.pixel == pixel
+        copies, size, apart, start = (1, row, row, 0) if is_dense else (width, pixel, pixel, 0)
+        if end:
+            copies, size, apart = 2, end * pixel, row - end * pixel
+        if end and not over.across.before:
+            copies, start = 1, apart
+        ends |= {"in_row": row, "tap_bytes": size, "out_w": copies, "stride_column": apart}
+        ends |= {"left": start, "pitch": size if end else over.pixel}
         memory: dict[str, Any] = {"scratch": 0, "scratch_bytes": 0}
     else:
         weight, bias = chain.expand.call.input(1), chain.expand.call.optional_input(2)
@@ -243,10 +289,10 @@ def _expand_words(
             "low": low,
             "high": high,
             "slopes": 0 if slopes is None else builder.tensor(slopes.index),
+            "pitch": over.pixel,
         }
         memory = {}
     fixed = {
-        "pitch": over.pixel,
         "y": 0,
         "weight_image": 0,
         "residual": 0,
