@@ -1,0 +1,139 @@
+"""Sketches: models that grow operator by operator, such that all operands fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from delegraph.schema.enums import BuiltinOperator
+from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.testing.one_op import TensorDef, constant
+from delegraph.testing.operator_case import Fed, OperatorCase
+from delegraph.testing.operator_cases.convolutions import CLAMPED
+from delegraph.testing.random_operands import RandomOperands
+from delegraph.testing.subgraphs import Graph, Op, records_of
+
+SPREAD = 73.0
+"""Approximate standard deviation of random INT8 weights."""
+
+
+class Sketch:
+    """A model whose next operator reads the result of the last one.
+
+    Attributes:
+        random: draws what operators are given.
+        y: result of the last operator; at first a graph input.
+        made: all results, in order, after the first graph input.
+    """
+
+    def __init__(self, random: RandomOperands, type: str, shape: Sequence[int]) -> None:
+        self.random = random
+        self._fed: list[Fed] = []
+        self._ops: list[Op] = []
+        self.y = self._fed_as(random.output(type, shape))
+        self.made = [self.y]
+
+    @property
+    def type(self) -> str:
+        """Type of the last result."""
+        return self.y.type.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the last result."""
+        return self.y.shape
+
+    def fed(self, shape: Sequence[int], like: TensorDef | None = None) -> TensorDef:
+        """Return a new graph input with the type of the last result, quantized as *like*."""
+        return self._fed_as(self.result(shape, like=like))
+
+    def _fed_as(self, definition: TensorDef) -> TensorDef:
+        values = self.random.values(definition.type.name, definition.shape, spread=1.0)
+        self._fed.append(Fed(values, definition))
+        return definition
+
+    def constant(self, shape: Sequence[int]) -> TensorDef:
+        """Return a random constant with the type of the last result."""
+        return self.random.constant(self.type, shape, spread=1.0)
+
+    def integers(self, values: Any) -> TensorDef:
+        """Return an INT32 constant, such as a shape or paddings."""
+        return constant(np.array(values, np.int32))
+
+    def weights(self, shape: Sequence[int], axis: int, taps: int, y: TensorDef) -> list[TensorDef]:
+        """Return weights and bias of a layer from the last result to *y*.
+
+        Args:
+            shape: shape of the weights.
+            axis: axis of the output channels.
+            taps: number of products in a sum; integer weights get scales that keep sums in range.
+            y: result of the layer.
+        """
+        rng, channels = self.random.rng, shape[axis]
+        if self.type == "FLOAT32":
+            weight = rng.normal(0, taps**-0.5, shape).astype(np.float32)
+            return [constant(weight), constant(rng.normal(size=channels).astype(np.float32))]
+        x_scale, y_scale = (float(_scale(t)) for t in (self.y, y))
+        unit = np.float32(y_scale / (x_scale * taps**0.5 * SPREAD))
+        if self.type == "UINT8":
+            values, scales, zero = rng.integers(0, 256, shape), np.full(1, unit), 121
+        else:
+            values, scales, zero = rng.integers(-127, 128, shape), np.full(channels, unit), 0
+            scales = scales * rng.uniform(0.5, 1, channels)
+        bias = rng.integers(-3000, 3000, channels)
+        wide = bias.astype(np.int64 if self.type == "INT16" else np.int32)
+        scales = scales.astype(np.float32)
+        return [
+            constant(
+                values,
+                "UINT8" if self.type == "UINT8" else "INT8",
+                scale=scales.tolist(),
+                zero_point=zero,
+                axis=axis,
+            ),
+            constant(wide, scale=(np.float32(x_scale) * scales).tolist()),
+        ]
+
+    def result(self, shape: Sequence[int], *, like: TensorDef | None = None) -> TensorDef:
+        """Return a result with the type of the last one; quantized as *like* if it is given."""
+        if like is None:
+            return self.random.output(self.type, shape)
+        return replace(like, shape=tuple(shape), data=None)
+
+    def add(self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any) -> None:
+        """Append the operator *op* from *inputs* to *y*, which then is the last result."""
+        self.y = self.aside(op, inputs, y, **options)
+        self.made.append(y)
+
+    def aside(
+        self, op: str, inputs: Sequence[TensorDef], y: TensorDef, **options: Any
+    ) -> TensorDef:
+        """Append the operator *op* and return its result *y*, which a later operator reads."""
+        table = OPTIONS_OF_OPERATOR.get(BuiltinOperator[op])
+        self._ops.append(Op(op, inputs, [y], None if table is None else table(**options)))
+        return y
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the operators, in order."""
+        return tuple(op.name for op in self._ops)
+
+    def case(self) -> OperatorCase:
+        """Return the model as a case of its first operator.
+
+        Its output is the last result; sometimes an earlier one is an output too.
+        """
+        outputs, inner = [self.y], self.made[1:-1]
+        if inner and self.random.chance(0.15):
+            outputs.append(self.random.pick(inner))
+        records = records_of(Graph([given.definition for given in self._fed], outputs, self._ops))
+        arrays = tuple(given.array for given in self._fed)
+        return OperatorCase(self._ops[0].name, records, (arrays,), tolerance=CLAMPED)
+
+
+def _scale(definition: TensorDef) -> Any:
+    assert definition.quantization is not None
+    assert definition.quantization.scale is not None
+    return definition.quantization.scale[0]
