@@ -37,6 +37,12 @@ def test_almost_all_are_computed(drawn):
     assert sum(error is None for error in errors) > 0.98 * CASES
 
 
+def test_some_are_composites(drawn):
+    found = [case for case, names in drawn if names[0] == "STABLEHLO_COMPOSITE"]
+    assert 0.03 * CASES < len(found) < 0.2 * CASES
+    assert {len(case.records.subgraphs) for case in found} == {2}
+
+
 def test_operators_are_those_of_single_cases(drawn):
     assert {name for _, names in drawn for name in names} <= set(sweep_operators())
 

@@ -26,6 +26,9 @@ IMAGE_TYPES = ("FLOAT32", "FLOAT32", "FLOAT32", "INT8", "INT8", "UINT8", "INT16"
 SIDES = (1, 2, 3, 5, 7, 9, 14, 17, 30)
 """Heights and widths of images; some strips need 14 rows for each thread."""
 
+COMPOSITE = 0.1
+"""Share of patterns that are the decomposition of a composite operator."""
+
 CHANNELS = (1, 2, 3, 4, 8, 16, 17, 24, 33)
 
 
@@ -80,7 +83,7 @@ def pattern_case(chance: Random) -> tuple[OperatorCase, tuple[str, ...]]:
     for word in pattern.words.split():
         if not word.endswith("?") or random.chance(0.5):
             WORDS[random.pick(word.rstrip("?").split("|"))](sketch)
-    return sketch.case(), sketch.names()
+    return sketch.case(COMPOSITE)
 
 
 def _first_shape(random: RandomOperands, pattern: Pattern) -> tuple[int, ...]:

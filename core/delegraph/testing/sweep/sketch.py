@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.schema.enums import BuiltinOperator
-from delegraph.schema.options import OPTIONS_OF_OPERATOR
+from delegraph.schema.options import OPTIONS_OF_OPERATOR, StableHLOCompositeOptions
 from delegraph.testing.one_op import TensorDef, constant
 from delegraph.testing.operator_case import Fed, OperatorCase
 from delegraph.testing.operator_cases.convolutions import CLAMPED
@@ -116,21 +116,25 @@ class Sketch:
         self._ops.append(Op(op, inputs, [y], None if table is None else table(**options)))
         return y
 
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the operators, in order."""
-        return tuple(op.name for op in self._ops)
+    def case(self, composite: float) -> tuple[OperatorCase, tuple[str, ...]]:
+        """Return the model as a case of its first operator, and the names of its operators.
 
-    def case(self) -> OperatorCase:
-        """Return the model as a case of its first operator.
-
-        Its output is the last result; sometimes an earlier one is an output too.
+        Its output is the last result; sometimes an earlier one is an output too. With the chance
+        *composite* the model is one STABLEHLO_COMPOSITE, and the operators are its decomposition.
         """
         outputs, inner = [self.y], self.made[1:-1]
         if inner and self.random.chance(0.15):
             outputs.append(self.random.pick(inner))
-        records = records_of(Graph([given.definition for given in self._fed], outputs, self._ops))
+        names = tuple(op.name for op in self._ops)
+        graphs = [Graph([given.definition for given in self._fed], outputs, self._ops)]
+        if self.random.chance(composite):
+            options = StableHLOCompositeOptions(name="pattern", decomposition_subgraph_index=1)
+            whole = Op("STABLEHLO_COMPOSITE", graphs[0].inputs, outputs, options)
+            graphs.insert(0, Graph(whole.inputs, outputs, [whole]))
+            names = (whole.name, *names)
         arrays = tuple(given.array for given in self._fed)
-        return OperatorCase(self._ops[0].name, records, (arrays,), tolerance=CLAMPED)
+        case = OperatorCase(names[0], records_of(*graphs), (arrays,), tolerance=CLAMPED)
+        return case, names
 
 
 def _scale(definition: TensorDef) -> Any:
