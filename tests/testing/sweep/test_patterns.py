@@ -12,7 +12,7 @@ from delegraph.testing.sweep.hosts import open_ours
 from delegraph.testing.sweep.patterns import PATTERNS, WORDS, pattern_case
 from delegraph.testing.sweep.sweep_case import SweepCase
 
-CASES = 400
+CASES = 250
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Patterns: operators after each other as converters write them and delegates fuse them.
+"""Patterns: sequences of operators that converters write and delegates fuse.
 
 A pattern is a line of words. Each word appends one operator, or a few, to a sketch. ``A|B`` is one
 of both words; a word with ``?`` is left out half of the time.
@@ -23,13 +23,15 @@ from delegraph.testing.sweep.sketch import Sketch
 
 IMAGE_TYPES = ("FLOAT32", "FLOAT32", "FLOAT32", "INT8", "INT8", "UINT8", "INT16")
 
+FLOATS = ("FLOAT32",)
+
 SIDES = (1, 2, 3, 5, 7, 9, 14, 17, 30)
 """Heights and widths of images; some strips need 14 rows for each thread."""
 
+CHANNELS = (1, 2, 3, 4, 8, 16, 17, 24, 33)
+
 COMPOSITE = 0.1
 """Share of patterns that are the decomposition of a composite operator."""
-
-CHANNELS = (1, 2, 3, 4, 8, 16, 17, 24, 33)
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,6 @@ class Pattern:
     types: tuple[str, ...] = IMAGE_TYPES
     is_image: bool = True
 
-
-FLOATS = ("FLOAT32",)
 
 PATTERNS = (
     Pattern("PAD? CONV_2D ACTIVATION? ADD? ACTIVATION?"),
@@ -144,9 +144,9 @@ def _depthwise(sketch: Sketch, *, multiplier: int = 0) -> None:
 def _windows(
     random: RandomOperands, shape: tuple[int, ...], kernel: int
 ) -> tuple[tuple[int, int], dict[str, Any], tuple[int, int, int]]:
-    """Return kernel size, options and the output's shape without channels.
+    """Return the size of windows, options, and the output's shape without channels.
 
-    Windows of size 0 are drawn at random.
+    *kernel* is the size; with 0, size, stride and dilation are drawn at random.
     """
     n, h, w, _ = shape
     size = (kernel, kernel) if kernel else random.pick(((1, 1), (3, 3), (3, 3), (5, 5), (2, 3)))
@@ -218,10 +218,6 @@ def _quantize(sketch: Sketch) -> None:
     sketch.add("QUANTIZE", [sketch.y], y)
 
 
-def _dequantize(sketch: Sketch) -> None:
-    sketch.add("DEQUANTIZE", [sketch.y], tensor(sketch.shape))
-
-
 # -- element by element ----------------------------------------------------------------------------
 
 
@@ -254,10 +250,6 @@ def _pair(sketch: Sketch, op: str, other: TensorDef) -> None:
     sketch.add(op, inputs, y, **options)
 
 
-def _add(sketch: Sketch) -> None:
-    _pair(sketch, "ADD", _other(sketch))
-
-
 def _add_padded(sketch: Sketch) -> None:
     """Add a graph input with fewer channels, after which zeros are padded."""
     *image, c = sketch.shape
@@ -266,10 +258,6 @@ def _add_padded(sketch: Sketch) -> None:
     pads[3, 1] = c - narrow.shape[3]
     y = sketch.result(sketch.shape, like=narrow)
     _pair(sketch, "ADD", sketch.aside("PAD", [narrow, sketch.integers(pads)], y))
-
-
-def _factors(sketch: Sketch) -> None:
-    _pair(sketch, "MUL", sketch.constant(sketch.shape[-1:]))
 
 
 def _factor(sketch: Sketch) -> None:
@@ -380,16 +368,16 @@ def _reshape(sketch: Sketch) -> None:
 
 WORDS: Mapping[str, Callable[[Sketch], None]] = {
     "ACTIVATION": _activate,
-    "ADD": _add,
+    "ADD": lambda sketch: _pair(sketch, "ADD", _other(sketch)),
     "ADD_PADDED": _add_padded,
     "CHANNELWISE": lambda sketch: _depthwise(sketch, multiplier=1),
     "CONCATENATION": _concatenation,
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
-    "DEQUANTIZE": _dequantize,
+    "DEQUANTIZE": lambda sketch: sketch.add("DEQUANTIZE", [sketch.y], tensor(sketch.shape)),
     "ELEMENT": _element,
     "FACTOR": _factor,
-    "FACTORS": _factors,
+    "FACTORS": lambda sketch: _pair(sketch, "MUL", sketch.constant(sketch.shape[-1:])),
     "FULLY_CONNECTED": _fully_connected,
     "HALF_CONV_2D": lambda sketch: _conv(sketch, is_half=True),
     "MASK": _mask,

@@ -26,7 +26,7 @@ class Sketch:
     Attributes:
         random: draws what operators are given.
         y: result of the last operator; at first a graph input.
-        made: all results, in order, after the first graph input.
+        made: the first graph input and all results, in order.
     """
 
     def __init__(self, random: RandomOperands, type: str, shape: Sequence[int]) -> None:
@@ -76,25 +76,19 @@ class Sketch:
         if self.type == "FLOAT32":
             weight = rng.normal(0, taps**-0.5, shape).astype(np.float32)
             return [constant(weight), constant(rng.normal(size=channels).astype(np.float32))]
-        x_scale, y_scale = (float(_scale(t)) for t in (self.y, y))
-        unit = np.float32(y_scale / (x_scale * taps**0.5 * SPREAD))
+        x_scale, y_scale = _scale(self.y), _scale(y)
+        scales = np.full(channels, y_scale / (x_scale * taps**0.5 * SPREAD))
         if self.type == "UINT8":
-            values, scales, zero = rng.integers(0, 256, shape), np.full(1, unit), 121
+            type, low, high, zero_point, scales = "UINT8", 0, 255, 121, scales[:1]
         else:
-            values, scales, zero = rng.integers(-127, 128, shape), np.full(channels, unit), 0
-            scales = scales * rng.uniform(0.5, 1, channels)
+            type, low, high, zero_point = "INT8", -127, 127, 0
+            scales *= rng.uniform(0.5, 1, channels)
+        values = rng.integers(low, high, shape, endpoint=True)
         bias = rng.integers(-3000, 3000, channels)
         wide = bias.astype(np.int64 if self.type == "INT16" else np.int32)
-        scales = scales.astype(np.float32)
         return [
-            constant(
-                values,
-                "UINT8" if self.type == "UINT8" else "INT8",
-                scale=scales.tolist(),
-                zero_point=zero,
-                axis=axis,
-            ),
-            constant(wide, scale=(np.float32(x_scale) * scales).tolist()),
+            constant(values, type, scale=scales.tolist(), zero_point=zero_point, axis=axis),
+            constant(wide, scale=(x_scale * scales).tolist()),
         ]
 
     def result(self, shape: Sequence[int], *, like: TensorDef | None = None) -> TensorDef:
@@ -137,7 +131,8 @@ class Sketch:
         return case, names
 
 
-def _scale(definition: TensorDef) -> Any:
-    assert definition.quantization is not None
-    assert definition.quantization.scale is not None
-    return definition.quantization.scale[0]
+def _scale(definition: TensorDef) -> float:
+    quantization = definition.quantization
+    assert quantization is not None
+    assert quantization.scale is not None
+    return float(quantization.scale[0])
