@@ -79,12 +79,16 @@ _REACHED = (
     "The roof is the least time in which the processor could do the work, by its measured peak and "
     "the measured rates of\nits caches and memory ([more](numba-kernels.md#measuring)). A dot is "
     "an operator of a network, with one thread; its\narea is its share of the network's time. "
-    "A line is the mean by these shares."
+    "A line is the mean by these shares.\nOperators below 0.5 % of it are left out."
 )
 
 
 def _link(picture: Path) -> str:
     return picture.relative_to(FOLDER).as_posix()
+
+
+MOVES = {"TRANSPOSE", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+"""Operators that are not named among others of a fused operator."""
 
 
 def _loaded(kept: dict[str, Any], names: Names) -> Iterator[str]:
@@ -104,13 +108,13 @@ def _slowest(kept: dict[str, Any], names: Names) -> Iterator[str]:
     yield "| network | operators | output | ms | share | of the roof | bound by |"
     yield "|---|---|---|---|---|---|---|"
     rows = [(e["network"], each) for e in kept["roofs"] for each in e["operators"]]
-    for network, each in sorted(rows, key=lambda row: -row[1]["seconds"])[:10]:
-        operators = each["operators"] + ("" if each["delegate"] else " (core)")
-        shape = "x".join(map(str, each["shape"]))
-        time, reached = f"{1e3 * each['seconds']:.3g}", each["of_roof"]
-        told = "" if reached is None else f"{reached:.0%}"
-        share, bound = f"{each['share']:.0%}", each["bound"]
-        yield _line(_linked(network, names), operators, shape, time, share, told, bound)
+    for network, each in sorted(rows, key=lambda row: -row[1]["milliseconds"])[:10]:
+        names_of = each["operators"].split("+")
+        operators = " + ".join([name for name in names_of if name not in MOVES] or names_of)
+        operators += "" if each["delegate"] else " (core)"
+        time, share, reached = each["milliseconds"], each["share"], each["of_roof"]
+        cells = (operators, each["shape"], time, f"{share:.0%}", f"{reached:.0%}", each["bound"])
+        yield _line(_linked(network, names), *cells)
 
 
 def _machine(kept: dict[str, Any], entries: Sequence[Entry]) -> str:
@@ -357,7 +361,7 @@ def roofs_picture(kept: dict[str, Any]) -> str:
     for entry in kept.get("roofs", ()):
         kind = "float32" if entry["kind"] == "FLOAT32" else "integers"
         for each in entry["operators"]:
-            if each["delegate"] and each["of_roof"] is not None:
+            if each["delegate"]:
                 found.setdefault((_family(each["operators"]), kind), []).append(each)
     order = [(name, kind) for name, _ in FAMILIES for kind in ("float32", "integers")]
     rows = [key for key in order if key in found]

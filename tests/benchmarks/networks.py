@@ -48,6 +48,9 @@ PAGE = ROOT / "docs" / "generate_speed.py"
 KEPT = ROOT / "docs" / "speed.json"
 MODELS = ROOT / "docs" / "demo" / "models"
 
+LEAST_SHARE = 0.005
+"""Roofs are kept of operators that take at least this share of a network's time."""
+
 
 def python_of(package: str, named: Mapping[str, str]) -> str | None:
     """Return the Python that has *package*: named, of ``.venv-PACKAGE``, or this one."""
@@ -83,12 +86,22 @@ def runtimes(
 
 
 def roofs(model: Path) -> dict[str, Any]:
-    """Return the time of each operator of a model and what it reaches of the roof."""
+    """Return the time of the operators of a model and what they reach of the roof."""
     from delegraph_numba_cpu.roof.report import roof_report
 
-    report = to_json(roof_report(str(model)))
-    fields = ("operators", "delegate", "shape", "seconds", "share", "of_roof", "bound")
-    operators = [{field: each[field] for field in fields} for each in report["operators"]]
+    operators = [
+        {
+            "operators": each.operators,
+            "delegate": each.delegate,
+            "shape": "x".join(map(str, each.shape)),
+            "milliseconds": float(f"{1e3 * each.seconds:.3g}"),
+            "share": round(each.share, 4),
+            "of_roof": round(each.of_roof, 4),
+            "bound": each.bound,
+        }
+        for each in roof_report(str(model)).operators
+        if each.share >= LEAST_SHARE and each.of_roof is not None
+    ]
     return {"network": model.stem, "kind": kind_of(model), "operators": operators}
 
 

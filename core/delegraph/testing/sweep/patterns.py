@@ -275,15 +275,15 @@ def _mask(sketch: Sketch) -> None:
 
 
 CLAMPS = ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1")
+BYTE_ACTIVATIONS = ("RELU", "RELU6", "PRELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC")
+ACTIVATIONS = {
+    "FLOAT32": (*BYTE_ACTIVATIONS, "RELU_N1_TO_1", "RELU_0_TO_1", "PRELU", "PRELU"),
+    "INT16": ("RELU", "LEAKY_RELU", "LOGISTIC"),
+}
 
 
 def _activate(sketch: Sketch) -> None:
-    ops = ("RELU", "RELU6", "PRELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC")
-    if sketch.type == "FLOAT32":
-        ops += ("RELU_N1_TO_1", "RELU_0_TO_1", "PRELU", "PRELU")
-    if sketch.type == "INT16":
-        ops = ("RELU", "LEAKY_RELU", "LOGISTIC")
-    _function(sketch, sketch.random.pick(ops))
+    _function(sketch, sketch.random.pick(ACTIVATIONS.get(sketch.type, BYTE_ACTIVATIONS)))
 
 
 def _function(sketch: Sketch, op: str) -> None:
