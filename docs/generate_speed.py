@@ -79,7 +79,7 @@ _REACHED = (
     "The roof is the least time in which the processor could do the work, by its measured peak and "
     "the measured rates of\nits caches and memory ([more](numba-kernels.md#measuring)). A dot is "
     "an operator of a network, with one thread; its\narea is its share of the network's time. "
-    "A line is the mean by these shares.\nOperators below 0.5 % of it are left out."
+    "A line is the mean by these shares.\nOperators below 0.5 % of the time are left out."
 )
 
 
