@@ -251,9 +251,10 @@ def test_findings_come_first(model: Path) -> None:
 def test_lines_break_between_words_on_a_narrow_terminal() -> None:
     names, shape = "CONV_2D+DEPTHWISE_CONV_2D+CONV_2D+ADD", (1, 112, 112, 16)
     row = OperatorRoof((3, 4, 5, 6), names, "numba_cpu", shape, 5e-4, 0.104, 9, 0, 8, 4e-4, "L1")
-    out = Console(width=80, file=StringIO(), highlight=False, markup=False)
+    text = StringIO()
+    out = Console(width=80, file=text, highlight=False, markup=False)
     print_roofs(out, RoofReport("m.tflite", True, 60, 5e-4, ROOF, (row,)))
-    lines = out.file.getvalue().splitlines()
+    lines = text.getvalue().splitlines()
     shown = " ".join(lines[next(i for i, line in enumerate(lines) if "of roof" in line) :])
     assert max(map(len, lines)) <= 80
     assert set(names.split("+")) | {"3-6", "1x112x112x16"} <= set(shown.split())
