@@ -1,9 +1,9 @@
-"""Writes the generated part of ``speed.md`` and its picture, from the results in ``speed.json``.
+"""Writes the generated part of ``speed.md`` and its pictures, from the results in ``speed.json``.
 
     python docs/generate_speed.py
 
 ``tests/benchmarks/networks.py --page`` measures, keeps the results and runs this. The names of
-networks, and where they are published, are in ``speed_networks.json``. The picture follows the
+networks, and where they are published, are in ``speed_networks.json``. Pictures follow the
 reader's light or dark colours. ``tests/docs/test_speed.py`` makes both again and compares.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 RESULTS, NAMES = FOLDER / "speed.json", FOLDER / "speed_networks.json"
 PAGE, PICTURE = FOLDER / "speed.md", FOLDER / "pictures" / "speed.svg"
+ROOFS = FOLDER / "pictures" / "roofs.svg"
 
 BEGIN, END = "<!-- Written by docs/generate_speed.py -->", "<!-- to here -->"
 
@@ -28,6 +29,9 @@ ORDER = ("numba_cpu", "OpenVINO", "ONNX Runtime", "TFLite builtin", "core")
 
 Entry = dict[str, Any]
 """A network with a number of threads and the results of all runtimes."""
+
+Names = dict[str, dict[str, str]]
+"""Mapping from each network to its name and where it is published."""
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -39,7 +43,7 @@ def part(kept: dict[str, Any]) -> str:
     entries: list[Entry] = kept["networks"]
     runtimes = _runtimes(entries)
     lines = [_machine(kept, entries), "", *_summary(entries, runtimes), ""]
-    lines += [f"![Ratio of each runtime's time to XNNPACK's, by network]({_picture_link()})", ""]
+    lines += [f"![Ratio of each runtime's time to XNNPACK's, by network]({_link(PICTURE)})", ""]
     for threads in _threads(entries):
         own = [entry for entry in entries if entry["threads"] == threads]
         lines += [f"### {_in_words(threads).capitalize()}", ""]
@@ -48,6 +52,12 @@ def part(kept: dict[str, Any]) -> str:
     shown = [BASE, *runtimes]
     lines += ["### First answer and memory", "", _FIRST, "", *_table(own, shown, names, _start)]
     lines += ["", "### Exactness", "", _EXACT, "", *_table(own, shown, names, _difference)]
+    if kept.get("under_load"):
+        lines += ["", "### Beside a busy process", "", _LOADED, "", *_loaded(kept, names)]
+    if kept.get("roofs"):
+        lines += ["", "### How near the roof operators are", "", _REACHED, ""]
+        lines += [f"![Share of the roof that operators reach, by family]({_link(ROOFS)})", ""]
+        lines += ["The ten slowest operators of all networks:", "", *_slowest(kept, names)]
     return "\n".join(lines)
 
 
@@ -61,8 +71,50 @@ _EXACT = (
 )
 
 
-def _picture_link() -> str:
-    return PICTURE.relative_to(FOLDER).as_posix()
+_LOADED = (
+    "Milliseconds of single runs, the median and the 99th percentile: alone, and while another "
+    "process keeps a processor\nbusy. Each runtime has a process of its own, and they take turns."
+)
+_REACHED = (
+    "The roof is the least time in which the processor could do the work, by its measured peak and "
+    "the measured rates of\nits caches and memory ([more](numba-kernels.md#measuring)). A dot is "
+    "an operator of a network, with one thread; its\narea is its share of the network's time. "
+    "A line is the mean by these shares.\nOperators below 0.5 % of the time are left out."
+)
+
+
+def _link(picture: Path) -> str:
+    return picture.relative_to(FOLDER).as_posix()
+
+
+MOVES = {"TRANSPOSE", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
+"""Operators that are not named among others of a fused operator."""
+
+
+def _loaded(kept: dict[str, Any], names: Names) -> Iterator[str]:
+    """Yield the table of times beside a busy process."""
+    yield "| network | threads | runtime | alone, 50 % | alone, 99 % | busy, 50 % | busy, 99 % |"
+    yield "|---|---|---|---|---|---|---|"
+    for entry in kept["under_load"]:
+        found = {(row["runtime"], row["neighbour"]): row for row in entry["results"]}
+        for runtime in dict.fromkeys(row["runtime"] for row in entry["results"]):
+            rows = [found[runtime, is_busy]["milliseconds"] for is_busy in (False, True)]
+            times = [f"{row[p]:.3g}" for row in rows for p in ("50", "99")]
+            yield _line(_linked(entry["network"], names), entry["threads"], runtime, *times)
+
+
+def _slowest(kept: dict[str, Any], names: Names) -> Iterator[str]:
+    """Yield the table of the ten slowest operators."""
+    yield "| network | operators | output | ms | share | of the roof | bound by |"
+    yield "|---|---|---|---|---|---|---|"
+    rows = [(e["network"], each) for e in kept["roofs"] for each in e["operators"]]
+    for network, each in sorted(rows, key=lambda row: -row[1]["milliseconds"])[:10]:
+        names_of = each["operators"].split("+")
+        operators = " + ".join([name for name in names_of if name not in MOVES] or names_of)
+        operators += "" if each["delegate"] else " (core)"
+        time, share, reached = each["milliseconds"], each["share"], each["of_roof"]
+        cells = (operators, each["shape"], time, f"{share:.0%}", f"{reached:.0%}", each["bound"])
+        yield _line(_linked(network, names), *cells)
 
 
 def _machine(kept: dict[str, Any], entries: Sequence[Entry]) -> str:
@@ -113,7 +165,7 @@ def _mean(values: Sequence[float]) -> str:
 def _table(
     entries: Sequence[Entry],
     runtimes: Sequence[str],
-    names: dict[str, dict[str, str]],
+    names: Names,
     cell: Callable[[Entry], str],
 ) -> Iterator[str]:
     """Yield the lines of a table with a row for each network, the slowest of numba_cpu first."""
@@ -129,7 +181,7 @@ def _table(
         yield _line(_linked(entry["network"], names), _kind(entry), *times, *cells)
 
 
-def _linked(network: str, names: dict[str, dict[str, str]]) -> str:
+def _linked(network: str, names: Names) -> str:
     known = names.get(network)
     return network if known is None else f"[{known['name']}]({known['source']})"
 
@@ -226,6 +278,7 @@ text { fill: var(--ink);
 .vino { fill: var(--vino); stroke: var(--vino); }
 .onnx { fill: var(--onnx); stroke: var(--onnx); }
 .plain { fill: var(--plain); stroke: var(--plain); }
+.dot { fill-opacity: 0.35; stroke-opacity: 0.8; }
 </style>"""
 
 
@@ -239,10 +292,14 @@ def picture(kept: dict[str, Any]) -> str:
         parts.append(f'<text class="head" x="12" y="{top + 22}">{title}</text>')
         parts += _panel(sorted(own, key=lambda e: (-_order(e), e["network"])), top + 34, names)
         top += 34 + STEP * len(own) + 34
-    size = f'viewBox="0 0 {LEFT + WIDE + 30} {top}"'
-    about = "Ratio of the time of each runtime to XNNPACK's, for each network"
+    return _drawn("Ratio of the time of each runtime to XNNPACK's, for each network", parts, top)
+
+
+def _drawn(about: str, parts: Sequence[str], height: int) -> str:
+    """Return a picture of *parts*, with the title *about*."""
+    size = f'viewBox="0 0 {LEFT + WIDE + 30} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<title>{about}</title>'
-    page = f'<rect class="page" width="100%" height="{top}"/>'
+    page = f'<rect class="page" width="100%" height="{height}"/>'
     return "\n".join([head, STYLE, page, *parts, "</svg>"]) + "\n"
 
 
@@ -255,7 +312,7 @@ def _legend(entries: Sequence[Entry]) -> str:
     return "\n".join(parts)
 
 
-def _panel(entries: Sequence[Entry], top: int, names: dict[str, dict[str, str]]) -> Iterator[str]:
+def _panel(entries: Sequence[Entry], top: int, names: Names) -> Iterator[str]:
     bottom = top + STEP * len(entries)
     for mark in (0.25, 0.5, 1, 2, 4, 8):
         kind, x = "one" if mark == 1 else "line", _x(mark)
@@ -281,6 +338,68 @@ def _x(ratio: float) -> float:
     return round(LEFT + WIDE * math.log(bounded / LEAST) / math.log(MOST / LEAST), 1)
 
 
+# -- the picture of roofs --------------------------------------------------------------------------
+
+FAMILIES = (
+    ("convolutions in one", {"CONV_2D", "DEPTHWISE_CONV_2D"}),
+    ("CONV_2D", {"CONV_2D"}),
+    ("DEPTHWISE_CONV_2D", {"DEPTHWISE_CONV_2D"}),
+    ("TRANSPOSE_CONV", {"TRANSPOSE_CONV"}),
+    ("FULLY_CONNECTED", {"FULLY_CONNECTED"}),
+    ("attention", {"BATCH_MATMUL", "SOFTMAX"}),
+    ("BATCH_MATMUL", {"BATCH_MATMUL"}),
+    ("others", set[str]()),
+)
+"""Families: an operator, fused or not, is in the first whose names it has."""
+
+ROW, FULL = 40, 1.0
+
+
+def roofs_picture(kept: dict[str, Any]) -> str:
+    """Return the picture of the share of the roof that operators reach, by family and type."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in kept.get("roofs", ()):
+        kind = "float32" if entry["kind"] == "FLOAT32" else "integers"
+        for each in entry["operators"]:
+            if each["delegate"]:
+                found.setdefault((_family(each["operators"]), kind), []).append(each)
+    order = [(name, kind) for name, _ in FAMILIES for kind in ("float32", "integers")]
+    rows = [key for key in order if key in found]
+    top, bottom = 40, 40 + ROW * len(rows)
+    title = "Share of the roof that operators reach, one thread"
+    parts = [f'<text class="head" x="12" y="24">{title}</text>']
+    for mark in (0, 0.2, 0.4, 0.6, 0.8, 1):
+        x = _roof_x(mark)
+        kind = "one" if mark == FULL else "line"
+        parts.append(f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
+        parts.append(f'<text class="middle" x="{x}" y="{bottom + 16}">{mark:.0%}</text>')
+    for number, key in enumerate(rows):
+        parts += _roof_row(key, found[key], top + ROW * number + ROW // 2)
+    return _drawn(title, parts, bottom + 30)
+
+
+def _roof_row(key: tuple[str, str], operators: Sequence[Entry], y: int) -> Iterator[str]:
+    kind = "mine" if key[1] == "float32" else "onnx"
+    yield f'<text class="end" x="{LEFT - 12}" y="{y + 4}">{", ".join(key)}</text>'
+    for each in sorted(operators, key=lambda each: -each["share"]):
+        radius = round(1 + 16 * math.sqrt(each["share"]), 1)
+        yield f'<circle class="{kind} dot" cx="{_roof_x(each["of_roof"])}" cy="{y}" r="{radius}"/>'
+    shares = sum(each["share"] for each in operators)
+    mean = sum(each["share"] * min(each["of_roof"], FULL) for each in operators) / shares
+    x = _roof_x(mean)
+    yield f'<line class="one" x1="{x}" x2="{x}" y1="{y - 16}" y2="{y + 16}"/>'
+
+
+def _family(operators: str) -> str:
+    names = set(operators.split("+"))
+    return next(family for family, wanted in FAMILIES if wanted <= names)
+
+
+def _roof_x(share: float) -> float:
+    """Return the place of a share of the roof; what is above it is at it."""
+    return round(LEFT + WIDE * min(share, FULL), 1)
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 
@@ -292,10 +411,12 @@ def page(text: str, kept: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the page and the picture."""
+    """Write the page and the pictures."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), kept), encoding="utf-8")
     PICTURE.write_text(picture(kept), encoding="utf-8")
+    if kept.get("roofs"):
+        ROOFS.write_text(roofs_picture(kept), encoding="utf-8")
 
 
 if __name__ == "__main__":

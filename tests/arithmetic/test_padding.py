@@ -1,5 +1,6 @@
 """Window geometry against windows that are counted one by one."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -57,6 +58,7 @@ def test_only_a_window_of_one_at_each_place_is_pointwise():
     assert window(Padding.SAME, 5, 1, 1, 3).is_pointwise
     assert not window(Padding.SAME, 5, 1, 2).is_pointwise
     assert not window(Padding.VALID, 5, 5, 1).is_pointwise
+    assert not replace(window(Padding.VALID, 5, 1, 1), input=3).is_pointwise  # zeros after it
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ CONVERTED = Path(__file__).parents[2] / "build" / "onnx"
 
 BASE, REFERENCE = "XNNPACK", "TFLite builtin"
 BLOCKS, FEW_BLOCKS = 6, 2
-"""Number of blocks of turns; runtimes that are slow take part in few."""
+"""Least number of blocks of turns, one a second; runtimes that are slow take part in few."""
 
 SLOW = 0.1
 """Seconds from which on a run is slow."""
@@ -170,8 +170,9 @@ def measured(job: Job, folder: Path) -> list[Result]:
 def _turns(processes: Mapping[str, Process], seconds: float) -> dict[str, list[Block]]:
     """Return the times of processes that take turns, forth and back in each block."""
     found: dict[str, list[Block]] = {name: [] for name in processes}
-    rng, share = np.random.default_rng(0), seconds / BLOCKS / 2 / max(1, len(processes))
-    for number in range(BLOCKS):
+    blocks = max(BLOCKS, round(seconds))
+    rng, share = np.random.default_rng(0), seconds / blocks / 2 / max(1, len(processes))
+    for number in range(blocks):
         taking = [n for n, p in processes.items() if number < FEW_BLOCKS or not p.is_slow]
         order = [str(name) for name in rng.permutation(taking)]
         forth = {name: processes[name].turn(share) for name in order}

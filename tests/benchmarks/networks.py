@@ -5,7 +5,8 @@
 
 Each runtime has a process of its own for a network and a number of threads, and the processes take
 turns. Measured are the core, numba_cpu at each level, TFLite's builtin kernels, the delegate
-openvino and ONNX Runtime, the last two in environments of their own where they are installed.
+openvino and ONNX Runtime, the last two in environments of their own where they are installed. What
+each operator of numba_cpu reaches of the processor's roof is measured with one thread.
 
 With ``--json`` results are kept in a file, and what is in it is not measured again. So work may be
 divided: ``--budget 40`` begins nothing after 40 seconds, and the same command goes on from there.
@@ -47,6 +48,9 @@ PAGE = ROOT / "docs" / "generate_speed.py"
 KEPT = ROOT / "docs" / "speed.json"
 MODELS = ROOT / "docs" / "demo" / "models"
 
+LEAST_SHARE = 0.005
+"""Roofs are kept of operators that take at least this share of a network's time."""
+
 
 def python_of(package: str, named: Mapping[str, str]) -> str | None:
     """Return the Python that has *package*: named, of ``.venv-PACKAGE``, or this one."""
@@ -79,6 +83,37 @@ def runtimes(
         if python is not None:
             found[name] = python, word
     return found
+
+
+def roofs(model: Path) -> dict[str, Any]:
+    """Return the time of the operators of a model and what they reach of the roof."""
+    from delegraph_numba_cpu.roof.report import roof_report
+
+    operators = [
+        {
+            "operators": each.operators,
+            "delegate": each.delegate,
+            "shape": "x".join(map(str, each.shape)),
+            "milliseconds": float(f"{1e3 * each.seconds:.3g}"),
+            "share": round(each.share, 4),
+            "of_roof": round(each.of_roof, 4),
+            "bound": each.bound,
+        }
+        for each in roof_report(str(model)).operators
+        if each.share >= LEAST_SHARE and each.of_roof is not None
+    ]
+    return {"network": model.stem, "kind": kind_of(model), "operators": operators}
+
+
+def add_roofs(kept: dict[str, Any], job: Job) -> None:
+    """Measure the roofs of a network, and put them in place of those that are kept."""
+    try:
+        found = roofs(job.model)
+    except DelegraphError as error:  # numba_cpu takes no node, for example
+        print(f"{job.model.stem}: no roofs: {str(error).splitlines()[0]}", flush=True)
+        return
+    others = [each for each in kept.get("roofs", ()) if each["network"] != job.model.stem]
+    kept["roofs"] = sorted([*others, found], key=lambda each: str(each["network"]))
 
 
 def level_used(word: str) -> str:
@@ -190,6 +225,7 @@ def main() -> None:
     path = KEPT if arguments.page else arguments.json
     kept, begin, left = read_kept(path, levels), time.monotonic(), 0
     known = {(entry["network"], entry["threads"]) for entry in kept["networks"]}
+    with_roofs = {each["network"] for each in kept.get("roofs", ())}
     for job in jobs(arguments, words, pythons):
         if arguments.convert:
             try:
@@ -198,10 +234,18 @@ def main() -> None:
                 print(f"{job.model.stem}: {error}", flush=True)
             continue
         key = job.model.stem, job.threads
-        if key in known and not arguments.again:
+        is_known = key in known and not arguments.again
+        needs_roofs = job.threads == 1 and "numba_cpu" in job.runtimes
+        needs_roofs = needs_roofs and (arguments.again or job.model.stem not in with_roofs)
+        if is_known and not needs_roofs:
             continue
         if arguments.budget is not None and time.monotonic() - begin > arguments.budget:
             left += 1
+            continue
+        if needs_roofs:
+            add_roofs(kept, job)
+            write_kept(path, kept)
+        if is_known:
             continue
         try:
             with tempfile.TemporaryDirectory() as folder:

@@ -38,6 +38,7 @@ SHORT = {
     "tests/benchmarks/scale.py": ["--rows", "1024"],
     "tests/benchmarks/start.py": ["--rounds", "3", "--least", "0.3"],
     "tests/benchmarks/startup.py": ["--blocks", "5"],
+    "tests/benchmarks/under_load.py": [FLOAT, "--seconds", "1"],
     "delegates/edgetpu/benchmarks/compile_models.py": [INT8],
     "delegates/edgetpu/benchmarks/pipeline.py": [INT8, "--seconds", "1"],
     "delegates/flex/benchmarks/nodes.py": ["--seconds", "1"],

@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # where scripts find each other
 import network_runs
 import networks
 
+from delegraph.errors import ArgumentError
+
 
 def floats(*values: Any) -> Any:
     return np.array(values, np.float32)
@@ -75,3 +77,16 @@ def test_means_are_of_a_level_and_a_number_of_threads() -> None:
         "networks, avx2, 2 threads, mean of 1": pytest.approx(3.0),
         "networks, avx2, 2 threads: a": 3.0,
     }
+
+
+def test_roofs_take_the_place_of_those_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def roofs(model: Path) -> dict[str, Any]:
+        if model.stem == "c":
+            raise ArgumentError("numba_cpu takes no node")
+        return {"network": model.stem, "operators": ["new"]}
+
+    monkeypatch.setattr(networks, "roofs", roofs)
+    kept: dict[str, Any] = {"roofs": [{"network": "b", "operators": ["old"]}]}
+    for name in "bac":
+        networks.add_roofs(kept, network_runs.Job(Path(f"{name}.tflite"), 1, {}, 1.0))
+    assert kept["roofs"] == [{"network": name, "operators": ["new"]} for name in "ab"]

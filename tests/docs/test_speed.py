@@ -32,10 +32,24 @@ def test_the_page_is_what_the_results_give(kept: Any) -> None:
     assert speed.page(text, kept) == text, AGAIN
 
 
-def test_the_picture_is_what_the_results_give(kept: Any) -> None:
-    drawn = speed.picture(kept)
-    assert drawn == speed.PICTURE.read_text(encoding="utf-8"), AGAIN
+@pytest.mark.parametrize("name", ["PICTURE", "ROOFS"])
+def test_the_pictures_are_what_the_results_give(kept: Any, name: str) -> None:
+    drawn = speed.picture(kept) if name == "PICTURE" else speed.roofs_picture(kept)
+    assert drawn == getattr(speed, name).read_text(encoding="utf-8"), AGAIN
     ElementTree.fromstring(drawn)
+
+
+@pytest.mark.parametrize(
+    ("operators", "family"),
+    [
+        ("CONV_2D+PRELU", "CONV_2D"),
+        ("CONV_2D+DEPTHWISE_CONV_2D+CONV_2D+ADD", "convolutions in one"),
+        ("BATCH_MATMUL+MUL+SOFTMAX+BATCH_MATMUL", "attention"),
+        ("SOFTMAX", "others"),
+    ],
+)
+def test_an_operator_is_in_one_family(operators: str, family: str) -> None:
+    assert speed._family(operators) == family
 
 
 def test_every_network_is_in_the_table_of_its_threads(kept: Any) -> None:

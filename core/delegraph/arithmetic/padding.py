@@ -50,8 +50,8 @@ class Window:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether output position i reads only input position i."""
-        return self.kernel == 1 and self.stride == 1 and self.before == 0
+        """Whether output position i reads only input position i, and none reads a zero."""
+        return self.kernel == self.stride == 1 and self.before == 0 and self.output == self.input
 
     @property
     def taps(self) -> range:

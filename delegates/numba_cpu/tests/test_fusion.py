@@ -118,3 +118,25 @@ def test_variables_are_read_before_another_node_writes_them() -> None:
                 outputs_of(ours, [x, values]), outputs_of(alone, [x, values]), strict=True
             ):
                 np.testing.assert_allclose(mine, right, rtol=1e-5, atol=1e-6)
+
+
+def test_a_convolution_of_single_pixels_reads_the_zeros_that_are_padded_after() -> None:
+    x, weight = np.full((1, 1, 2, 1), 5, np.float32), np.full((1, 1, 1, 1), 2, np.float32)
+    sizes = np.array([[0, 0], [0, 2], [0, 1], [0, 0]], np.int32)
+    model = graph_model(
+        [
+            ("PAD", "x sizes", "padded"),
+            ("CONV_2D", "padded weight bias", "y", Conv2DOptions(stride_h=1, stride_w=1)),
+        ],
+        inputs="x",
+        outputs="y",
+        tensors={
+            "x": tensor(x.shape),
+            "sizes": constant(sizes),
+            "weight": constant(weight),
+            "bias": constant(np.ones(1, np.float32)),
+            **dict.fromkeys(("padded", "y"), tensor((1, 3, 3, 1))),
+        },
+    )
+    (y,) = outputs_of(delegated(model), [x])
+    np.testing.assert_array_equal(y[0, :, :, 0], [[11, 11, 1], [1, 1, 1], [1, 1, 1]])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from delegated import levels
 from delegraph.errors import ArgumentError
@@ -22,8 +24,9 @@ from delegraph_numba_cpu.program.pool import POOL
 from delegraph_numba_cpu.roof import processor
 from delegraph_numba_cpu.roof.caches import TYPICAL, Cache, caches
 from delegraph_numba_cpu.roof.operators import OperatorRoof, Work, findings, roof_seconds, work_of
+from delegraph_numba_cpu.roof.printing import print_roofs
 from delegraph_numba_cpu.roof.processor import MemoryRoof, ProcessorRoof, processor_roof
-from delegraph_numba_cpu.roof.report import roof_report
+from delegraph_numba_cpu.roof.report import RoofReport, roof_report
 
 WEIGHTS = np.random.default_rng(0).normal(size=(8, 1, 1, 4)).astype(np.float32)
 
@@ -243,6 +246,18 @@ def test_findings_come_first(model: Path) -> None:
     others = next(i for i, line in enumerate(lines) if line.startswith("other operators"))
     assert marked < others
     assert "FLOOR_MOD (core)" in result.out
+
+
+def test_lines_break_between_words_on_a_narrow_terminal() -> None:
+    names, shape = "CONV_2D+DEPTHWISE_CONV_2D+CONV_2D+ADD", (1, 112, 112, 16)
+    row = OperatorRoof((3, 4, 5, 6), names, "numba_cpu", shape, 5e-4, 0.104, 9, 0, 8, 4e-4, "L1")
+    text = StringIO()
+    out = Console(width=80, file=text, highlight=False, markup=False)
+    print_roofs(out, RoofReport("m.tflite", True, 60, 5e-4, ROOF, (row,)))
+    lines = text.getvalue().splitlines()
+    shown = " ".join(lines[next(i for i, line in enumerate(lines) if "of roof" in line) :])
+    assert max(map(len, lines)) <= 80
+    assert set(names.split("+")) | {"3-6", "1x112x112x16"} <= set(shown.split())
 
 
 @pytest.mark.usefixtures("brief")

@@ -46,6 +46,12 @@ def test_logistic_is_above_0_as_far_as_exp_is():
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=0)
 
 
+def test_elu_keeps_the_sign_of_zero():
+    x = np.float32([0.0, -0.0] * 20)
+    (y,) = delegraph_outputs(one_op_model("ELU", [tensor(x.shape)], [tensor(x.shape)]), [x])
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
+
+
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 @pytest.mark.parametrize(("op", "options", "type"), QUANTIZED, ids=str)
 def test_every_quantized_value_is_exact(op, options, type, scales):

@@ -203,7 +203,7 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
         out = y.data
         np.minimum(x.data, _ZERO, out=out)
         np.expm1(out, out)
-        np.maximum(x.data, out, out=out)  # exp(x) - 1 >= x everywhere
+        np.copyto(out, x.data, where=x.data >= 0)  # -0.0 stays
 
     return run
 

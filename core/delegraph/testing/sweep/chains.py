@@ -17,29 +17,6 @@ from delegraph.testing.sweep.draft import Draft
 LONGEST = 5
 """Largest number of operators in a chain."""
 
-FUSED = (
-    ("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD"),
-    ("CONV_2D", "ADD", "RELU"),
-    ("CONV_2D", "MAX_POOL_2D"),
-    ("PAD", "CONV_2D"),
-    ("PAD", "DEPTHWISE_CONV_2D", "CONV_2D"),
-    ("DEPTHWISE_CONV_2D", "CONV_2D", "MUL"),
-    ("FULLY_CONNECTED", "ADD", "SOFTMAX"),
-    ("FULLY_CONNECTED", "FULLY_CONNECTED", "LOGISTIC"),
-    ("MUL", "ADD", "RELU6", "MUL"),
-    ("SUB", "SQUARED_DIFFERENCE", "RSQRT", "MUL"),
-    ("LOGISTIC", "MUL", "TANH", "ADD"),
-    ("DEQUANTIZE", "ADD", "QUANTIZE"),
-    ("QUANTIZE", "CONV_2D", "DEQUANTIZE"),
-    ("TRANSPOSE", "BATCH_MATMUL", "SOFTMAX", "BATCH_MATMUL"),
-    ("RESHAPE", "TRANSPOSE", "RESHAPE"),
-    ("CONCATENATION", "SPLIT", "ADD"),
-    ("ADD", "HARD_SWISH", "MUL"),
-    ("ABS", "MAXIMUM", "MINIMUM", "NEG"),
-)
-"""Sequences of operators that converters write and delegates fuse."""
-
-
 JUMPING = STEPS | {"BITCAST", "CAST", "LSH_PROJECTION"}
 """Operators that magnify a difference in a float's last bit."""
 
@@ -48,10 +25,7 @@ _WEIGHTS = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 
 
 def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
-    """Return two or more of *operators*, drawn by *chance*: a typical sequence or a random one."""
-    known = [names for names in FUSED if set(names) <= set(operators)]
-    if known and chance.random() < 0.7:
-        return chance.choice(known)
+    """Return two or more of *operators*, drawn by *chance*."""
     return tuple(chance.choice(list(operators)) for _ in range(chance.randint(2, LONGEST)))
 
 

@@ -16,10 +16,14 @@ from delegraph.testing.sweep.chains import adapted, can_read, chain_names, chain
 from delegraph.testing.sweep.draft import Draft
 from delegraph.testing.sweep.hosts import open_ours
 from delegraph.testing.sweep.oddities import ODDITIES
+from delegraph.testing.sweep.patterns import pattern_case
 from delegraph.testing.sweep.sweep_case import SweepCase
 
 CHAINS = 0.3
 """Share of cases with several operators."""
+
+PATTERNS = 0.7
+"""Share of these cases that follow a pattern."""
 
 ODD = (0, 0, 0, 1, 1, 1, 1, 2, 2, 3)
 """Number of oddities (random changes) of a case; each entry is equally likely."""
@@ -44,8 +48,7 @@ def sweep_case(seed: int, number: int, operators: Sequence[str]) -> SweepCase:
     chance = Random(f"{seed}:{number}")
     op = chance.choice(list(operators))
     if chance.random() < CHAINS and not _is_stateful(op):
-        names = chain_names(chance, operators)
-        case, draft = _chain(chance, names)
+        case, draft, names = _several(chance, operators)
         op, label = names[0], " > ".join(names)
     else:
         case = chance.choice(_cases(op, seed))
@@ -77,6 +80,16 @@ def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
 
 def _is_stateful(op: str) -> bool:
     return op in ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "WHILE", "IF")
+
+
+def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Draft, Sequence[str]]:
+    """Return a case of several of *operators*, its draft, and their names in order."""
+    if chance.random() < PATTERNS:
+        case, names = pattern_case(chance)
+        if set(names) <= set(operators):
+            return case, Draft(case.records, case.steps), names
+    names = chain_names(chance, operators)
+    return *_chain(chance, names), names
 
 
 def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:

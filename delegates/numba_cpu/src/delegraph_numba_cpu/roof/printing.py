@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -20,6 +20,9 @@ from delegraph_numba_cpu.roof.report import RoofReport
 
 _RIGHT = ("us", "share", "Gop/s", "GB/s", "of roof")
 _COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
+
+_COMFORTABLE = 100
+"""Number of characters of a line from which on columns are two blanks apart."""
 
 
 def print_roofs(out: Console, report: RoofReport) -> None:
@@ -54,11 +57,26 @@ def _in_words(roof: ProcessorRoof) -> str:
     return ", ".join(words)
 
 
+def _names(each: OperatorRoof) -> str:
+    """Return the names of the operators, in words between which a line may break."""
+    return each.operators.replace("+", " + ") + ("" if each.delegate else " (core)")
+
+
+def _numbers(nodes: Sequence[int]) -> str:
+    """Return ``3-5`` for consecutive nodes, else all numbers."""
+    is_range = len(nodes) > 1 and list(nodes) == list(range(nodes[0], nodes[-1] + 1))
+    return f"{nodes[0]}-{nodes[-1]}" if is_range else " ".join(map(str, nodes))
+
+
 def _print_rows(out: Console, operators: Iterable[OperatorRoof]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    gap = 2 if out.width >= _COMFORTABLE else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    operators = tuple(operators)
+    longest = max(len(word) for each in operators for word in _names(each).split())
     for column in _COLUMNS:
         table.add_column(
             column,
+            min_width=longest if column == "operators" else None,
             justify="right" if column in _RIGHT else "left",
             overflow="fold",
             no_wrap=column not in ("operators", "nodes"),
@@ -72,8 +90,8 @@ def _print_rows(out: Console, operators: Iterable[OperatorRoof]) -> None:
             f"{each.bytes_per_second / 1e9:.1f}",
             "" if reached is None else f"{reached:.0%}",
             each.bound,
-            each.operators + ("" if each.delegate else " (core)"),
-            " ".join(map(str, each.nodes)),
+            _names(each),
+            _numbers(each.nodes),
             "x".join(map(str, each.shape)),
         )
     out.print(table)

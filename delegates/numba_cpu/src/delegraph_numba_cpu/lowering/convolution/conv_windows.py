@@ -47,7 +47,7 @@ def has_groups(call: Call) -> bool:
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
     """Return whether, by *windows*, each output reads one pixel, and each pixel is read once."""
-    return all(window.is_pointwise and not window.after for window in windows)
+    return all(window.is_pointwise for window in windows)
 
 
 def windows_of(call: Call) -> tuple[Window, Window]:
