@@ -35,10 +35,14 @@ SHAPE = (1, 64)
 
 
 class Empty(ByNameKernel):
-    """Does nothing."""
+    """Computes once, and does nothing after that."""
+
+    has_run = False
 
     def eval(self, context: DelegateContext, node: Node) -> None:
-        pass
+        if not self.has_run:
+            super().eval(context, node)
+            self.has_run = True
 
 
 class Adds(ByNameKernel):

@@ -221,6 +221,21 @@ def test_a_function_that_returns_its_value_is_an_error_of_the_first_run(host: Ho
                 run(made)
 
 
+@HOSTS
+def test_the_node_that_does_not_write_is_named_even_inside_a_partition(host: Host) -> None:
+    class Forgets(Kernel):
+        def prepare_node(self, call: NodeCall) -> Eval:
+            step = super().prepare_node(call)
+            return (lambda: None) if call.name == "MUL" else step
+
+    delegate = NodeByNode("SIN", "ADD", "MUL")
+    delegate.kernel = Forgets
+    wanted = r"node 2 \(MUL\): its function did not write its output Tensor"
+    made = host(model_content=sines(), delegates=[delegate])
+    with made, pytest.raises(DelegraphError, match=wanted):
+        run(made)
+
+
 @pytest.mark.parametrize("returned", [lambda y: y, lambda y: [y[:2], y[2:]], lambda y: y.size])
 def test_a_function_may_return_its_output_or_what_is_no_array(returned: Any) -> None:
     class Returns(Kernel):

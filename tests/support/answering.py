@@ -17,10 +17,10 @@ from delegraph import (
 
 
 class Idle(NodeByNodeKernel):
-    """Computes nothing."""
+    """Writes zeros."""
 
     def prepare_node(self, call: NodeCall) -> Eval:
-        return lambda: None
+        return lambda: [tensor.data.fill(0) for tensor in call.outputs]
 
 
 class Answering(SimpleDelegateInterface):

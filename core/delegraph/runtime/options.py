@@ -104,7 +104,8 @@ class FailurePolicy:
             nodes by Delegraph's kernels and records an incident. ``"shadow"`` does that, and
             recomputes a share of all invokes besides: a delegate that differs by more than its
             tolerance is quarantined: its nodes stay with Delegraph's kernels from then on.
-        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
+        validate: check the results of delegates for values that are not written, NaN, wrong shapes
+            and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
         isolate: whether delegates run in processes of their own, as for ``load_delegate``.

@@ -201,8 +201,12 @@ def threads() -> None:
 
 def overhead() -> None:
     class Empty(ByNameKernel):
+        has_run = False
+
         def eval(self, context: DelegateContext, node: Node) -> None:
-            pass
+            if not self.has_run:  # outputs must be written once
+                super().eval(context, node)
+                self.has_run = True
 
     class Delegate(ByName):
         def create_delegate_kernel_interface(self) -> ByNameKernel:
