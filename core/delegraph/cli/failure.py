@@ -17,6 +17,7 @@ from delegraph.errors import (
     printable,
 )
 from delegraph.json_records import JsonRecord
+from delegraph.tools.user_code import origin
 
 
 class CheckFailed(click.ClickException):
@@ -34,12 +35,14 @@ class Failure(JsonRecord):
         message: text of the error, on one line.
         exit_code: exit code of the process.
         is_expected: whether the error was raised on purpose.
+        is_authors: whether the code of a delegate raised it; the message says where.
     """
 
     type: str
     message: str
     exit_code: int
     is_expected: bool = field(default=True, metadata={"json_key": None})
+    is_authors: bool = field(default=False, metadata={"json_key": None})
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -53,20 +56,35 @@ class Failure(JsonRecord):
             return cls(kind, _on_one_line(error.format_message()), error.exit_code)
         code = exit_code_of(error) if isinstance(error, Exception) else None
         if code is not None:
-            origin = "" if isinstance(error, DelegateError) else blamed(error)
-            text = f"{origin}: {in_words(error)}" if origin else f"{error}{_advice(error)}"
-            return cls(kind, _on_one_line(text), code)
+            by = _by(error)
+            text = f"{by}: {in_words(error)}" if by else f"{error}{_advice(error)}"
+            text, place = _on_one_line(text), origin(error)
+            if place is not None and f", line {place.line}" not in text:
+                text += f"; at {place}"
+            return cls(kind, text, code, is_authors=place is not None)
         return cls(kind, _on_one_line(f"unexpected {kind}: {error}"), CHECK_FAILED, False)
 
 
 _RANGE = re.compile(r"is not a valid (integer|float)( range)?$")
 """What click says of a word in place of a number."""
 
+_SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
+"""Pattern of a suggestion at the end of a message of click's."""
+
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
 """Pattern of the folder that packages are installed in, at the start of the path of a file."""
 
 _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 """Pattern of what is said of a file that is no TFLite model, or not all of one."""
+
+
+def _by(error: BaseException) -> str:
+    """Return the delegate and phase to blame; empty if the message names them, or for others."""
+    if not isinstance(error, DelegateError):
+        return blamed(error)
+    if not error.delegate or repr(error.delegate) in str(error):
+        return ""
+    return f"delegate {error.delegate!r} failed in {error.phase or 'use'}"
 
 
 def _advice(error: BaseException) -> str:
@@ -92,6 +110,7 @@ def _with_help(error: click.UsageError) -> str:
     message = error.format_message()
     if error.ctx is None:
         return message
+    message = _SUGGESTION.sub(r" (did you mean \1?)", message)
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
     group = error.ctx.command
     if message.startswith("No such command") and isinstance(group, click.Group):
