@@ -53,4 +53,4 @@ def test_what_describes_a_custom_op_is_a_function() -> None:
 
 def test_a_class_in_the_place_of_load_is_refused() -> None:
     with pytest.raises(ArgumentError, match="load is the class Path, expected a function that imp"):
-        DelegateSpec("a", "", Path)
+        DelegateSpec("a", "", Path)  # type: ignore[arg-type]  # the mistake

@@ -20,7 +20,8 @@ class Idle(NodeByNodeKernel):
     """Writes zeros."""
 
     def prepare_node(self, call: NodeCall) -> Eval:
-        return lambda: [tensor.data.fill(0) for tensor in call.outputs]
+        y = call.output()
+        return lambda: y.data.fill(0)
 
 
 class Answering(SimpleDelegateInterface):

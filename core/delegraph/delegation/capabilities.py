@@ -184,8 +184,8 @@ class Claim(JsonRecord):
                 raise self._error(_no_name("TensorType", name, TensorType.__members__))
         for name in self.activations:
             if name not in ActivationFunctionType.__members__:
-                known = ActivationFunctionType.__members__
-                raise self._error(_no_name("activation function", name, known))
+                functions = ActivationFunctionType.__members__
+                raise self._error(_no_name("activation function", name, functions))
         unknown = sorted(self.features - FEATURES.keys())
         if unknown:
             raise self._error(f"no feature {unknown[0]!r}; there are: {', '.join(FEATURES)}")

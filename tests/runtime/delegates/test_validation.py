@@ -71,7 +71,12 @@ VIOLATIONS = {
 )
 def test_another_array_in_a_later_run_is_an_error(array: Any, finding: str) -> None:
     replace = _set(data=array)
-    delegate = Faulty(fault=lambda context, node, run: run > 1 and replace(context, node, run))
+
+    def fault(context: Any, node: Node, run: int) -> None:
+        if run > 1:
+            replace(context, node, run)
+
+    delegate = Faulty(fault=fault)
     with pytest.raises(DelegateNodeError, match=finding):
         delegated("chain", delegate, failures=FailurePolicy(validate=True))
     assert delegate.runs == 2

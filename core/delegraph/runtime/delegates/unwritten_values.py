@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from delegraph.delegation.written_outputs import Marks, partly_written
+from delegraph.lazy_dataclass import replace
 from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval
 from delegraph.runtime.delegates.partition_state import PartitionState
