@@ -343,6 +343,33 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def close_names(name: str, known: Iterable[str], least: float = 0.6) -> list[str]:
+    """Return at most three known names like *name*, the closest first.
+
+    Case does not count, nor do ``_``, ``-`` and ``.`` between words.
+
+    >>> close_names("conv2d", ["ADD", "CONV_2D"])
+    ['CONV_2D']
+
+    Args:
+        name: the unknown name.
+        known: the known ones.
+        least: smallest ratio of equal characters, from 0 to 1.
+    """
+    import difflib  # only errors need it
+
+    def plain(text: str) -> str:
+        return "".join(c for c in text.lower() if c.isalnum())
+
+    matcher = difflib.SequenceMatcher(b=plain(name))
+    ratios = {}
+    for each in known:
+        matcher.set_seq1(plain(each))
+        ratios[each] = matcher.ratio()
+    close = (each for each in ratios if ratios[each] >= least)
+    return sorted(close, key=lambda each: -ratios[each])[:3]
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggestion of a similar known name for an unknown *name*; empty if none is similar.
 

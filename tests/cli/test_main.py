@@ -132,7 +132,7 @@ def test_a_group_without_a_subcommand_shows_its_help(
     ("words", "message"),
     [
         (["ruin"], "no command 'ruin' (did you mean 'run'?), expected one of: run, predict, "),
-        (["plugins", "lst"], "error: No such command 'lst'. Did you mean 'list'?"),
+        (["plugins", "lst"], "error: No such command 'lst' (did you mean 'list'?); expected"),
         (["run"], "error: Missing argument 'MODEL'"),
         (["run", "gone.tflite"], "File 'gone.tflite' does not exist (see 'delegraph run --help')"),
         (["run", __file__.replace("main", "mian")], "(did you mean 'test_main'?) (see"),

@@ -15,7 +15,7 @@ from support.command import Command
 MODELS = Path(__file__).parents[2] / "docs" / "demo" / "models"
 
 NO_FILE = r"'MODEL': File 'gone.tflite' does not exist \(see 'delegraph {} --help'\)"
-NO_MODEL = "notes.tflite: Model provided has .*; check that it is a .tflite file, and copy or"
+NO_MODEL = "notes.tflite: it is a text file, no TFLite model: give the .tflite file"
 CUT = r"cut.tflite: .* end of the file \(1000 bytes\); check that .*, and copy or download it again"
 NO_DELEGATE = r"no installed plugin provides delegate '{}'; available: "
 NO_FOLDER = "there is no folder 'gone'"
@@ -54,6 +54,7 @@ MISTAKES = {
     "inspect gone.tflite": NO_FILE.format("inspect"),
     "inspect notes.tflite": NO_MODEL,
     "inspect cut.tflite": CUT,
+    "explain FLOAT --delegat sin": r"option '--delegat' \(did you mean one of: .*'\?\) \(see",
     "explain FLOAT -d sinn": r"delegate 'sinn' \(did you mean 'sin'\?\); available: ",
     "explain FLOAT -d sin:a=1": "delegate 'sin' has no option",
     "explain FLOAT -d sin --signature x": NO_SIGNATURE,
@@ -69,10 +70,10 @@ MISTAKES = {
     "report FLOAT --beside SINES": "names another model: make a report of each model, or compare",
     "report FLOAT --beside --bogus": "--beside '--bogus': No such option '--bogus'",
     "test-operators nosuch": NO_DELEGATE.format("nosuch"),
-    "test-operators": "Missing argument 'DELEGATE",
-    "test-operators sin --operators ADD": r"Did you mean one of: '--operator'",
+    "test-operators": "expected one delegate: DELEGATE, --delegate NAME or --delegate-file",
+    "test-operators sin --operators ADD": r"did you mean one of: '--operator'",
     "plugins info nosuch": NO_DELEGATE.format("nosuch"),
-    "plugins lsit": "Did you mean 'list'",
+    "plugins lsit": r"command 'lsit' \(did you mean 'list'\?\); expected one of: list, info, ",
     "plugins show": "No such command 'show'; expected one of: list, info, doctor",
     "plugins doctor --memory-limit 3": "--memory-limit needs --isolated",
     "cache clear nosuch": "nothing of 'nosuch' is kept; 'delegraph cache list' shows",

@@ -29,7 +29,9 @@ def test_a_tolerance_is_not_negative(part: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("names", "more", "message"),
     [
-        (("ADD", "FLOAT33"), {}, r"claim of \('ADD',\): no TensorType 'FLOAT33'"),
+        (("ADD", "FLOAT33"), {}, r"claim of \('ADD',\): no TensorType 'FLOAT33'; clos"),
+        (("ADD", "float"), {}, "no TensorType 'float'; close names: FLOAT32, FLOAT16, FLOAT64"),
+        (("ADD", "q15"), {}, "no TensorType 'q15'; there are: FLOAT32, FLOAT16, "),
         (("ADD", "FLOAT32", "spares"), {}, r"no feature 'spares'; there are: .*sparse"),
         (([], "FLOAT32"), {}, "names at least one operator and one type"),
         (("ADD", []), {}, "names at least one operator and one type"),
@@ -41,7 +43,11 @@ def test_a_tolerance_is_not_negative(part: str, value: float) -> None:
             "ADD has no operand 'weights'; there are: input, output",
         ),
         (("ADD", "INT8"), {"versions": (2, 1)}, r"versions \(2, 1\) are not in order"),
-        (("ADD", "INT8"), {"activations": "RELU7"}, "no activation function 'RELU7'"),
+        (
+            ("ADD", "INT8"),
+            {"activations": "RELU7"},
+            "no activation function 'RELU7'; close names: RELU",
+        ),
     ],
 )
 def test_a_claim_refuses_names_that_do_not_exist(
@@ -254,3 +260,22 @@ BROADCAST_5D = one_op_model(
 def test_a_refusal_names_the_features_that_no_claim_has(claims: list[Claim], reason: str) -> None:
     (found,) = answers(Capabilities(claims), BROADCAST_5D, Capabilities.check_features)
     assert str(found) == reason
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("SINE", "SIN"), ("Conv2D", "CONV_2D"), ("FULLYCONNECTED", "FULLY_CONN")]
+)
+def test_a_misspelled_operator_is_logged_once(
+    name: str, right: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        Claim(name, "FLOAT32")
+    (record,) = caplog.records
+    assert f"operator {name!r}, which only a custom operator can be" in record.getMessage()
+    assert f"the builtin operator is {right}" in record.getMessage()
+
+
+@pytest.mark.parametrize("name", ["FlexErf", "MY_OP", "edgetpu-custom-op", "MAX_UNPOOLING"])
+def test_a_custom_operator_is_not_suspected(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    Claim(name, "FLOAT32")
+    assert not caplog.records

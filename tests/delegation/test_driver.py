@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -74,6 +75,17 @@ class LivingKernel(ByNameKernel):
         self.delegate.calls.append("close")
 
 
+class Computing(ByName):
+    """Computes with kernels of a class."""
+
+    def __init__(self, kernel: type[ByNameKernel], *ops: str) -> None:
+        super().__init__(*ops)
+        self.kernel = kernel
+
+    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
+        return self.kernel(self)
+
+
 # -- results ---------------------------------------------------------------------------------------
 
 
@@ -85,12 +97,68 @@ def test_a_kernel_that_returns_its_values_is_an_error(host: Host, is_sequence: b
             value = np.sin(context.tensors[node.inputs[0]].data)
             return [value] if is_sequence else value  # type: ignore[return-value]
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-            return Returns(self)
-
-    made = host(model_content=sines(), delegates=[Delegate("SIN")])
+    made = host(model_content=sines(), delegates=[Computing(Returns, "SIN")])
     wanted = r"Returns\.eval returned float32 \[4\] and did not write it into the output: write"
+    with made, pytest.raises(DelegraphError, match=wanted):
+        run(made)
+
+
+@HOSTS
+def test_a_kernel_that_writes_nothing_is_logged_at_the_first_run(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Forgets(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            y = context.tensors[node.outputs[0]].data
+            y = np.sin(context.tensors[node.inputs[0]].data)  # noqa: F841 - the mistake
+
+    with host(model_content=sines(), delegates=[Computing(Forgets, "SIN")]) as made:
+        for _ in range(2):
+            run(made)
+    told = [record.getMessage() for record in caplog.records]
+    wanted = r"Forgets\.eval did not write its output Tensor\(\d, '\w', FLOAT32\[4\]\): write with"
+    assert told
+    assert all(re.match(wanted, line) for line in told)
+    assert len(told) == len(set(told))  # once for each node
+
+
+@HOSTS
+def test_an_array_in_the_place_of_an_output_is_logged(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Replaces(ByNameKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            x, y = context.tensors[node.inputs[0]], context.tensors[node.outputs[0]]
+            y.data = np.sin(x.data)
+
+    made = host(model_content=sines(), delegates=[Computing(Replaces, "SIN")])
+    with made:
+        run(made)
+    wanted = "Replaces.eval put another array in the place of Tensor(1, 'a', FLOAT32[4]): write"
+    assert caplog.records[0].getMessage().startswith(wanted)
+
+
+@HOSTS
+def test_flags_that_are_none_are_named(host: Host) -> None:
+    class Delegate(ByName):
+        def flags(self) -> DelegateFlags:
+            return "ALLOW_DYNAMIC_TENSORS"  # type: ignore[return-value]  # the mistake
+
+    with pytest.raises(DelegateError, match=r"flags\(\) returned 'ALLOW_DYN.*', not DelegateFlags"):
+        run(host(model_content=sines(), delegates=[Delegate("SIN")]))
+
+
+@HOSTS
+def test_data_that_was_read_while_preparing_is_named(host: Host) -> None:
+    class Early(ByNameKernel):
+        def prepare(self, context: DelegateContext, node: Node) -> None:
+            self.data = context.tensors[node.outputs[0]].data
+
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            self.data[...] = 1
+
+    made = host(model_content=sines(), delegates=[Computing(Early, "SIN")])
+    wanted = r"'NoneType'.*; data that is read while preparing is None: keep the tensor"
     with made, pytest.raises(DelegraphError, match=wanted):
         run(made)
 

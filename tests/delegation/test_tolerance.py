@@ -47,3 +47,8 @@ def test_strings_and_bools_are_exact_whatever_the_tolerance(values: object) -> N
 
 def test_numbers_without_dimensions_are_compared() -> None:
     assert Tolerance(absolute=0.5).compare(np.float32(3), np.float32(2)).tolist() == 0.5
+
+
+def test_garbage_is_compared_without_a_warning() -> None:
+    garbage = np.array([0x7FA00000], np.uint32).view(np.float32)  # a signalling NaN
+    assert Tolerance().compare(garbage, np.ones(1, np.float32)) == np.inf

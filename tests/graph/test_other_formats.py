@@ -40,6 +40,9 @@ FORMATS = [
     (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer, .*git lfs pull"),
     (b"\n<!DOCTYPE html><html>", "a web page or XML"),
     (b'{"format": "layers-model"}', r"a text file \(JSON\)"),
+    (b"# My model\n\nIt finds cats.", "a text file, .*give the .tflite file"),
+    ("Это модель".encode(), "a text file"),
+    (b"import numpy as np\n", "a Python file, .*--delegate-file"),
     (zip_of("archive/data.pkl", "archive/code/x.py", "archive/constants.pkl"), "a TorchScript"),
     (zip_of("archive/data.pkl", "archive/data/0"), "weights of PyTorch"),
     (zip_of("config.json", "model.weights.h5"), r"a Keras model \(.keras\)"),
@@ -67,7 +70,7 @@ def test_an_identifier_that_is_no_text_is_shown_on_one_line() -> None:
 
 
 def test_what_is_not_known_keeps_the_official_words() -> None:
-    for content in (b"no model at all", b"\0" * 100):
+    for content in (b"no\1model at all", b"\0" * 100):
         with pytest.raises(MalformedModelError, match=r"^Model provided has model identifier"):
             parse_model(content)
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from delegraph.errors import ArgumentError, PluginLoadError
-from delegraph.plugins import CustomOpSpec
-from delegraph.plugins.creation import describe_custom_op
+from delegraph.plugins import CustomOpSpec, DelegateSpec
+from delegraph.plugins.creation import describe_custom_op, make_delegate
 
 
 def described(describe: Any) -> dict[str, str]:
@@ -44,3 +45,23 @@ def test_an_interrupt_and_damaged_options_pass_as_they_are(error: BaseException)
     with pytest.raises(type(error)) as caught:
         described(describe)
     assert caught.value is error
+
+
+@dataclass
+class Speed:
+    level: int = 1
+
+
+@pytest.mark.parametrize(
+    ("factory", "options", "advice"),
+    [
+        (lambda options: options, None, "; it is given options if its DelegateSpec has them: opt"),
+        (lambda: None, Speed, " given; it is given the options, a Speed"),
+    ],
+)
+def test_options_that_a_delegate_takes_and_its_spec_has_not_are_named(
+    factory: Any, options: type | None, advice: str
+) -> None:
+    spec = DelegateSpec("mine", "", lambda: factory, options)
+    with pytest.raises(PluginLoadError, match=advice):
+        make_delegate(spec, None, "plugin 'mine'")

@@ -52,7 +52,7 @@ BROKEN = {
     ),
     "one spec, no list": (
         HOOK.format(arguments="", body="return DelegateSpec('a', 's', print)"),
-        "TypeError: delegraph_delegates returned DelegateSpec .*, expected a list of DelegateSpec",
+        "TypeError: delegraph_delegates returned DelegateSpec 'a', expected a list of DelegateSpec",
     ),
     "list of something": (
         HOOK.format(arguments="", body="return ['sin']"),
@@ -68,7 +68,15 @@ BROKEN = {
     ),
     "custom op hook returns delegates": (
         SPEC + "@hookimpl\ndef delegraph_custom_ops(): return [DelegateSpec('a', 's', print)]",
-        "TypeError: delegraph_custom_ops returned a list with DelegateSpec .*, expected CustomOp",
+        "TypeError: delegraph_custom_ops returned a list with DelegateSpec 'a', expected CustomOp",
+    ),
+    "hook without hookimpl": (
+        "def delegraph_delegates(): return []",
+        "TypeError: the function delegraph_delegates is not marked as a hook: write @hookimpl",
+    ),
+    "one hook without hookimpl": (
+        HOOK.format(arguments="", body="return []") + "\ndef delegraph_commands(): return []",
+        "TypeError: the function delegraph_commands is not marked as a hook: write @hookimpl",
     ),
 }
 

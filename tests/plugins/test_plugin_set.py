@@ -20,7 +20,7 @@ from delegraph.errors import (
 from delegraph.operators import Registration, unregister_custom_op
 from delegraph.plugins import PluginSet
 from delegraph.plugins.sources import pip_install
-from support.fake_distributions import write_distribution, write_plugin
+from support.fake_distributions import GOOD, write_distribution, write_plugin
 
 OPTIONS = """\
 import dataclasses
@@ -228,6 +228,36 @@ def test_a_delegate_of_another_distribution_is_not_taken(site: Path) -> None:
         PluginSet().find("other:known")
 
 
+@pytest.mark.parametrize("name", ["my-chip", "My.Chip", "fake-chip:my-chip", "my-chip:speed=1"])
+def test_dashes_and_underscores_are_the_same(site: Path, name: str) -> None:
+    write_plugin(site, "chip", GOOD.format(module="fake_chip", delegate="my_chip"))
+    assert PluginSet().find(name).spec.name == "my_chip"
+
+
+def test_a_name_with_the_same_dashes_comes_first(site: Path) -> None:
+    both = "[DelegateSpec('my-chip', '', print), DelegateSpec('my_chip', '', print)]"
+    hook = "@hookimpl\ndef delegraph_delegates():\n    return "
+    write_plugin(site, "chip", f"from delegraph import DelegateSpec, hookimpl\n{hook}{both}")
+    for name in ("my-chip", "my_chip"):
+        assert PluginSet().find(name).spec.name == name
+
+
+@pytest.mark.parametrize(
+    "group", ["delegraph.delegates", "delegraph_plugins", "delegraphs.plugins"]
+)
+def test_a_misspelled_group_of_entry_points_is_suspected(site: Path, group: str) -> None:
+    points = f"[{group}]\nmine = fake_mine\n\n[console_scripts]\nmine = fake_mine:main\n"
+    write_distribution(site, "fake-mine", {"fake_mine": ""}, points)
+    wanted = (
+        f"; fake-mine 1.0 has entry points of group '{group}', which Delegraph does not read: name "
+        "it 'delegraph.plugins' in its pyproject.toml, and install it again; available: "
+    )
+    with pytest.raises(UnknownDelegateError, match=re.escape(wanted)):
+        PluginSet().find("mine")
+    (text,) = PluginSet().misspelled_groups()
+    assert text in wanted
+
+
 def test_a_known_package_is_named(site: Path) -> None:
     with pytest.raises(UnknownDelegateError) as caught:
         PluginSet(entry_points=[]).find("flex")
@@ -239,16 +269,19 @@ def test_a_file_of_that_name_is_offered_before_a_package(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sin.py").touch()
+    (tmp_path / "my_sin.py").touch()
     monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownDelegateError, match=r"; --delegate-file my_sin\.py applies"):
+        PluginSet(entry_points=[]).find("my-sin")
     wanted = r"delegate 'sin'; --delegate-file sin\.py applies the delegate of the file here; deleg"
     with pytest.raises(UnknownDelegateError, match=wanted):
         PluginSet(entry_points=[]).find("sin")
 
 
 def test_a_plugin_that_offers_nothing_is_named(site: Path) -> None:
-    write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
+    write_plugin(site, "bare", "")
     wanted = (
-        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "plugin 'bare' of fake-bare 1.0 offers nothing: define hooks in fake_bare, as "
         "delegraph_delegates, with @delegraph.hookimpl; available"
     )
     with pytest.raises(UnknownDelegateError, match=re.escape(wanted)):
@@ -414,3 +447,12 @@ def test_entry_points_may_be_given(site: Path) -> None:
     (plugin,) = PluginSet(entry_points=[point]).plugins
     assert (plugin.name, plugin.distribution) == ("given", "(unknown distribution)")
     assert [spec.name for spec in plugin.delegates] == ["good"]
+
+
+def test_an_entry_point_that_names_a_function_is_told_to_name_the_module(site: Path) -> None:
+    sources = {"fake_inner": "def delegraph_delegates(): return []"}
+    write_distribution(site, "fake-inner", sources, {"inner": "fake_inner:delegraph_delegates"})
+    (plugin,) = (p for p in PluginSet().plugins if p.name == "inner")
+    assert plugin.missing_hook.startswith(
+        "name the module fake_inner in its entry point, without :"
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,3 +49,8 @@ def test_what_describes_a_custom_op_is_a_function() -> None:
     with pytest.raises(ArgumentError, match="describe is 'text', expected a function"):
         CustomOpSpec("a", "", print, describe="text")  # type: ignore[arg-type]  # wrong on purpose
     assert CustomOpSpec("a", "", print, describe=lambda options: {}).describe is not None
+
+
+def test_a_class_in_the_place_of_load_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="load is the class Path, expected a function that imp"):
+        DelegateSpec("a", "", Path)  # type: ignore[arg-type]  # the mistake

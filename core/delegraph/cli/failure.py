@@ -20,6 +20,7 @@ from delegraph.errors import (
     printable,
 )
 from delegraph.json_records import JsonRecord
+from delegraph.tools.user_code import origin
 
 
 class CheckFailed(click.ClickException):
@@ -37,12 +38,14 @@ class Failure(JsonRecord):
         message: text of the error, on one line.
         exit_code: exit code of the process.
         is_expected: whether the error was raised on purpose.
+        is_authors: whether the code of a delegate raised it; the message says where.
     """
 
     type: str
     message: str
     exit_code: int
     is_expected: bool = field(default=True, metadata={"json_key": None})
+    is_authors: bool = field(default=False, metadata={"json_key": None})
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -56,9 +59,12 @@ class Failure(JsonRecord):
             return cls(kind, _on_one_line(error.format_message()), error.exit_code)
         code = exit_code_of(error) if isinstance(error, Exception) else None
         if code is not None:
-            origin = "" if isinstance(error, DelegateError) else blamed(error)
-            text = f"{origin}: {in_words(error)}" if origin else f"{error}{_advice(error)}"
-            return cls(kind, _on_one_line(text), code)
+            by = _by(error)
+            text = f"{by}: {in_words(error)}" if by else f"{error}{_advice(error)}"
+            text, place = _on_one_line(text), origin(error)
+            if place is not None and f", line {place.line}" not in text:
+                text += f"; at {place}"
+            return cls(kind, text, code, is_authors=place is not None)
         if _is_of_official_runtime(error):
             text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
             return cls(kind, f"{text}; --runtime delegraph may run it, or say more", CHECK_FAILED)
@@ -80,11 +86,23 @@ _LONGEST = 300
 _GONE = re.compile(r"(?:File|Path) '(.+)' does not exist")
 """What click says of a path that is not there."""
 
+_SUGGESTION = re.compile(r"\.? \(?Did you mean (.*)\?\)?$")
+"""Pattern of a suggestion at the end of a message of click's."""
+
 _INSTALLED = re.compile(r"""(?:[A-Za-z]:)?[\\/][^\s'"()]*[\\/](?:site|dist)-packages[\\/]""")
 """Pattern of the folder in which packages are installed, at the start of a file's path."""
 
 _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 """Pattern of messages about a file that is no TFLite model, or an incomplete one."""
+
+
+def _by(error: BaseException) -> str:
+    """Return the delegate and phase to blame; empty if the message names them, or for others."""
+    if not isinstance(error, DelegateError):
+        return blamed(error)
+    if not error.delegate or repr(error.delegate) in str(error):
+        return ""
+    return f"delegate {error.delegate!r} failed in {error.phase or 'use'}"
 
 
 def _advice(error: BaseException) -> str:
@@ -124,6 +142,7 @@ def _with_help(error: click.UsageError) -> str:
     message = error.format_message()
     if error.ctx is None:
         return message
+    message = _SUGGESTION.sub(r" (did you mean \1?)", message)
     message = _RANGE.sub(r"is no \1", message.rstrip(".")).replace("is no float", "is no number")
     message = _OUTSIDE.sub(_limits, message)
     if gone := _GONE.search(message):

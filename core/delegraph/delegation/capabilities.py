@@ -8,6 +8,7 @@ and gives the reason if not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache
 from itertools import product
 
 from delegraph.delegation.node_features import node_features
@@ -15,12 +16,15 @@ from delegraph.delegation.node_traits import NO_ACTIVATION, NodeTraits
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.tolerance import Tolerance
 from delegraph.delegation.widening import Widening, present_widening
-from delegraph.errors import ArgumentError
+from delegraph.errors import ArgumentError, close_names
 from delegraph.json_records import JsonRecord
 from delegraph.lazy_dataclass import dataclass, field
+from delegraph.log import Logger
 from delegraph.operators.registration import Node, OpContext, Registration
 from delegraph.operators.roles import operands, roles_of
 from delegraph.schema.enums import ActivationFunctionType, BuiltinOperator, TensorType
+
+logger = Logger(__name__)
 
 FEATURES = {
     "activation": "a fused activation function other than NONE",
@@ -176,15 +180,19 @@ class Claim(JsonRecord):
     def _check(self) -> None:
         for name in (*self.types, *(name for _, types in self.roles for name in types)):
             if name not in TensorType.__members__:
-                raise self._error(f"no TensorType {name!r}")
+                raise self._error(_no_name("TensorType", name, TensorType.__members__))
         for name in self.activations:
             if name not in ActivationFunctionType.__members__:
-                raise self._error(f"no activation function {name!r}")
+                functions = ActivationFunctionType.__members__
+                raise self._error(_no_name("activation function", name, functions))
         unknown = sorted(self.features - FEATURES.keys())
         if unknown:
             raise self._error(f"no feature {unknown[0]!r}; there are: {', '.join(FEATURES)}")
         if not self.operators or not (self.types or any(types for _, types in self.roles)):
             raise ArgumentError("a claim names at least one operator and one type")
+        for name in self.operators:
+            if name not in BuiltinOperator.__members__:
+                _warn_of_misspelling(name)
         for role, operator in product(dict(self.roles), self.operators):
             if role not in roles_of(operator):
                 known = ", ".join(roles_of(operator))
@@ -194,6 +202,26 @@ class Claim(JsonRecord):
 
     def _error(self, message: str) -> ArgumentError:
         return ArgumentError(f"claim of {self.operators}: {message}")
+
+
+def _no_name(what: str, name: str, known: Iterable[str]) -> str:
+    """Return the error text for an unknown name, with close names, or else with all."""
+    close = close_names(name, known)
+    names = f"close names: {', '.join(close)}" if close else f"there are: {', '.join(known)}"
+    return f"no {what} {name!r}; {names}"
+
+
+@cache
+def _warn_of_misspelling(name: str) -> None:
+    """Log, once, that a claimed operator which is no builtin one has nearly a builtin's name."""
+    close = close_names(name, BuiltinOperator.__members__, least=0.85)
+    if close:
+        logger.warning(
+            "a claim names operator %r, which only a custom operator can be: the builtin operator "
+            "is %s",
+            name,
+            " or ".join(close),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +251,8 @@ class Capabilities(JsonRecord):
         object.__setattr__(self, "tolerance", dict(tolerance or {}))
         for name in self.tolerance:
             if name not in TensorType.__members__:
-                raise ArgumentError(f"tolerance: no TensorType {name!r}")
+                known = TensorType.__members__
+                raise ArgumentError(f"tolerance: {_no_name('TensorType', name, known)}")
 
     def tolerance_of(self, type: TensorType, form: NodeTraits | None = None) -> Tolerance:
         """Return the tolerance for results of a type.

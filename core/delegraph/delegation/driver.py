@@ -55,8 +55,15 @@ class SimpleDelegate(Delegate):
 
     @property
     def flags(self) -> DelegateFlags:
-        """Flags of the wrapped delegate."""
-        return self.simple.flags()
+        """Flags of the wrapped delegate.
+
+        Raises:
+            DelegateError: what it returns are no flags.
+        """
+        flags: object = self.simple.flags()
+        if not isinstance(flags, DelegateFlags):
+            raise self._error("claim", f"flags() returned {flags!r}, not DelegateFlags")
+        return flags
 
     def name(self) -> str:
         """Name of the wrapped delegate."""
@@ -282,19 +289,23 @@ def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: N
 
 
 def _evaluation(kernel: SimpleDelegateKernelInterface, context: Any, node: Node) -> Eval:
-    """Return a function that calls ``kernel.eval``; its first run checks the returned value."""
+    """Return a function that calls ``kernel.eval``; its first run checks the outputs."""
     has_run = False
 
     def run() -> None:
         nonlocal has_run
-        returned: object = kernel.eval(context, node)  # None, unless the author made a mistake
-        if not has_run:
-            if returned is not None:
-                from delegraph.delegation.returned_values import refuse_returned  # few return any
+        if has_run:
+            kernel.eval(context, node)
+            return
+        from delegraph.delegation.written_outputs import run_first
 
-                outputs = [context.tensors[index] for index in node.outputs if index >= 0]
-                refuse_returned(returned, outputs, f"{type(kernel).__name__}.eval")
-            has_run = True
+        inputs, outputs = (
+            [context.tensors[index] for index in side if index >= 0]
+            for side in (node.inputs, node.outputs)
+        )
+        what = f"{type(kernel).__name__}.eval"
+        run_first(lambda: kernel.eval(context, node), inputs, outputs, what)
+        has_run = True
 
     return run
 

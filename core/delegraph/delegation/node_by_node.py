@@ -156,11 +156,12 @@ class NodeByNodeKernel(SimpleDelegateKernelInterface):
             raise_if_requested(context)
             start = time.perf_counter_ns() if is_profiling else 0
             try:
-                returned: object = step()  # None, unless the author made a mistake
-                if not self._has_run and returned is not None:
-                    from delegraph.delegation.returned_values import refuse_returned
+                if self._has_run:
+                    step()
+                else:
+                    from delegraph.delegation.written_outputs import run_first
 
-                    refuse_returned(returned, call.outputs, "its function")
+                    run_first(step, call.inputs, call.outputs, f"{call.name}'s function")
             except CallCancelledError:
                 raise
             except Exception as error:

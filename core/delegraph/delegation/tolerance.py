@@ -56,8 +56,8 @@ class Tolerance:
     def _excess(self, found: NDArray[Any], expected: NDArray[Any]) -> NDArray[np.float64]:
         """Excess of each element's difference over the tolerance; infinite if only one is NaN."""
         wide = np.complex128 if found.dtype.kind == "c" else np.float64
-        a, b = found.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):
+            a, b = found.astype(wide), expected.astype(wide)  # garbage may be a signalling NaN
             size = np.abs(a - b)
             excess = np.asarray(size - (self.absolute + self.relative * np.abs(b)))
         if not has_nan(found.dtype):

@@ -52,6 +52,16 @@ _FORMATS: tuple[tuple[bytes, str, str], ...] = (
     (rb"\x08[\x01-\x1f][\x12\x1a\x22\x2a\x32\x3a\x42]", "an ONNX model", "convert it with onnx2tf"),
     (rb"\x0a[^\n]{1,3}\x0a", "a TensorFlow graph (GraphDef)", _FROM_TENSORFLOW),
     (rb"\s*[\{\[]", "a text file (JSON)", "give the .tflite file"),
+    (
+        rb"#![^\n]*python|\"{3}|from [\w.]+ import |import \w",
+        "a Python file",
+        "delegates in Python are given by --delegate-file",
+    ),
+    (
+        rb"(?:[\t\r\n\x20-\x7e]|[\xc2-\xf4][\x80-\xbf]{1,3}){8}",
+        "a text file",
+        "give the .tflite file",
+    ),
 )
 """Pattern of the first bytes, format of the file, and advice; the first match counts."""
 

@@ -79,7 +79,19 @@ def _make(spec: DelegateSpec, options: object, provider: object) -> object:
     except BaseException as error:  # a plugin may raise anything, SystemExit too
         raise PluginLoadError(
             f"delegate {spec.name!r} could not be made by {provider}: {one_line(error)}"
+            f"{_options_advice(spec, error)}"
         ) from error
+
+
+def _options_advice(spec: DelegateSpec, error: BaseException) -> str:
+    """Return advice where either the delegate or its spec has options; empty for other errors."""
+    if not isinstance(error, TypeError):
+        return ""
+    if spec.options is None and "missing 1 required" in str(error):
+        return "; it is given options if its DelegateSpec has them: options=CLASS"
+    if spec.options is not None and str(error).endswith(" given"):
+        return f"; it is given the options, a {spec.options.__name__}"
+    return ""
 
 
 def load_custom_op(spec: CustomOpSpec, provider: object) -> Registration:

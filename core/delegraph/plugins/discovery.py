@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 logger = Logger(__name__)
 
+_MOST_SHOWN = 60
+"""Largest number of characters of a hook's wrong answer that an error shows."""
+
 PATIENCE = 10.0
 """Seconds after which the log names a plugin that is still being imported."""
 
@@ -172,7 +175,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
 
     Raises:
         PluginValidationError: a hook has arguments that it is not given, or an unknown name.
-        TypeError: a hook returned something else than it should.
+        TypeError: a hook returned something else than it should, or is not marked as a hook.
         Exception: any error of the hooks.
     """
     import pluggy  # here: the default delegate does without
@@ -184,6 +187,7 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
     manager.add_hookspecs(hookspecs)
     manager.register(module, name=plugin.name)
     manager.check_pending()
+    _require_marked(module, manager)
     delegates = _answer(manager.hook.delegraph_delegates, DelegateSpec)
     custom_ops = _answer(manager.hook.delegraph_custom_ops, CustomOpSpec)
     commands = _answer(manager.hook.delegraph_commands, CommandSpec)
@@ -208,6 +212,17 @@ def _mark_implementations(module: object) -> None:
         options = getattr(function, "__dict__", {}).get("delegraph_hook_options")
         if isinstance(options, dict):
             marker(function, **options)
+
+
+def _require_marked(module: object, manager: pluggy.PluginManager) -> None:
+    """Raise if a function of *module* has the name of a hook and is not marked as one."""
+    for name in hookspecs.NAMES:
+        is_hook = bool(getattr(manager.hook, name).get_hookimpls())
+        if callable(getattr(module, name, None)) and not is_hook:
+            raise TypeError(
+                f"the function {name} is not marked as a hook: write @hookimpl above it, from "
+                "delegraph import hookimpl"
+            )
 
 
 def _require_offered(
@@ -246,7 +261,11 @@ def _answer(hook: pluggy.HookCaller, kind: type[Spec]) -> tuple[Spec, ...]:
 
 
 def _shown(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__} {value!r}"
+    """Return the type of what a hook returned, with its name, or its content if that is short."""
+    if value is None:
+        return "None"
+    content = repr(getattr(value, "name", value))
+    return type(value).__name__ + f" {content}" * (len(content) <= _MOST_SHOWN)
 
 
 def _broken(plugin: Plugin, error: BaseException, prefix: str = "") -> Plugin:

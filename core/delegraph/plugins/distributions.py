@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import importlib_metadata
 
+from delegraph.errors import close_names
 from delegraph.plugins.address import canonical_name
-from delegraph.plugins.kept_entry_points import GROUP, DeclaredPlugin
+from delegraph.plugins.kept_entry_points import GROUP, LIST, DeclaredPlugin
 
 Distribution = Any  # importlib_metadata's classes for it differ by version
 UNKNOWN = "(unknown distribution)"
+
+_OURS = "delegraph."
+"""Start of a group's name that no other program reads."""
 
 
 class UnreadableList(NamedTuple):
@@ -46,6 +51,23 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[UnreadableList]
     return points, unreadable
 
 
+def misspelled_groups() -> list[str]:
+    """Return a text for each installed distribution with a group that is nearly named like ours.
+
+    Looks at all distributions, so only messages ask for it.
+    """
+    found = {}
+    for dist in importlib_metadata.distributions():
+        for group in re.findall(r"^\[(.+)\]\s*$", _entry_points_text(dist), re.MULTILINE):
+            if group != GROUP and (group.startswith(_OURS) or close_names(group, [GROUP], 0.85)):
+                found[canonical_name(_distribution_name(dist))] = (
+                    f"{_distribution_name(dist)} {_version(dist)} has entry points of group "
+                    f"{group!r}, which Delegraph does not read: name it {GROUP!r} in its "
+                    "pyproject.toml, and install it again"
+                )
+    return [found[name] for name in sorted(found)]
+
+
 def described(points: Iterable[importlib_metadata.EntryPoint]) -> list[DeclaredPlugin]:
     """Return entry points with name and version of the distributions that declare them."""
     return [
@@ -59,10 +81,15 @@ def described(points: Iterable[importlib_metadata.EntryPoint]) -> list[DeclaredP
 
 
 def _mentions_our_group(dist: Distribution) -> bool:
+    return GROUP in _entry_points_text(dist)
+
+
+def _entry_points_text(dist: Distribution) -> str:
+    """Return the file of a distribution's entry points; empty if it is missing or damaged."""
     try:
-        return GROUP in (dist.read_text("entry_points.txt") or "")
+        return dist.read_text(LIST) or ""
     except (OSError, UnicodeDecodeError):
-        return False
+        return ""
 
 
 def _first_on_path(name: str, dist: Distribution) -> Distribution:

@@ -96,7 +96,11 @@ class Plugin:
         offers = self.delegates or self.custom_ops or self.commands or self.compilers
         if offers or self.state is not PluginState.OK:
             return ""
-        return f"mark hooks in {self.module}, as delegraph_delegates, with @delegraph.hookimpl"
+        module, _, inside = self.module.partition(":")
+        named = f"name the module {module} in its entry point, without :{inside}, and " * bool(
+            inside
+        )
+        return f"{named}define hooks in {module}, as delegraph_delegates, with @delegraph.hookimpl"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plugin, its offers and its delegates' options in JSON form.

@@ -70,6 +70,7 @@ class PluginSet:
         plugins: plugins to use unchanged, without discovery.
 
     Attributes:
+        is_of_environment: whether the plugins are those of the installed distributions.
         choice: the allow and disable lists in force.
         plugins: every plugin, in any state, sorted by name and distribution.
     """
@@ -81,6 +82,7 @@ class PluginSet:
         entry_points: Iterable[EntryPoint] | None = None,
         plugins: tuple[Plugin, ...] | None = None,
     ) -> None:
+        self.is_of_environment = entry_points is None
         self.choice = PluginChoice.of(allow, disable)
         self.plugins = discover(self.choice, entry_points) if plugins is None else plugins
 
@@ -128,7 +130,7 @@ class PluginSet:
         )
 
     def find(self, address: DelegateAddress | str) -> Offer:
-        """Return the offer of the delegate that *address* names.
+        """Return the offer of the delegate that *address* names; ``my-chip`` finds ``my_chip``.
 
         Raises:
             PluginOptionError: the text is no address.
@@ -138,11 +140,11 @@ class PluginSet:
         """
         if isinstance(address, str):
             address = DelegateAddress.parse(address)
-        found = [
-            offer
-            for offer in self.offers()
-            if offer.spec.name == address.name and _is_from(offer.plugin, address.distribution)
-        ]
+        offers = [o for o in self.offers() if _is_from(o.plugin, address.distribution)]
+        found = [offer for offer in offers if offer.spec.name == address.name]
+        if not found:  # a package index takes - and _ for the same
+            name = canonical_name(address.name)
+            found = [offer for offer in offers if canonical_name(offer.spec.name) == name]
         if len(found) > 1:
             raise _ambiguous(address, found)
         if not found:
@@ -219,6 +221,14 @@ class PluginSet:
         plugin, spec = providers[0]
         return load_command(spec, plugin)
 
+    def misspelled_groups(self) -> list[str]:
+        """Texts about distributions whose entry points are in a group that is nearly ours."""
+        if not self.is_of_environment:
+            return []
+        from delegraph.plugins.distributions import misspelled_groups  # looks at all of them
+
+        return misspelled_groups()
+
     def _not_found(self, address: DelegateAddress) -> PluginError:
         """Return the error for the delegate *address*, which no usable plugin offers.
 
@@ -238,12 +248,15 @@ class PluginSet:
         close = did_you_mean(address.name, names)
         lines = [f"no installed plugin provides delegate {_shown(address)}{close}"]
         package = known_packages.package_for_delegate(address.name)
-        if os.path.isfile(file := f"{address.name}.py"):
+        files = f"{address.name}.py", f"{address.name.replace('-', '_')}.py"
+        file = next(filter(os.path.isfile, files), None)
+        if file is not None:
             lines.append(f"--delegate-file {file} applies the delegate of the file here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):
             lines.append(f"{package} has one of this name: {pip_install(package)}")
         empty = [p for p in self.plugins if p.missing_hook and _is_from(p, address.distribution)]
         lines += [f"{plugin} offers nothing: {plugin.missing_hook}" for plugin in empty]
+        lines += self.misspelled_groups()
         lines.append(f"available: {', '.join(o.address for o in self.offers()) or 'none'}")
         if unusable:
             reasons = "; ".join(f"{plugin}: {plugin.error}" for plugin in unusable)

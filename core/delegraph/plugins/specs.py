@@ -265,6 +265,12 @@ def _check_summary_and_load(spec: DelegateSpec | CustomOpSpec | CommandSpec) -> 
         raise ArgumentError(f"{what}: summary is {spec.summary!r}, expected one line of text")
     if not callable(spec.load):
         raise ArgumentError(f"{what}: load is {spec.load!r}, expected a function")
+    if isinstance(spec.load, type):
+        name = spec.load.__name__
+        raise ArgumentError(
+            f"{what}: load is the class {name}, expected a function that imports and returns it, "
+            "without parentheses after its name"
+        )
 
 
 def _is_dataclass_type(value: object) -> bool:

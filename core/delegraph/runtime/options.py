@@ -104,7 +104,8 @@ class FailurePolicy:
             also recomputes a share of all invokes; a delegate that differs by more than its
             tolerance is quarantined: Delegraph's kernels compute its nodes from then on. None means
             ``"fallback"`` for delegates in separate processes, ``"raise"`` for others.
-        validate: check the results of delegates for NaN, wrong shapes and integers out of range.
+        validate: check the results of delegates for values that are not written, NaN, wrong shapes
+            and integers out of range.
         shadow_share: share of invokes that ``"shadow"`` recomputes, 0 < share <= 1; the first
             invoke is always among them.
         isolate: whether delegates run in separate processes; see ``load_delegate``.

@@ -51,6 +51,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
         *_conflicts(plugins),
         *_shared_commands(plugins, builtin),
         *(finding for plugin in plugins.plugins for finding in _looks(plugin)),
+        *(_misspelled(text) for text in plugins.misspelled_groups()),
         *_unmatched(plugins),
     )
 
@@ -183,6 +184,11 @@ def _looks(plugin: Plugin) -> Iterator[Finding]:
         yield Finding(Level.WARNING, str(plugin), text, plugin.missing_hook)
     for warning in plugin.warnings:
         yield Finding(Level.WARNING, str(plugin), f"warns when imported: {warning}", _UPGRADE)
+
+
+def _misspelled(text: str) -> Finding:
+    what, _, remedy = text.partition(": ")
+    return Finding(Level.WARNING, "entry points", what, remedy)
 
 
 def _unmatched(plugins: PluginSet) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Command
-from support.fake_distributions import GOOD, pip_install, write_plugin
+from support.fake_distributions import GOOD, pip_install, write_distribution, write_plugin
 
 WITH_OPTIONS = """\
 import dataclasses
@@ -54,12 +54,23 @@ def test_list_shows_plugins_delegates_and_states(fresh_delegraph: Command, site:
 
 
 def test_list_says_what_a_plugin_without_hooks_lacks(fresh_delegraph: Command, site: Path) -> None:
-    write_plugin(site, "bare", "def delegraph_delegates():\n    return []\n")
+    write_plugin(site, "bare", "")
     advice = (
-        "plugin 'bare' of fake-bare 1.0 offers nothing: mark hooks in fake_bare, as "
+        "plugin 'bare' of fake-bare 1.0 offers nothing: define hooks in fake_bare, as "
         "delegraph_delegates, with @delegraph.hookimpl"
     )
     assert advice in fresh_delegraph("plugins", "list").lines
+    shown = fresh_delegraph("plugins", "info", "bare").lines
+    assert shown[3:5] == ["why it offers nothing", f"remedy {advice.partition(': ')[2]}"]
+
+
+def test_list_and_doctor_suspect_a_misspelled_group(fresh_delegraph: Command, site: Path) -> None:
+    points = "[delegraph.delegates]\nmine = fake_mine\n"
+    write_distribution(site, "fake-mine", {"fake_mine": ""}, points)
+    found = "fake-mine 1.0 has entry points of group 'delegraph.delegates', which Delegraph does"
+    listed, checked = fresh_delegraph("plugins", "list"), fresh_delegraph("plugins", "doctor")
+    assert any(line.startswith(found) for line in listed.lines)
+    assert any(found in line for line in checked.lines)
 
 
 def test_without_a_subcommand_the_help_is_shown_as_a_usage_error(delegraph: Command) -> None:

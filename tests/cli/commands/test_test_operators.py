@@ -16,6 +16,15 @@ from support.faulty_delegate import Faulty, off_by
 delegate = Faulty("ADD", fault=off_by(1))
 """
 
+FAILING = """
+from support.faulty_delegate import Faulty
+
+def fail(*_):
+    raise OSError(100 * "a long story ")
+
+delegate = Faulty("ADD", fault=fail)
+"""
+
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> Path:
@@ -40,6 +49,24 @@ def test_a_finding_is_shown_and_its_command_repeats_it(delegraph: Command, fault
     (same,) = again.json["findings"]
     assert (same["model"], same["numbers"]) == (found["model"], found["numbers"][:1])
     assert again.json["cases"] == 1
+
+
+@pytest.mark.parametrize("option", ["-d", "--delegate"])
+def test_a_delegate_is_named_as_for_other_commands(delegraph: Command, option: str) -> None:
+    result = delegraph("test-operators", option, "add-sub", "--cases", 1, "--operator", "SUB")
+    assert (result.code, result.err) == (0, "")
+
+
+def test_a_finding_names_the_line_of_a_delegate_file_and_ends_with_dots(
+    delegraph: Command, faulty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.write_text(FAILING)
+    monkeypatch.chdir(faulty.parent)
+    given = ("--delegate-file", faulty.name, "--operator", "ADD", "--cases", 4, "--jobs", 1)
+    result = delegraph("test-operators", *given)
+    assert result.code == 1
+    assert any(line.startswith("in faulty.py:") for line in result.lines)
+    assert " a long story ..." in " ".join(result.lines)
 
 
 def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> None:
@@ -74,6 +101,11 @@ def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_
         (("nothing",), "nothing"),
         (("core", "--runtime", "litert"), "'core' is no delegate"),
         (("add_sub", "--default"), "'add_sub' is no delegate that Interpreter"),
+        (
+            (),
+            "expected one delegate: DELEGATE, --delegate NAME or --delegate-file FILE.py; none is",
+        ),
+        (("add_sub", "-d", "sin"), "got 'add_sub' and 'sin'"),
         (("add_sub", "--operator", "AD"), "no cases of an operator 'AD'"),
         (("add_sub", "--badge", "b.png"), "badge is 'b.png', expected a name that ends in .svg"),
     ],

@@ -313,3 +313,17 @@ def test_an_isolated_delegate_is_compared() -> None:
     assert_close(found, right())
     assert made.incidents == ()
     made.close()
+
+
+@both_apis
+def test_values_that_a_delegate_does_not_write_are_counted(run: Any) -> None:
+    class Half(WrongKernel):
+        def eval(self, context: DelegateContext, node: Node) -> None:
+            before = context.tensors[node.outputs[0]].data.copy()
+            super().eval(context, node)
+            context.tensors[node.outputs[0]].data[2:] = before[2:]
+
+    delegate = Wrong("ADD")
+    delegate.create_delegate_kernel_interface = lambda: Half(delegate)  # type: ignore[method-assign]  # one that errs
+    with pytest.raises(OperatorError, match="wrote only 2 of 4 values of its output Tensor"):
+        run(sines(), STEPS, [delegate], FailurePolicy(validate=True))

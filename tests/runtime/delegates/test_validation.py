@@ -54,14 +54,32 @@ def _greater() -> bytes:
 VIOLATIONS = {
     "NaN": (sines(), _write(np.nan), "is NaN or infinite where it should be a number"),
     "infinity": (sines(), _write(-np.inf), "is NaN or infinite where it should be a number"),
-    "dtype": (sines(), _set(data=np.zeros(4)), r"was given an array of float64\[4\]"),
-    "array": (sines(), _set(data=np.zeros((2, 2), np.float32)), r"array of float32\[2, 2\]"),
     "shape": (sines(), _set(shape=(2, 2)), r"has a wrong shape, expected \[4\]"),
     "bool": (_greater(), first_output(lambda y: y.data.view(np.uint8).fill(3)), "other than 0 and"),
     "clamp": (_relu(), _write(111), r"has values outside \[-10, 110\]"),
     "index": (_arg_max(), _write(4), r"has values outside \[0, 3\]"),
     "negative": (_arg_max(), _write(-1), r"has values outside \[0, 3\]"),
 }
+
+
+@pytest.mark.parametrize(
+    ("array", "finding"),
+    [
+        (np.zeros(4), r"was given an array of float64\[4\]"),
+        (np.zeros((2, 2), np.float32), r"array of float32\[2, 2\]"),
+    ],
+)
+def test_another_array_in_a_later_run_is_an_error(array: Any, finding: str) -> None:
+    replace = _set(data=array)
+
+    def fault(context: Any, node: Node, run: int) -> None:
+        if run > 1:
+            replace(context, node, run)
+
+    delegate = Faulty(fault=fault)
+    with pytest.raises(DelegateNodeError, match=finding):
+        delegated("chain", delegate, failures=FailurePolicy(validate=True))
+    assert delegate.runs == 2
 
 
 def _inputs(model: bytes) -> list[Any]:

@@ -117,7 +117,6 @@ FAULTS = [
 ]
 
 
-@pytest.mark.repetition(3)
 @pytest.mark.parametrize(("fault", "check", "message"), FAULTS)
 def test_a_faulty_compiler_is_named(
     chip: Callable[..., Subject],
@@ -177,7 +176,6 @@ def delegraph_compilers():
 """
 
 
-@pytest.mark.repetition(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
 @pytest.mark.parametrize(
     ("fault", "what"),
@@ -198,7 +196,7 @@ def test_a_loader_that_dies_of_damage_is_named(
     )
     checks = "compiled_files or other_versions or damaged_blobs"
     options = ("--delegate-quick", "--delegate-timeout=3", "-k", checks)
-    result = pytester.runpytest_inprocess(*options)
+    result = pytester.runpytest_subprocess(*options)
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(
         [

@@ -105,6 +105,7 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
         print_paragraph(
             out, f"no plugins are installed; '{command}' brings two delegates", indent=0
         )
+        _print_misspelled(out, plugins)
         return
     rows = [(p.name, p.distribution, p.version, p.state.value) for p in plugins.plugins]
     print_table(out, ("plugin", "distribution", "version", "state"), rows, indent=0)
@@ -131,6 +132,15 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
         heading(out, "Commands")
         print_table(out, ("name", "plugin", "summary"), sorted(commands))
     _print_unusable(out, plugins)
+    _print_misspelled(out, plugins)
+
+
+def _print_misspelled(out: Console, plugins: PluginSet) -> None:
+    misspelled = plugins.misspelled_groups()
+    if misspelled:
+        heading(out, "Not found")
+    for text in misspelled:
+        print_paragraph(out, text)
 
 
 def _print_unusable(out: Console, plugins: PluginSet) -> None:
@@ -170,6 +180,9 @@ def info(name: str, claims: bool, as_json: bool) -> int:
         if plugin.error:
             out.print(f"  why     {plugin.error}")
             out.print(f"  remedy  {plugin.remedy}")
+        if plugin.missing_hook:
+            out.print("  why     it offers nothing")
+            out.print(f"  remedy  {plugin.missing_hook}")
         for offer in offers:
             if offer.plugin is plugin:
                 print_delegate(out, offer)

@@ -23,12 +23,28 @@ if TYPE_CHECKING:
 _SWEEP = "Delegraph sweep"
 """Label of the badge."""
 
-DETAIL_SHOWN = 200
-"""Largest number of printed characters of a finding's text; files and JSON have all."""
-
 
 @click.command("test-operators", cls=SectionedCommand)
-@click.argument("delegate", metavar="DELEGATE[:KEY=VALUE,...]", shell_complete=complete_delegate)
+@click.argument(
+    "delegate",
+    metavar="[DELEGATE[:KEY=VALUE,...]]",
+    required=False,
+    shell_complete=complete_delegate,
+)
+@click.option(
+    "-d",
+    "--delegate",
+    "named",
+    metavar="NAME[:K=V,...]",
+    shell_complete=complete_delegate,
+    help="The same as the argument DELEGATE.",
+)
+@click.option(
+    "--delegate-file",
+    "file",
+    metavar="FILE.py[:K=V]",
+    help="Try the delegate of a Python file.",
+)
 @click.option(
     "--sweep",
     "minutes",
@@ -86,7 +102,14 @@ DETAIL_SHOWN = 200
 )
 @json_option
 @diagnosis_options
-def command(delegate: str, as_json: bool, badge: str | None, **options: Any) -> None:
+def command(
+    delegate: str | None,
+    named: str | None,
+    file: str | None,
+    as_json: bool,
+    badge: str | None,
+    **options: Any,
+) -> None:
     """Try generated models on a delegate, and compare results.
 
     DELEGATE is an installed delegate, the delegate of a file FILE.py, or "core" for Delegraph's own
@@ -98,7 +121,7 @@ def command(delegate: str, as_json: bool, badge: str | None, **options: Any) -> 
         from delegraph.testing.badge import require_badge_ending
 
         require_badge_ending(badge)
-    result = _swept(delegate, options)
+    result = _swept(_only(delegate, named, file), options)
     if badge is not None:
         _badge(result).write(badge)
     if as_json:
@@ -107,6 +130,21 @@ def command(delegate: str, as_json: bool, badge: str | None, **options: Any) -> 
         print_sweep(console(), result)
     if result.differences:
         raise CheckFailed(f"{plural(len(result.differences), 'finding')}")
+
+
+def _only(*given: str | None) -> str:
+    """Return the delegate, which may be given in three ways.
+
+    Raises:
+        click.UsageError: none is given, or several.
+    """
+    delegates = [each for each in given if each is not None]
+    if len(delegates) != 1:
+        found = f"got {' and '.join(map(repr, delegates))}" if delegates else "none is given"
+        raise click.UsageError(
+            f"expected one delegate: DELEGATE, --delegate NAME or --delegate-file FILE.py; {found}"
+        )
+    return delegates[0]
 
 
 def _badge(result: SweepResult) -> Badge:
@@ -162,7 +200,7 @@ def print_sweep(out: Console, result: SweepResult) -> None:
         times = plural(finding.count, "case")
         state = ", not repeated in a new process" if finding.state == "not repeated" else ""
         out.print(f"  {described['model']}: {finding.fault.kind} ({times}{state})")
-        out.print(f"    {' '.join(finding.fault.detail.split())[:DETAIL_SHOWN]}")
+        out.print(f"    {' '.join(finding.fault.detail.split())}")
         if finding.fault.where:
             out.print(f"    in {finding.fault.where}")
         out.print(f"    {described['reproduce']}")

@@ -54,6 +54,7 @@ class Guard:
         self._delegate: Any = node.delegate
         self._policy: FailurePolicy = subgraph.session.policy_of(node.delegate)
         self._supervision: Supervision = subgraph.session.supervision
+        self._inputs = [subgraph.tensors[i] for i in node.inputs if i >= 0]
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._state = PartitionState(subgraph, node)
         self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
@@ -101,6 +102,10 @@ class Guard:
         finding = self._wrong_shape()
         if finding is not None:
             return self._prepared_instead(OperatorError(finding), is_wrong=True)
+        if self._policy.validate:
+            from delegraph.runtime.delegates.unwritten_values import with_outputs_checked
+
+            step = with_outputs_checked(step, self._outputs, self._inputs, self._state)
         return self._guarded(self._subgraph.buffers.reading(step, self._node))
 
     def _guarded(self, step: Eval) -> Eval:
@@ -314,8 +319,8 @@ class Guard:
         """Text about NaN or infinity that inputs and kernels do not explain; None if none."""
         if not any(self._checks.has_special_values(tensor.data) for tensor in self._outputs):
             return None
-        inputs = [self._subgraph.tensors[i] for i in self._node.inputs if i >= 0]
-        if any(self._checks.has_special_values(t.data) for t in inputs if not t.is_constant):
+        inputs = (tensor for tensor in self._inputs if not tensor.is_constant)
+        if any(self._checks.has_special_values(tensor.data) for tensor in inputs):
             return None
         return self._recomputed(saved, self._wrongly_special)
 

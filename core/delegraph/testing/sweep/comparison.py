@@ -33,6 +33,7 @@ from delegraph.testing.sweep.judging import (
     Ending,
     Fault,
     Run,
+    cut,
     difference_fault,
     error_fault,
     innermost,
@@ -154,7 +155,7 @@ class Comparison:
             if fault is not None:
                 return fault
         if mine.incidents and self.by_default:
-            return Fault("incident", mine.incidents[0][:300], _phase(mine.incidents[0]))
+            return Fault("incident", cut(mine.incidents[0]), _phase(mine.incidents[0]))
         if self.is_official_right and (right.error is not None or _is_limit(mine.error)):
             return None  # Delegraph computes more, and has limits
         promised = self._promised(right, case)
@@ -180,7 +181,7 @@ class Comparison:
             if _name_two_nodes(error, other):
                 return None
             words = f"{type(error).__name__}: {error} instead of {type(other).__name__}: {other}"
-            return Fault("other words", words[:600], innermost(error))
+            return Fault("other words", cut(words, 600), innermost(error))
         return fault
 
     def _promised(self, right: Run, case: SweepCase) -> Capabilities:

@@ -16,6 +16,7 @@ from delegraph.delegation.capabilities import Capabilities
 from delegraph.errors import DelegraphError, TimeLimitError
 from delegraph.schema.enums import TensorType
 from delegraph.testing.conformance.differences import array_difference
+from delegraph.tools.user_code import Place, is_authors
 
 
 @dataclass(frozen=True)
@@ -111,29 +112,38 @@ def error_fault(error: BaseException) -> Fault | None:
     where = innermost(error)
     text = str(error)
     if isinstance(error, MemoryError) and not isinstance(error, DelegraphError):
-        return Fault("memory", f"MemoryError: {text[:200]}", where)
+        return Fault("memory", f"MemoryError: {cut(text)}", where)
     if not isinstance(error, DelegraphError):
-        return Fault("exception", f"{type(error).__name__}: {text[:200]}", where)
+        return Fault("exception", f"{type(error).__name__}: {cut(text)}", where)
     if not text.strip():
         return Fault("bare text", f"{type(error).__name__} without a text", where)
     if BARE.search(text):
-        return Fault("bare text", text[:300], where)
+        return Fault("bare text", cut(text), where)
     return None
 
 
+def cut(text: str, most: int = 400) -> str:
+    """Return *text* with at most *most* of its characters; dots stand for the others."""
+    return text if len(text) <= most else f"{text[:most]} ..."
+
+
 def innermost(error: BaseException) -> str:
-    """Return ``folder/module.function`` where an error, or its cause, was raised."""
+    """Return ``folder/module.function`` where an error, or its cause, was raised.
+
+    In the code of a delegate's author, that is ``file.py:42 in function``.
+    """
     seen = {id(error)}
     while error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
         seen.add(id(error))
-    frames = walk_tb(error.__traceback__)
-    codes = [frame.f_code for frame, _ in frames]
-    ours = [code for code in codes if "/delegraph" in code.co_filename]
-    if not ours:
-        return type(error).__name__
-    path = Path(ours[-1].co_filename)
-    return f"{path.parent.name}/{path.stem}.{ours[-1].co_name}"
+    codes = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    for code, line in reversed(codes):
+        path = Path(code.co_filename)
+        if "/delegraph" in code.co_filename:
+            return f"{path.parent.name}/{path.stem}.{code.co_name}"
+        if is_authors(code.co_filename):
+            return str(Place(code.co_filename, line, code.co_name))
+    return type(error).__name__
 
 
 def difference_fault(
@@ -157,11 +167,11 @@ def difference_fault(
             order of additions.
     """
     if core.error is None and mine.error is not None:
-        return Fault("refuses alone", str(mine.error)[:300], innermost(mine.error))
+        return Fault("refuses alone", cut(str(mine.error)), innermost(mine.error))
     if core.error is not None and mine.error is None:
         if isinstance(core.error, TimeLimitError) or "Limits(memory=" in str(core.error):
             return None  # a delegate may need less: it keeps no tensors between its nodes
-        return Fault("computes alone", f"the core: {str(core.error)[:300]}", innermost(core.error))
+        return Fault("computes alone", f"the core: {cut(str(core.error))}", innermost(core.error))
     for step, (right, got) in enumerate(zip(core.outputs, mine.outputs, strict=False)):
         for i, type_ in enumerate(core.types):
             others = [run.outputs[step][i] for run in nudged if step < len(run.outputs)]

@@ -1,0 +1,191 @@
+"""First run of a kernel, which tells its author of results that are not in its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delegraph.errors import OperatorError, in_words
+from delegraph.log import Logger
+from delegraph.operators.tensor import Tensor
+
+logger = Logger(__name__)
+
+_HOW = (
+    "write with out[...] = ..., or np.negative(x, out=out), where out is the output tensor's "
+    "data, read at each run and not while preparing"
+)
+_READ_EARLY = (
+    "; data that is read while preparing is None: keep the tensor, and read its data at each run"
+)
+
+_MARK = (np.arange(64) ** 2 * 37 + np.arange(64) * 151 + 211).astype(np.uint8)
+"""Bytes that results hardly ever are; not a repeated one, since outputs have many equal values.
+
+``[64], uint8``.
+"""
+
+_LEAST = 4
+"""Bytes of the shortest output that is marked; a shorter one may well have such a value."""
+
+
+def run_first(
+    compute: Callable[[], object],
+    inputs: Iterable[Tensor | None],
+    outputs: Sequence[Tensor],
+    what: str,
+) -> None:
+    """Call *compute*, the code of a kernel that has not run since it was prepared.
+
+    A warning is logged if it wrote nothing to an output, or put another array in its place.
+
+    Args:
+        compute: the code; it returns None, unless its author made a mistake.
+        inputs: tensors that it reads.
+        outputs: tensors that it should write.
+        what: subject of the sentence of an error or a warning.
+
+    Raises:
+        OperatorError: it returned arrays in place of writing them.
+        Exception: any error of *compute*.
+    """
+    marks, before = Marks(outputs, inputs), [tensor.data for tensor in outputs]
+    try:
+        returned = compute()
+    except (AttributeError, TypeError) as error:
+        if "NoneType" not in str(error):
+            raise
+        raise OperatorError(in_words(error) + _READ_EARLY) from error
+    _refuse_returned(returned, outputs, what)
+    for tensor, data in zip(outputs, before, strict=True):
+        if tensor.data is not data and not tensor.is_dynamic:
+            logger.warning("%s put another array in the place of %r: %s", what, tensor, _HOW)
+    for tensor in marks.unwritten():
+        logger.warning("%s did not write its output %r: %s", what, tensor, _HOW)
+
+
+class Marks:
+    """Bytes put into the outputs of a kernel before it runs, which it should overwrite.
+
+    Outputs that share memory with an input are left alone, and so are strings.
+
+    Args:
+        outputs: tensors that the kernel writes.
+        inputs: tensors that it reads.
+        is_whole: whether all of each output is filled, and not its start alone.
+    """
+
+    def __init__(
+        self,
+        outputs: Iterable[Tensor],
+        inputs: Iterable[Tensor | None],
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        arrays = [None if tensor is None else tensor.data for tensor in inputs]
+        read = [array for array in arrays if isinstance(array, np.ndarray)]
+        self._marked: list[tuple[int, Tensor, NDArray[Any], NDArray[np.uint8]]] = []
+        self._before: list[NDArray[np.uint8]] = []
+        for number, tensor in enumerate(outputs):
+            data = tensor.data
+            if _can_be_marked(tensor) and not any(np.may_share_memory(data, x) for x in read):
+                content = _content(data) if is_whole else _content(data)[: _MARK.size]
+                self._before.append(content.copy())
+                self._marked.append((number, tensor, data, _marked(content)))
+
+    def invert(self) -> None:
+        """Put the inverted bytes into the outputs, for one more run."""
+        for _, _, data, given in self._marked:
+            np.invert(given, out=given)
+            _content(data)[: given.size] = given
+
+    def left(self) -> dict[int, NDArray[np.bool_]]:
+        """Return which marked values of an output still are the mark, by number of the output.
+
+        An output without such values is left out, and so is one whose result lies elsewhere.
+        """
+        found = {}
+        for number, tensor, data, given in self._marked:
+            if tensor.data is data and not tensor.data_is_stale:
+                same = _content(data)[: given.size] == given
+                still = same.reshape(-1, min(data.itemsize, given.size)).all(axis=1)
+                if still.any():
+                    found[number] = still
+        return found
+
+    def unwritten(self) -> list[Tensor]:
+        """Return the outputs that have the whole mark still, and give them back their bytes."""
+        left, found = self.left(), []
+        for (number, tensor, data, given), before in zip(self._marked, self._before, strict=True):
+            if number in left and left[number].all():
+                _content(data)[: given.size] = before
+                found.append(tensor)
+        return found
+
+
+def _marked(content: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Fill *content* with a mark, unless it is one, and return a copy.
+
+    The mark depends on the first byte that is there: a kernel that relies on what is in memory
+    gives other results in other memory, as checks of that expect.
+    """
+    mark = np.resize(_MARK, content.size)
+    if not np.array_equal(content ^ content[0], mark ^ mark[0]):
+        content[:] = mark ^ content[0]
+    return content.copy()
+
+
+def _content(data: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of a contiguous array."""
+    return data.reshape(-1).view(np.uint8)
+
+
+def _can_be_marked(tensor: Tensor) -> bool:
+    data = tensor.data
+    return (
+        isinstance(data, np.ndarray)
+        and not data.dtype.hasobject
+        and data.nbytes >= _LEAST
+        and data.flags.c_contiguous
+        and data.flags.writeable
+        and not tensor.is_constant_or_persistent
+    )
+
+
+def partly_written(tensor: Tensor, missing: int) -> OperatorError:
+    """Return the error of a kernel that left *missing* values of its output *tensor* as they were.
+
+    In packed types, a value is a byte.
+    """
+    size = tensor.data.size
+    what = (
+        "did not write" if missing == size else f"wrote only {size - missing} of {size} values of"
+    )
+    return OperatorError(f"eval {what} its output {tensor!r}: {_HOW}")
+
+
+def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> None:
+    """Return if *returned* has no values that are missing in the outputs.
+
+    What ``np.negative(x, out=y)`` returns is the output itself.
+
+    Args:
+        returned: what the kernel returned.
+        outputs: tensors that the kernel should have written.
+        what: subject of the error's sentence.
+
+    Raises:
+        OperatorError: *returned* is an array, or a sequence of arrays, that shares no memory with
+            an output.
+    """
+    several = returned if isinstance(returned, list | tuple) else (returned,)
+    arrays = [value for value in several if isinstance(value, np.ndarray | np.generic)]
+    written = [tensor.data for tensor in outputs if tensor.data is not None]
+    if len(arrays) < len(several) or not any(array.size for array in arrays):
+        return
+    if not any(np.may_share_memory(array, data) for array in arrays for data in written):
+        kinds = ", ".join(f"{array.dtype} {list(array.shape)}" for array in arrays)
+        raise OperatorError(f"{what} returned {kinds} and did not write it into the output: {_HOW}")
