@@ -10,7 +10,7 @@ HALF_SQRT_2 = 1518500250  # Q0.31
 
 @jit
 def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
-    """Give a gate the mean 0 and the variance 1, scale and shift it: int16, Q3.12."""
+    """Normalise a gate to mean 0 and variance 1, scale it, and add the bias: int16 in Q3.12."""
     total, squares = 0, 0
     for i in range(cells):
         value = load_i16(gate + 2 * i) + 0

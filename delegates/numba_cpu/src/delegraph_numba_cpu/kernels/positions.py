@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
 
 @jit
 def report_position(wrong, among, header, position, size):
-    """Store a position, if it is the first wrong one, and mark the run as failed.
+    """Store a position that is out of range, if it is the first, and mark the run as failed.
 
     Args:
         wrong: address of the word for the position: plus one if it is not negative.
