@@ -17,7 +17,7 @@ IS_THERE = level().vector_bytes == 64
 VECTOR = ir.VectorType(F32, 16)
 ALL = ir.Constant(I16, -1)
 CURRENT_ROUNDING = ir.Constant(I32, 4)
-_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # from there to 1.5
+_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # range from 0.75 to 1.5
 
 
 def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:

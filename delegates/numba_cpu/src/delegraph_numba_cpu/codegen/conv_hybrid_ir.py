@@ -171,7 +171,7 @@ def _finisher(kind):
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)
                     return builder.fsub(found, builder.fmul(zeros, sums))
-                # Products may overflow; differences do not, and are right all the same.
+                # Products may wrap around; differences fit int32, and are right all the same.
                 whole = builder.sub(found, builder.mul(splat(builder, zero, 16), sums))
                 return builder.sitofp(whole, V16F32)
 

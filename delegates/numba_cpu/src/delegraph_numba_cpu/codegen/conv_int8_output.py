@@ -133,7 +133,7 @@ def _if_near(exact, takes_away):
                 yield dot_products.rounded_to_even(builder, value)
 
         def rescale_all(vectors):
-            quick, difference = [], constant(0)  # never negative, so sums tell
+            quick, difference = [], constant(0)  # no difference is negative: none cancels another
             for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
                 found, least = nearest(vector, scale, (offset, below), away)
                 quick.append(found)

@@ -39,7 +39,7 @@ def dot(builder, sums, activations, weights):
         arguments = [*sums, activations, weights]
         return [call(builder, "llvm.aarch64.neon.usdot.v4i32.v16i8", V4I32, arguments)]
     if _HAS_DOT:
-        arguments = [*sums, weights, activations]  # LLVM looks for a lane in the last
+        arguments = [*sums, weights, activations]  # LLVM looks for a lane in the last operand
         return [call(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", V4I32, arguments)]
     found = []
     for half, total in enumerate(sums):

@@ -31,7 +31,7 @@ i64 = types.int64
 
 def _dot_block(rows):
     """Return an intrinsic that multiplies *rows* rows with as many columns as registers hold."""
-    sets = 2 if rows == 1 else 1  # chains of sums: one row has too few to hide how long one takes
+    sets = 2 if rows == 1 else 1  # one row has too few sums to hide the latency of a product
 
     @intrinsic
     def dot_block(context, x, row_bytes, weights, bias, target, target_bytes):

@@ -148,7 +148,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
 def gelu(x: Lanes) -> Lanes:
     """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
     v = x * -math.sqrt(0.5)
-    z = v.magnitude().at_most(10.1)  # where erfc has long been 0 or 2
+    z = v.magnitude().at_most(10.1)  # beyond it, erfc is 0 or 2 in float32
     t = reciprocal(z.times_plus(0.5, 1.0))
     exponent = polynomial(t, ERFC_FIT) - z * z
     half = t * 0.5 * bounded_exp(exponent)

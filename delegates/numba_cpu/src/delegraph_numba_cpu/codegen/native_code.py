@@ -84,7 +84,7 @@ def compile_kernels_only(machine: str) -> None:
     """
     initialize(machine)
     triple = triple_of(machine)
-    llvm.get_process_triple = lambda: triple  # where Numba asks what to compile for
+    llvm.get_process_triple = lambda: triple  # Numba asks it for the target
     cpu_target.target_context._internal_codegen = KernelCodegen("delegraph_numba_cpu", "host")
 
 

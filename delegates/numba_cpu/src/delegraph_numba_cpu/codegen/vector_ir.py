@@ -87,7 +87,7 @@ def _hidden(builder: Any, value: Any) -> Any:
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     """Return a mask of the first *count* lanes, at most all, and none if *count* < 0."""
-    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes as many bits
+    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes the 64 bits
         for name, bound in (("smax", 0), ("smin", 64)):
             count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
         bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])

@@ -87,7 +87,7 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         best = fill(fold(best))
         for i in range(0, length, r.LANES):
             lane = r.first_equal(piece(source + i * size, length - i, smallest, none), best)
-            if lane < min(r.LANES, length - i):  # beyond it is what cut put there
+            if lane < min(r.LANES, length - i):  # other lanes are not elements
                 return i + lane
         return 0
 
@@ -133,7 +133,7 @@ def arg(block, tile, worker):
     length, inner, kind = word(block, LENGTH), word(block, INNER), word(block, KIND)
     outputs, tiles = word(block, OUTER) * inner, word(block, TILES)
     smallest, source = word(block, SMALLEST), word(block, SOURCE)
-    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # rows from which vectors pay
+    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # shorter rows are faster without vectors
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
         first = i // inner * length * inner + i % inner
         if inner == 1 and kind != INT32 and length >= shortest:

@@ -53,7 +53,7 @@ def dot_rows(context, x, rows, depth, count, y):
         x, rows, depth, count, y = arguments
         row_bytes, last = builder.shl(depth, integer(2)), builder.sub(count, integer(1))
         rows_at = []
-        for i in range(LANES):  # beyond the last row, it counts again
+        for i in range(LANES):  # after the last row, the last row is read again
             row = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
             rows_at.append(builder.add(rows, builder.mul(row, row_bytes)))
 

@@ -45,7 +45,7 @@ def pack_group(block, image, group):
     source = word(block, SOURCE) + (image * outputs + 64 * group) * depth
     for i in range(count):
         place = i
-        if count == 64:  # zipped
+        if count == 64:  # in the order of ``dot_products.zipped``
             place = 16 * (i // 4 % 4) + i // 16 * 4 + i % 4
         pack_row(source, depth, weights + place // 16 * block_bytes + place % 16 * 4)
         bias = headers + place // 16 * HEADER_BYTES + place % 16 * 4

@@ -7,7 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # these add theirs
+from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # adds operations
 from delegraph_numba_cpu.codegen import elementwise_integer as elementwise_integer
 from delegraph_numba_cpu.codegen import elementwise_sin_cos as elementwise_sin_cos
 from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, run_step
@@ -45,7 +45,7 @@ LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
 )
 DIRECT, PERIODIC = int(instructions.Layout.DIRECT), int(instructions.Layout.PERIODIC)
 SLOTS = instructions.SLOTS
-SHORT = 64  # bytes up to which a loop copies faster than a call does
+SHORT = 64  # bytes up to which a loop is faster than a call
 
 
 @kernel(instructions.CHAIN)

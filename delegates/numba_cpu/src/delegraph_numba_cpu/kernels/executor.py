@@ -79,8 +79,8 @@ def invoke(control, table, threads):
 @named_kernel("executor", layout.WORK)
 def work(control, unused, unused_too):
     """Take part in the runs of a pool, as its next worker, until the pool ends."""
-    worker = atomic_add(control + HIRED, 1) + 1  # two of one number would share scratch memory
-    seen = 0  # of a run before the first
+    worker = atomic_add(control + HIRED, 1) + 1  # the number selects its scratch memory
+    seen = 0  # the epoch before the first run
     while True:
         seen = next_epoch(control, seen)
         if atomic_load(control + IS_OVER):
@@ -130,7 +130,7 @@ def lead(control, table, threads):
     store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
-    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a row without tiles
+    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a turn without tiles
     begin_epoch(control)
     go_on(control, before_first, 0)
     share(control, 0)

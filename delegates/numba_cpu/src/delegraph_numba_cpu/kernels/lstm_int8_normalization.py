@@ -56,7 +56,7 @@ def inverse_sqrt(x):
     bits = 0
     while x >> bits:
         bits += 1
-    pairs = (29 - bits) // 2  # how many pairs of bits x moves left, to lie in [2**27, 2**29)
+    pairs = (29 - bits) // 2  # shift x left by so many pairs of bits, into [2**27, 2**29)
     value = x >> 2 if pairs < 0 else x << (2 * pairs)
     half = ((value >> 1) + 1) >> 1
     y = 1 << 28  # 1 in Q3; five Newton-Raphson steps

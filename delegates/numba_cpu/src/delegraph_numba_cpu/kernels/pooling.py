@@ -115,7 +115,7 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 @jit
 def store_mean(target, total, share, least, most, count):
     """Store ``total * share``, clamped: the means of one vector of channels."""
-    value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays, and so below
+    value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays NaN, here and below
     r.store_floats(target, r.smaller_floats(most, value), count)
 
 

@@ -58,7 +58,7 @@ def _summed(kind: Any, chains: int, step: Any, add: str) -> Any:
             rounds, factors, result = arguments
             a = load(builder, factors, kind)
             b = load(builder, builder.add(factors, integer(64)), kind)
-            # Equal sums would become one.
+            # LLVM would merge equal sums into one.
             starts = [ir.Constant(kind, [i] * kind.count) for i in range(chains)]
 
             def body(index: Any, sums: list[Any]) -> list[Any]:

@@ -62,7 +62,7 @@ def compute_units(block, first, unit, count, source, target):
 
     *first* is the number of the sequence's first unit, counted over all sequences.
     """
-    # What is read here need not be read again after each store.
+    # Loaded once: LLVM would load the words again after each store.
     rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
     into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
     out, shift_out = word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT)
@@ -97,7 +97,7 @@ def filtered(state, times, window, latest):
     """Shift a filter's int16 window by one time step; return its dot product with the weights."""
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
-    # Without masks for int16, what is left of a vector goes by one at a time.
+    # Without masks for int16, the last elements are computed one at a time.
     for k in range(0, last if HAS_MASKS else last - r.LANES + 1, r.LANES):
         value = load_shorts(state + 2 * k + 2, last - k, zero)
         store_shorts(state + 2 * k, value, last - k)
@@ -159,5 +159,5 @@ def activate(block, values, count):
         elif curve == instructions.SIGN_BIT:
             value = sign(value)
         else:
-            value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays
+            value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays NaN
         r.store_floats(values + 4 * i, value, count - i)
