@@ -162,7 +162,7 @@ def gelu_by_tanh(x: Lanes) -> Lanes:
 
 
 def rounded(x: Lanes) -> Lanes:
-    """Return each element rounded to an integer, halves to even."""
+    """Return any float32 rounded to integers, halves to even."""
     magnitude = x.magnitude()
     whole = (magnitude + 2.0**23) - 2.0**23
     return (magnitude < 2.0**23).choose(whole.with_sign_of(x), x)

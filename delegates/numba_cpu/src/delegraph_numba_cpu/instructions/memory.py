@@ -87,8 +87,8 @@ def aligned_bytes(size: int) -> NDArray[np.uint8]:
 def constant(array: NDArray[Any], *, is_own: bool = False) -> Memory:
     """Return memory with the values of a contiguous array.
 
-    Values are copied if their address is not aligned for vectors, or if the array is a part of
-    another that does not belong to the caller.
+    Values are copied if their address is not aligned for vectors. They are also copied if the array
+    is a part of another that does not belong to the caller.
 
     Args:
         array: the values.

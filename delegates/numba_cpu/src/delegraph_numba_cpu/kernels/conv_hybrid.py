@@ -127,7 +127,7 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
     """Quantisation parameters of a row whose pieces were measured, as of :func:`parameters`."""
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
-        unsound += load_f32(place) * np.float32(0)  # NaN stays, whatever comes after it
+        unsound += load_f32(place) * np.float32(0)  # NaN stays NaN, whatever is added
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
     return parameters(low + unsound, high + unsound, is_asymmetric)
 

@@ -170,7 +170,7 @@ def store_copies(context: Any, target: Any, value: Any) -> Any:
 
 @jit
 def fill(target, source, count, size):
-    """Fill *count* bytes with copies of one element of 1, 2, 4 or 8 bytes."""
+    """Fill *count* bytes with copies of one element of *size* bytes: 1, 2, 4 or 8."""
     if size == 4:
         value = load_i32(source)
         for i in range(0, count, GRANULE):  # registers have room after their end

@@ -1,18 +1,18 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
 The tiles of a row are divided into shares, one for each thread. A thread takes the tiles of its own
-share first, then those of others. So a thread finds in its caches what it wrote in the row before,
-since tiles divide images from top to bottom, and no thread waits for a late one.
+share first, then those of others. Tiles divide images from top to bottom, so a thread finds in its
+caches what it wrote in the row before. No thread waits for a late one.
 
 A word for each share holds the turn of the row and the number of unclaimed tiles. A thread claims a
 tile by compare-and-swap. It may then read the table, since the run cannot end before the tile is
 done. The thread that finishes the last tile of a row makes the next row the present one, or ends
 the run; it runs rows of a single tile itself. A late worker finds another turn and does no harm. A
-thread that waits for the next row sleeps after a while, so that the operating system can run a late
+thread that waits for the next row sleeps after a while. The operating system can then run a late
 thread on the free processor.
 
-Python handles signals between its own instructions, so never in this code: counts here are
-correct even if a signal interrupts the caller before or after.
+Python handles signals between its own instructions, so never in this code: counts here are correct
+even if a signal interrupts the caller before or after.
 """
 
 from __future__ import annotations

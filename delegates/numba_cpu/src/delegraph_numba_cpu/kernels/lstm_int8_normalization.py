@@ -38,13 +38,13 @@ def divided(x, divisor):
 
 @jit
 def high_product(a, b):
-    """Return ``a * b / 2**31``, halves up."""
+    """Return ``a * b / 2**31``, rounded to nearest, halves up."""
     return min((a * b + (1 << 30)) >> 31, INT32_MAX)
 
 
 @jit
 def shifted_left(x, count):
-    """Return ``x * 2**count`` within 32 bits."""
+    """Return ``x * 2**count``, clamped to int32."""
     return min(max(x << count, INT32_MIN), INT32_MAX)
 
 

@@ -1,4 +1,4 @@
-"""Reports of positions that are out of range."""
+"""Reports of tensor positions that are out of range, in the program's header."""
 
 from __future__ import annotations
 
