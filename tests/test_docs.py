@@ -31,6 +31,7 @@ from support.scripts import script
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+NUMBA_CPU = ROOT / "delegates" / "numba_cpu" / "src" / "delegraph_numba_cpu"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 LINKED_PAGES = [
     *PAGES,
@@ -294,6 +295,9 @@ def test_glossary_names_files_that_exist() -> None:
     sources = re.findall(r"^\| \*\*.*\| `([\w/]+(?:\.py|/))`[^|]*\|$", page, re.MULTILINE)
     assert len(sources) > 15
     assert [s for s in sources if not (ROOT / "core" / "delegraph" / s).exists()] == []
+    places = re.findall(r"\| numba_cpu, `([^`]*)` \|$", page, re.MULTILINE)
+    assert len(places) > 15
+    assert [p for p in places if not (NUMBA_CPU / p).exists()] == []
 
 
 def test_hooks_page_explains_every_hook_and_plugin_state() -> None:

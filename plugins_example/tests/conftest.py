@@ -1,4 +1,4 @@
-"""The tests get the delegates that they name, and no others."""
+"""Tests run with the delegates that they name, without default delegates."""
 
 from __future__ import annotations
 

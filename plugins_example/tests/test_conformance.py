@@ -1,4 +1,4 @@
-"""Delegraph's conformance kit: it tries everything that the delegates claim."""
+"""Delegraph's conformance kit, which tests everything that the delegates claim."""
 
 from __future__ import annotations
 

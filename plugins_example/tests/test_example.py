@@ -1,4 +1,4 @@
-"""The delegates on small models of our own; NumPy says what is right."""
+"""Tests of the delegates on small models; NumPy computes the right results."""
 
 from __future__ import annotations
 

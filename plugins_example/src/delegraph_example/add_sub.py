@@ -41,11 +41,11 @@ RANGES: dict[Activation, tuple[float | None, float | None]] = {
     Activation.RELU_N1_TO_1: (-1.0, 1.0),
     Activation.RELU6: (0.0, 6.0),
 }
-"""Smallest and largest result that a fused activation lets through; None is no limit."""
+"""Smallest and largest result of each fused activation; None means no limit."""
 
 
 class AddSubDelegate(SimpleDelegateInterface):
-    """Takes the nodes it can compute exactly as the model asks, and says why it leaves others."""
+    """Claims the nodes that it computes exactly, and gives a reason for each other node."""
 
     def __init__(self, options: AddSubOptions) -> None:
         self._options = options  # Delegraph made it from the user's text, checked

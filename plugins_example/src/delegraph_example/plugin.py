@@ -1,4 +1,4 @@
-"""What this distribution offers; the entry point in ``pyproject.toml`` names this module.
+"""Delegates of this distribution; the entry point in ``pyproject.toml`` names this module.
 
 Delegraph imports it to list plugins, so it stays light: each delegate's own module is imported by
 its ``load`` function, when a user asks for that delegate.
@@ -32,7 +32,7 @@ def _load_add_sub() -> type[AddSubDelegate]:
 
 @hookimpl
 def delegraph_delegates() -> list[DelegateSpec]:
-    """Delegates of this plugin."""
+    """Specs of the plugin's delegates: name, summary, and how to load each."""
     return [
         DelegateSpec("sin", "SIN on float32", _load_sin),
         DelegateSpec("add_sub", "ADD and SUB on float32", _load_add_sub, AddSubOptions),

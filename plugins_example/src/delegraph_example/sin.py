@@ -24,11 +24,11 @@ CAPABILITIES = Capabilities(
     [Claim("SIN", "FLOAT32", "dynamic-shapes", "empty", "many-dims", "scalar")],
     tolerance={"FLOAT32": Tolerance(relative=1e-6, absolute=1e-7)},
 )
-"""One operator on one type, of any shape; the conformance kit tries all of that."""
+"""One operator on one type, of any shape; the conformance kit tests this claim."""
 
 
 class SinDelegate(SimpleDelegateInterface):
-    """Says which nodes it takes; Delegraph groups them into partitions."""
+    """Claims the nodes that it can compute; Delegraph groups them into partitions."""
 
     def name(self) -> str:
         return "sin"

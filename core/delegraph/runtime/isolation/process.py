@@ -206,7 +206,16 @@ class IsolatedProcess:
             return self._called(child, phase, method, arguments, files, stop)[0]
 
     def run(self, child: Child, number: int, stop: StopRequest | None) -> Message | None:
-        """Let *child* compute partition *number*; return its message if output shapes were unknown.
+        """Let the child process compute a partition; return its message, or None without one.
+
+        Args:
+            child: the child process, which must still be alive.
+            number: number of the partition in the child process.
+            stop: stop request of the running call; a request ends the child process.
+
+        Returns:
+            The message with shapes and values of outputs whose shapes were unknown. None if the
+            shapes of all outputs were known: their values are in the shared memory.
 
         Raises:
             DelegateProcessError, DelegateError, CallCancelledError: as :meth:`call`.

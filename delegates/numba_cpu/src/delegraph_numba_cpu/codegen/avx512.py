@@ -12,12 +12,12 @@ from delegraph_numba_cpu.codegen.lanes import Lanes
 from delegraph_numba_cpu.codegen.registry import level
 
 IS_THERE = level().vector_bytes == 64
-"""Whether kernels may use these functions."""
+"""Whether kernels may use the functions of this module."""
 
 VECTOR = ir.VectorType(F32, 16)
 ALL = ir.Constant(I16, -1)
 CURRENT_ROUNDING = ir.Constant(I32, 4)
-_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # from there to 1.5
+_THREE_QUARTERS = ir.Constant(I32, 0b0011)  # range from 0.75 to 1.5
 
 
 def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
@@ -49,7 +49,7 @@ def reciprocal_square_root(x: Lanes) -> Lanes:
 
 
 def square_root(x: Lanes) -> Lanes:
-    """Return the square root, which is nearly always the nearest float32."""
+    """Return the square root, nearly always rounded to the nearest float32."""
     estimate = _root_estimate(x)
     first = x * estimate  # NaN of 0 and of infinity
     lost = x.times_plus(estimate, -first)
@@ -78,7 +78,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _root_estimate(x: Lanes) -> Lanes:
-    """Return ``1 / sqrt(x)`` to 14 bits."""
+    """Return an estimate of ``1 / sqrt(x)`` that is precise to 14 bits."""
 
     def estimate(builder: Any, x: Any) -> Any:
         return call(builder, "llvm.x86.avx512.rsqrt14.ps.512", VECTOR, [x, x, ALL])

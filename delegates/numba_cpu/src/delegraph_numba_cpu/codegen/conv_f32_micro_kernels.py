@@ -40,22 +40,21 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 VALUES_AT_ONCE = 4 if level().machine == "aarch64" else 1
 """Number of values of a pixel that are loaded together.
 
-It is 4 on processors whose products may take one lane of a register for all columns.
+It is 4 on processors whose multiply instructions can take one lane of a register for all columns.
 """
 
 
 def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
-    """Return ``product(height, *window, weight, ahead, ahead_step, *output)``.
+    """Return an intrinsic ``product(height, *window, weight, ahead, ahead_step, *output)``.
 
     It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for
     each pixel. *window* is ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4``
     values, which are multiplied with as many rows of weights.
 
-    For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes, so
-    that the next weights arrive while these are in use.
+    For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes to
+    that address. So the next weights arrive while these are in use.
 
-    *output* is ``out, residual, pitch, pixels, columns, limits``, as ``product_output.write`` takes
-    them.
+    *output* is ``out, residual, pitch, pixels, columns, limits``; see ``conv_f32_output.write``.
 
     The highest tile has enough sums that none waits for its previous product, and few enough for
     the registers.
@@ -104,7 +103,7 @@ def _tile(
     ahead_step: Any,
     *output: Any,
 ) -> None:
-    """Append what computes and stores *height* pixels; see :func:`matrix_product`."""
+    """Append instructions that compute and store *height* pixels; see :func:`matrix_product`."""
     sums, weights = _bias(builder, height, widths, weight)
     pixel = [load(builder, builder.add(rows, integer(8 * m)), I64) for m in range(height)]
     outer = Loop(builder, tap_count)
@@ -133,7 +132,7 @@ def _tap_products(
     """Return the next weights, the next prefetch address, and the sums after a tap's products."""
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
-        """Return all of these after *count* more values of every pixel, from byte *k* on."""
+        """Return the same values after *count* more values of every pixel, from byte *k* on."""
         weights, ahead, *sums = values
         loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
 
@@ -171,7 +170,7 @@ def _prefetch(builder: Any, address: Any) -> None:
 
 
 def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
-    """Return the first sums, and the address of the weights after them."""
+    """Return the start values of the sums, which are the bias, and the first weights' address."""
     bias, address = [], weight
     for width in widths:
         bias.append(load(builder, address, vector(F32, width)))
@@ -186,7 +185,7 @@ def _add_products(
     value_of: Callable[[int], Any],
     weights: Any,
 ) -> list[Any]:
-    """Return the sums with the products of one value of every pixel added."""
+    """Return the sums after the products of one value of every pixel are added."""
     columns, start = [], 0
     for width in widths:
         columns.append(load(builder, builder.add(weights, integer(4 * start)), vector(F32, width)))
@@ -201,7 +200,7 @@ def _add_products(
 
 
 def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
-    """Return ``product(height, *window, weight, apart, *output)``.
+    """Return an intrinsic ``product(height, *window, weight, apart, *output)``.
 
     It computes *blocks* blocks of columns of *height* pixels, which is one of *heights*. A block
     has two registers of *width* lanes, and weights of blocks are *apart* bytes apart. *output* is
@@ -250,7 +249,7 @@ def _blocks(
     pitch: Any,
     limits: Any,
 ) -> None:
-    """Append what computes and stores blocks of *height* pixels; see :func:`blocks_product`."""
+    """Append instructions that compute blocks of *height* pixels; see :func:`blocks_product`."""
     kind = vector(F32, width)
     starts, start = [], integer(0)
     for _ in range(blocks):
@@ -285,7 +284,7 @@ def _blocks(
 
 
 def channel_product(height: int, width: int, masked: bool) -> Any:
-    """Return ``product(rows, taps, tap_count, channel, weight, *output)``.
+    """Return an intrinsic ``product(rows, taps, tap_count, channel, weight, *output)``.
 
     It computes one register of *width* channels for each of *height* pixels. *channel* is the
     offset of the first channel in a pixel. With *masked*, only the first *columns* channels are
@@ -341,12 +340,12 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
 
 
 def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
-    """Return ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
+    """Return an intrinsic ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
 
     It computes one register of *width* channels for each of *height* adjacent pixels. Windows are
     *kernel* wide and *stride* apart, and values that they share are read once. *source* is the
     first pixel's offset from the taps, *step* the distance of input pixels. Of *taps*, only the
-    first one of each row is used.
+    first of each window row is used.
     """
 
     @intrinsic

@@ -1,4 +1,4 @@
-"""Output of float32 sums of products from registers: clamping, residual, slopes, stores."""
+"""Output of float32 sums of products in registers: clamps, residual, slopes, stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOW, HIGH, SUM_LOW, SUM_HIGH, COLUMNS, RESIDUAL_PITCH, RESIDUAL_COLUMNS, SLOPES 
         "slopes",
     )
 )  # fmt: skip
-"""Offsets in *limits*, the address of the word ``low`` of the instruction."""
+"""Offsets in *limits*, which is the address of the instruction's word ``low``."""
 
 
 def write(
@@ -45,7 +45,8 @@ def write(
 ) -> None:
     """Clamp the sums, add the residual and apply slopes if there are any, and store the pixels.
 
-    Pixels after the last one of the output are copies of it, and are stored in the same place.
+    A register tile may have more rows than there are pixels. Its last rows are then copies of the
+    last pixel, and are stored in the same place.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
     rows = row_numbers(builder, height, pixels)
@@ -68,7 +69,7 @@ def write(
 
 
 def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
-    """Return the number of each row of a tile, or that of the last of *pixels* pixels."""
+    """Return the number of the pixel of each of *height* rows: 0, 1, ... up to the last pixel."""
     last = builder.sub(pixels, integer(1))
     numbers = [integer(m) for m in range(height)]
     return [builder.select(builder.icmp_signed("<", m, last), m, last) for m in numbers]
@@ -88,7 +89,7 @@ def store_rows(
     pitch: Any,
     masks: list[Any] | None = None,
 ) -> None:
-    """Store the registers of all rows at *out*; with *masks*, one for each register of a row."""
+    """Store the registers of all rows at *out*; *masks* has a mask for each register of a row."""
     for i, value in enumerate(values):
         m, j = divmod(i, len(starts))
         place = _place(builder, out, rows[m], pitch, starts[j])
@@ -108,7 +109,10 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return the sums with the residual added, and clamped again; as they are without one."""
+    """Return the sums after the residual is added and they are clamped again.
+
+    Without a residual (0), the sums are returned unchanged.
+    """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):
         pitch, made, total = (
@@ -136,7 +140,10 @@ def _with_slopes(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return the sums, the negative ones times their column's slope; as they are without slopes."""
+    """Return the sums, negative ones multiplied by their column's slope.
+
+    Without slopes (0), the sums are returned unchanged.
+    """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", slopes, integer(0))):
         total = load(builder, builder.add(limits, integer(COLUMNS)), I64)
@@ -157,7 +164,7 @@ def _with_slopes(
 
 
 def clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:
-    """Return sums clamped to two floats, at the offsets *low* and *high* in *limits*."""
+    """Return sums clamped between the float32 at the offsets *low* and *high* in *limits*."""
     lowest = load(builder, builder.add(limits, integer(low)), F32)
     highest = load(builder, builder.add(limits, integer(high)), F32)
     return [
@@ -172,7 +179,7 @@ def clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> 
 
 
 def _masks(builder: Any, widths: tuple[int, ...], columns: Any) -> list[Any]:
-    """Return the mask of each register of a pixel."""
+    """Return a mask for each register of a pixel: the lanes among the first *columns* columns."""
     masks, start = [], 0
     for width in widths:
         masks.append(first_lanes(builder, builder.sub(columns, integer(start)), width))

@@ -1,4 +1,4 @@
-"""Micro-kernels of hybrid products: quantization of floats, accumulators into floats."""
+"""Micro-kernels of hybrid products: floats to quantised values, and accumulators to floats."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return all 16 elements combined, by halves."""
+    """Return one number: all 16 elements of *x*, combined half with half."""
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -51,7 +51,7 @@ def _folded(builder, x, combine):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the smallest and the largest of 0 and *count* > 0 float32; NaN if one is not finite."""
+    """Store the least of *count* > 0 float32 and 0, and the largest; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -74,7 +74,7 @@ def measure_floats(context, source, count, target):
 
 
 def _rounder(builder, inverse, low, high):
-    """Return a function that returns 16 float32 times *inverse* as int32, rounded, clamped."""
+    """Return a function of 16 float32: times *inverse*, rounded and clamped, as int32."""
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     halves = [constant(half, V16F32) for half in (-BELOW_HALF, BELOW_HALF)]
 
@@ -89,7 +89,7 @@ def _rounder(builder, inverse, low, high):
 
 
 def _convert(builder, source, count, target, width, convert):
-    """Append a loop over *count* > 0 float32 that stores 16 values of *width* bytes at a time."""
+    """Append a loop over *count* > 0 float32; *convert* makes 16 values of *width* bytes of 16."""
     loop = Loop(builder, count, 16)
     place = builder.add(source, builder.shl(loop.index, integer(2)))
     result = builder.add(target, builder.mul(loop.index, integer(width)))
@@ -106,7 +106,7 @@ def _convert(builder, source, count, target, width, convert):
 
 @intrinsic
 def quantize_floats(context, source, count, inverse, low, high, zero, target):
-    """Store *count* > 0 float32 times *inverse* as bytes: rounded, clamped, plus *zero*."""
+    """Store *count* > 0 float32 as bytes: times *inverse*, rounded, clamped, plus *zero*."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, zero, target = arguments
@@ -124,7 +124,7 @@ def quantize_floats(context, source, count, inverse, low, high, zero, target):
 
 @intrinsic
 def round_floats(context, source, count, inverse, low, high, scale, target):
-    """Store *count* > 0 float32 times *inverse* as float32: rounded, clamped, times *scale*."""
+    """Store *count* > 0 float32 as float32: times *inverse*, rounded, clamped, times *scale*."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, inverse, low, high, scale, target = arguments
@@ -141,18 +141,17 @@ def round_floats(context, source, count, inverse, low, high, scale, target):
 
 
 def _finisher(kind):
-    """Return an intrinsic that computes results from accumulators, int32 or float32."""
+    """Return an intrinsic that computes float32 results from accumulators of the type *kind*."""
 
     @intrinsic
     def finish(
         context, acc, acc_bytes, rows, header, scales, scale_step, target, row_bytes, count, low,
         high,
     ):  # fmt: skip
-        """Store rows of the first *count* of 16 results, clamped; at least one row.
+        """Store the first *count* of 16 clamped results of each of *rows* >= 1 rows.
 
         Scale and zero point of the first row are at *scales*; those of consecutive rows are
-        *scale_step*
-        bytes apart.
+        *scale_step* bytes apart.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -167,12 +166,12 @@ def _finisher(kind):
             mask = first_lanes(builder, count, 16)
 
             def without_zeros(source, zero):
-                """Return sums of products with activations that have no zero point, float32."""
+                """Return float32 sums of products of activations minus their zero point."""
                 found = load(builder, source, kind)
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)
                     return builder.fsub(found, builder.fmul(zeros, sums))
-                # Products may overflow; differences do not, and are right all the same.
+                # Products may wrap around; differences fit int32, and are right all the same.
                 whole = builder.sub(found, builder.mul(splat(builder, zero, 16), sums))
                 return builder.sitofp(whole, V16F32)
 

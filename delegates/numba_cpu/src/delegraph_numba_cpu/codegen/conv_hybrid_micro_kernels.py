@@ -27,13 +27,13 @@ from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYT
 i64 = types.int64
 
 WIDTH = 4 if dot_products_neon.IS_THERE else dot_products.LANES
-"""Columns of a cell: of the sums that are kept in one vector."""
+"""Number of columns of a cell, whose sums are kept in one vector."""
 
 INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, WIDTH)
 
 
 def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
-    """Return the sums of products of each row with each cell's columns, int32.
+    """Return the int32 sums of products of each row with the columns of each cell.
 
     Args:
         builder: appends instructions.
@@ -70,11 +70,11 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
 
 
 def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
-    """Return biases plus the sums of each part of rows times its scales, float32.
+    """Return float32 sums: the biases plus each part's sums of products times the part's scales.
 
-    The scales of a part, of all 64 outputs, are stored after its weights, of which two share a
-    byte. *weights* and *block* are the address of the group and the number of its first block of
-    16 outputs that is computed.
+    Two weights share a byte. The scales of a part, of all 64 outputs, are stored after its weights.
+    *weights* is the address of the group, and *block* the number of its first block of 16 outputs
+    that is computed.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
@@ -104,7 +104,7 @@ def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
 
 
 def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
-    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
+    """Return an intrinsic that multiplies *rows* rows with *blocks* blocks of 16 columns.
 
     With *by_parts*, each part of a row has separate scales, and results are float32.
     """
@@ -112,7 +112,7 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
 
     @intrinsic
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
-        """Store bias + a @ weights; rows are *row_bytes* apart, rows of results a group apart.
+        """Store ``bias + a @ weights``; rows are *row_bytes* apart, rows of results a group apart.
 
         *weights* is the address of the group, *block* the number of its first block of columns.
         """

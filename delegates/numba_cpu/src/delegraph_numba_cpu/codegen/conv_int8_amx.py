@@ -34,7 +34,7 @@ def _number(value):
 
 
 def _mover(instruction, tile):
-    """Return an intrinsic that loads or stores a register, with a distance of rows in memory."""
+    """Return an intrinsic that loads or stores a tile register; rows in memory have a distance."""
 
     @intrinsic
     def move(context, address, row_bytes):
@@ -50,7 +50,7 @@ def _mover(instruction, tile):
 
 
 def _dotter(acc, a, b):
-    """Return an intrinsic that adds to a register the products of two others."""
+    """Return an intrinsic that adds the product of tile registers *a* and *b* to *acc*."""
 
     @intrinsic
     def dot(context):
@@ -73,7 +73,7 @@ dot_last_0, dot_last_1, dot_last_2, dot_last_3 = (_dotter(n, _LAST_A, _LAST_B) f
 
 @intrinsic
 def _configure(context, address):
-    """Configure the registers by the 64 bytes at an address."""
+    """Configure the tile registers by the 64 bytes at an address."""
 
     def generate(lowering, builder, signature, arguments):
         place = pointer(builder, arguments[0], I8)
@@ -85,7 +85,7 @@ def _configure(context, address):
 
 @intrinsic
 def release_tiles(context):
-    """Release the registers, so that thread switches need not save them."""
+    """Release the tile registers, so that thread switches need not save them."""
 
     def generate(lowering, builder, signature, arguments):
         call(builder, "llvm.x86.tilerelease", ir.VoidType(), [])
@@ -96,7 +96,10 @@ def release_tiles(context):
 
 @jit
 def lay_out_tiles(memory, steps):
-    """Configure the registers for rows of *steps* times 4 bytes; *memory* has room for 64 bytes."""
+    """Configure the tile registers for rows of *steps* times 4 bytes.
+
+    *memory* is the address of 64 bytes that are overwritten.
+    """
     rest = steps % 16
     fill_bytes(memory, 0, 64)
     store_u8(memory, 1)
@@ -111,7 +114,7 @@ def lay_out_tiles(memory, steps):
 
 @jit
 def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
-    """Store bias + a @ weights of 16 rows and one block; arguments as for :func:`multiply_tile`."""
+    """Store ``bias + a @ weights`` of 16 rows and one block; see :func:`multiply_tile`."""
     load_0(header, 0)
     for step in range(0, steps - 15, 16):
         load_a(a + 4 * step, a_bytes)
@@ -127,15 +130,15 @@ def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
 
 @jit
 def multiply_tile(a, a_bytes, weights, block_bytes, steps, header, acc):
-    """Store bias + a @ weights of 16 rows and 4 blocks of 16 columns, int32 ``[16, 64]``.
+    """Store ``bias + a @ weights`` of 16 rows and 4 blocks of 16 columns, int32 ``[16, 64]``.
 
     Args:
         a: address of rows of unsigned bytes.
-        a_bytes: distance of rows.
+        a_bytes: bytes from one row to the next.
         weights: address of the first block.
-        block_bytes: distance of blocks.
+        block_bytes: bytes from one block to the next.
         steps: number of steps of 4 bytes of a row.
-        header: header of the first block; it starts with the bias.
+        header: address of the first block's header, which begins with the bias.
         acc: address for results.
     """
     first, second = weights, weights + block_bytes

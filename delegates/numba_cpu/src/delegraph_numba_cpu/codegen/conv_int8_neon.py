@@ -23,7 +23,7 @@ def dot_tile(rows, blocks):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart, blocks 64."""
+        """Store ``bias + a @ weights + sums``, int32; rows are *acc_bytes* apart, blocks 64."""
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
@@ -49,13 +49,13 @@ def dot_tile(rows, blocks):
 
 
 def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
-    """Return, for each row, its products with four columns at each of several places.
+    """Return the sums of products of each row with four columns at each of several places.
 
     Args:
         builder: appends instructions.
         rows_at: addresses of rows of unsigned bytes.
         places: addresses of 16 bytes, four for each of four columns.
-        step_bytes: distance to the next 16 bytes of these columns.
+        step_bytes: bytes to the next 16 bytes of these columns.
         steps: number of steps of four bytes of a row, a multiple of *weights_a_byte*.
         weights_a_byte: 2 for weights of :func:`dot_products.nibbles`, which serve two steps.
     """
@@ -63,7 +63,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     values = [part for _ in rows_at for _ in places for part in dot_products_neon.NOTHING]
 
     def weights_of(index, count):
-        """Yield the weights of each of *count* steps, of all places."""
+        """Yield the weights at all places for each of *count* steps."""
         for k in range(0, count, weights_a_byte):
             step = builder.udiv(builder.add(index, integer(k)), integer(weights_a_byte))
             at = builder.mul(step, integer(step_bytes))
@@ -76,7 +76,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
                 )
 
     def added(values, index, count):
-        """Return the sums with *count* steps added."""
+        """Return *values* after the products of *count* steps are added."""
         at = builder.shl(index, integer(2))
         kind = I32 if count == 1 else vector(I32, count)
         loaded = [load(builder, builder.add(row, at), kind) for row in rows_at]
@@ -110,7 +110,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
 
 
 def _copies(builder, four, k):
-    """Return four copies of four bytes, from a scalar or a lane."""
+    """Return 16 bytes: four copies of four bytes, which are a scalar or lane *k* of a vector."""
     if isinstance(four.type, ir.VectorType):
         lanes = ir.Constant(V4I32, [k] * 4)
         return builder.bitcast(builder.shuffle_vector(four, four, lanes), V16I8)

@@ -34,7 +34,7 @@ i64 = types.int64
 
 
 def _parts(builder, header, names):
-    """Return 16 of each of the header's values."""
+    """Return the named fields of a header, each as a vector of 16 values."""
     kinds = {"scale": V16F32, "offset": V16F32, "below": V16F32, "zero": V16I32}
     places = (builder.add(header, integer(HEADER[name])) for name in names)
     return [
@@ -49,7 +49,7 @@ def _nearest(builder, acc, scale, offset):
 
 
 def _exact(builder, acc, factor, offset, zero):
-    """Return floor(x * factor + offset), with one rounding before the floor, plus zero point."""
+    """Return ``floor(acc * factor + offset) + zero``, int32, rounded only once before the floor."""
     arguments = [builder.sitofp(acc, V16F64), factor, offset]
     value = dot_products.rounded_down(builder, call(builder, "llvm.fma.v16f64", V16F64, arguments))
     return builder.add(value, zero)
@@ -68,8 +68,8 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 def _exact_close(builder, acc, factor, offset, zero, away):
     """Return the result of :func:`_exact_away`, as if float64 had more bits.
 
-    Rounding before the floor can only raise it to the next integer. The rest after subtracting that
-    integer has few bits, and its sign shows whether this happened.
+    Rounding before the floor can only raise the value to the next integer. The rest after
+    subtraction of that integer has few bits, and is negative if this happened.
     """
     offset = _away_offset(builder, acc, offset, away)
     found = _exact(builder, acc, factor, offset, constant(0))
@@ -82,7 +82,10 @@ def _exact_close(builder, acc, factor, offset, zero, away):
 
 
 def _all_of(rescale, *names):
-    """Return a preparation of *rescale*, which rescales vectors with the parts of their header."""
+    """Return a ``prepare`` that loads the fields *names* of headers for *rescale*.
+
+    ``prepare(builder, headers)`` returns a function that rescales one vector by each header.
+    """
 
     def prepare(builder, headers):
         parts = [_parts(builder, header, names) for header in headers]
@@ -104,16 +107,14 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _if_near(exact, takes_away):
-    """Return a preparation of the same function that uses float32 where its result is certain.
+    """Return a ``prepare`` that rescales in float32 where the result is certain, else in float64.
 
     Headers have one offset that gives more than the right value, and one that gives less. Both are
-    0.5
-    lower than a floor needs, so that rounding to nearest gives the floor. If both give the same
-    integer,
-    it is right; else float64 decides.
+    0.5 lower than a floor needs, so that rounding to nearest gives the floor. If both give the same
+    integer, it is right; else float64 decides.
 
     Args:
-        exact: prepares the rescaling in float64.
+        exact: the ``prepare`` that rescales in float64; see :func:`_all_of`.
         takes_away: whether negative values are rescaled with another offset.
     """
 
@@ -132,7 +133,7 @@ def _if_near(exact, takes_away):
                 yield dot_products.rounded_to_even(builder, value)
 
         def rescale_all(vectors):
-            quick, difference = [], constant(0)  # never negative, so sums tell
+            quick, difference = [], constant(0)  # no difference is negative: none cancels another
             for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
                 found, least = nearest(vector, scale, (offset, below), away)
                 quick.append(found)
@@ -154,17 +155,17 @@ def _if_near(exact, takes_away):
 
 
 def _finisher(prepare):
-    """Return an intrinsic that converts accumulators to bytes; see :func:`_all_of`."""
+    """Return an intrinsic that converts accumulators to bytes; *prepare* as of :func:`_all_of`."""
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store rows of the first *count* of 16 results, clamped; at least one row."""
+        """Store the first *count* of 16 clamped results of each of *rows* >= 1 rows."""
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
 
             def rows_by(size, write):
-                """Finish *size* rows at a time; the last rows may be finished twice."""
+                """Convert *size* rows at a time; the last rows may be converted twice."""
                 rescale_all = prepare(builder, [header] * size)
                 last = builder.sub(rows, integer(size))
                 loop = Loop(builder, rows, size)
@@ -203,7 +204,7 @@ def _finisher(prepare):
 
 
 def _finisher_64(prepare):
-    """Return an intrinsic for accumulators in the order of ``dot_products.zipped``."""
+    """Return an intrinsic that converts accumulators in the order of ``dot_products.zipped``."""
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):

@@ -1,4 +1,4 @@
-"""Instructions that kernels are compiled for."""
+"""Levels: the sets of processor instructions that kernels are compiled for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CpuLevel(NamedTuple):
-    """Instructions that kernels are compiled for.
+    """A set of instructions that kernels are compiled for.
 
     Attributes:
         name: value of the option ``cpu``.

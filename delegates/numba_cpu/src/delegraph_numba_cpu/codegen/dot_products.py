@@ -24,7 +24,10 @@ _HAS_AVX512 = "avx512vnni" in level().needs
 _HAS_AVX2 = level().vector_bytes == 32
 _HAS_VNNI = _HAS_AVX512 or "avxvnni" in level().needs
 HAS_MADD = _HAS_AVX2 and not _HAS_VNNI
-"""Whether products are those of int16, two of them added: ``vpmaddwd``, which never saturates."""
+"""Whether bytes are multiplied as int16, and products added in pairs: ``vpmaddwd``.
+
+That instruction never saturates.
+"""
 _ROUND_DOWN = 9  # towards negative infinity, and no floating-point exceptions
 
 
@@ -38,7 +41,7 @@ SEEN = int.from_bytes(bytes([level().byte_shift]) * 4, "little")
 
 
 def seen(builder, x):
-    """Return unsigned activations in the form that is multiplied.
+    """Return unsigned activations in the form in which they are multiplied.
 
     They are vectors, or integers of 8 or 32 bits. See ``CpuLevel.byte_shift``.
     """
@@ -67,7 +70,7 @@ def prepare_weights(builder, weights):
 
 
 def nibbles(builder, packed):
-    """Return 16 times each weight of the low halves of bytes, and of the high ones.
+    """Return two vectors: 16 times the weight in each byte's low half, and in its high half.
 
     Args:
         builder: appends instructions.
@@ -79,12 +82,12 @@ def nibbles(builder, packed):
 
 
 def dot(builder, acc, activations, weights):
-    """Return ``acc`` plus the dot products of four unsigned with four signed bytes, 16 of them.
+    """Return 16 int32: ``acc`` plus dot products of four unsigned activations and four weights.
 
     Args:
         builder: appends instructions.
         acc: 16 int32.
-        activations: one int32 for all, or 16 int32, of four unsigned bytes each.
+        activations: four unsigned bytes in one int32 for all results, or in 16 int32.
         weights: see :func:`prepare_weights`.
     """
     if dot_products_neon.IS_THERE:
@@ -106,7 +109,7 @@ def dot(builder, acc, activations, weights):
 
 
 def add_sums(builder, accumulators, sums):
-    """Return rows of vectors, int32, plus a number for each row.
+    """Return rows of int32 vectors with one number added to each row.
 
     Args:
         builder: appends instructions.
@@ -147,7 +150,7 @@ def _halves(builder, value):
 
 
 def spread_halves(builder, dwords):
-    """Return 32-bit words as int64 of their :func:`_halves`: the even bytes, then the odd ones."""
+    """Return the :func:`_halves` of 32-bit words as one int64 each: even bytes, then odd ones."""
     wide = builder.zext(dwords, vector(I64, dwords.type.count))
     even = _field(builder, wide, 0, 0x00FF00FF)
     odd = builder.shl(wide, constant(24, wide.type))
@@ -168,7 +171,7 @@ def _spread(builder, value, lanes=LANES):
 
 
 def _add_pairs(builder, a, b):
-    """Return the products of int16, added in pairs; they are exact for a < 256."""
+    """Return the products of two int16 vectors, adjacent products added; exact for a < 256."""
     return _by_ymm(builder, "llvm.x86.avx2.pmadd.wd", vector(I32, 8), a, b)
 
 
@@ -176,7 +179,7 @@ _BITS = {I8: 8, I16: 16, I32: 32, F32: 32}
 
 
 def _by_ymm(builder, name, result, *operands):
-    """Return the result of a 32-byte instruction on vectors of 32 or 64 bytes, part by part."""
+    """Return the result of a 32-byte instruction, applied to each 32 bytes of longer vectors."""
     parts, first = [], operands[0].type
     for part in range(first.count * _BITS[first.element] // 256):
         taken = []
@@ -260,15 +263,14 @@ def narrowed(builder, vectors, low, high):
 
 
 GROUP = 4
-"""Number of vectors of 16 channels that are interleaved, so that packing bytes is cheap."""
+"""Number of vectors of 16 channels whose lanes are interleaved, so that packing bytes is cheap."""
 
 
 def zipped(builder, rows):
-    """Return four vectors of words of the vertically adjacent bytes of four rows of 64 bytes.
+    """Return four vectors of 16 words; each word holds one column's bytes of four rows of 64 bytes.
 
     Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``. Pairwise zips within 16
-    bytes
-    give this order, which is the cheapest.
+    bytes give this order, which is the cheapest.
     """
     bytes_of = [
         [_zip(builder, a, b, high) for high in (False, True)]
@@ -285,7 +287,7 @@ def zipped(builder, rows):
 
 
 def _zip(builder, a, b, high):
-    """Return the elements of the low or high halves of all 16 bytes, alternately of *a* and *b*."""
+    """Return the low or high halves of all 16 bytes, elements alternately of *a* and *b*."""
     count = a.type.count
     run = count // 4  # elements of 16 bytes
     first = run // 2 if high else 0
@@ -294,7 +296,7 @@ def _zip(builder, a, b, high):
 
 
 def unzipped(builder, vectors, low, high):
-    """Return 64 bytes of four vectors in the order of :func:`zipped`, clamped.
+    """Return 64 clamped bytes from four int32 vectors in the order of :func:`zipped`.
 
     Args:
         builder: appends instructions.
@@ -317,7 +319,7 @@ def unzipped(builder, vectors, low, high):
 
 
 def _packed(builder, vectors):
-    """Return int32 as unsigned bytes, saturated: 16 bytes of each of the four vectors in turn."""
+    """Return int32 as saturated unsigned bytes: 16 bytes of each of the four vectors in turn."""
     words, kind = vector(I16, 32), vector(I8, 64)
     if _HAS_AVX512:
         halves = [

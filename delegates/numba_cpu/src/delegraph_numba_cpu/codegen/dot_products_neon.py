@@ -1,7 +1,7 @@
-"""Dot products of four bytes on AArch64, in LLVM IR: 16 bytes with 16 others, four at a time.
+"""Dot products of four bytes on AArch64, in LLVM IR: four for each pair of 16-byte vectors.
 
-``dotprod`` has an instruction for signed bytes, ``i8mm`` one for unsigned with signed bytes. Older
-processors add products of 8 bytes in pairs to int32, so sums are in two halves.
+The feature ``dotprod`` has an instruction for signed bytes, ``i8mm`` one for unsigned with signed
+bytes. Older processors add products of 8 bytes in pairs to int32, so sums are in two halves.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _HAS_MIXED_DOT = "i8mm" in level().needs
 _ZERO = ir.Constant(V4I32, [0] * 4)
 
 NOTHING = (_ZERO,) if _HAS_DOT else (_ZERO, _ZERO)
-"""Sums of no products, as the start value of :func:`dot`."""
+"""Start value of the sums of :func:`dot`: zeros."""
 
 
 def dot(builder, sums, activations, weights):
-    """Return sums plus the dot products of four bytes with four others, four times.
+    """Return *sums* plus four dot products, each of four activations and four weights.
 
     Args:
         builder: appends instructions.
-        sums: see :data:`NOTHING`.
+        sums: the previous sums, at first :data:`NOTHING`.
         activations: 16 bytes, see :func:`dot_products.seen`.
         weights: 16 bytes.
     """
@@ -39,7 +39,7 @@ def dot(builder, sums, activations, weights):
         arguments = [*sums, activations, weights]
         return [call(builder, "llvm.aarch64.neon.usdot.v4i32.v16i8", V4I32, arguments)]
     if _HAS_DOT:
-        arguments = [*sums, weights, activations]  # LLVM looks for a lane in the last
+        arguments = [*sums, weights, activations]  # LLVM looks for a lane in the last operand
         return [call(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", V4I32, arguments)]
     found = []
     for half, total in enumerate(sums):
@@ -52,14 +52,14 @@ def dot(builder, sums, activations, weights):
 
 
 def total(builder, sums):
-    """Return four int32: the complete sums of :func:`dot`."""
+    """Return the four int32 that the sums of :func:`dot` stand for."""
     if _HAS_DOT:
         return sums[0]
     return call(builder, "llvm.aarch64.neon.addp.v4i32", V4I32, sums)
 
 
 def quarters(builder, x):
-    """Return a vector of 16 int32 as four of 4."""
+    """Return a vector of 16 int32 as four vectors of 4."""
     four = vector(I32, 4)
     return [
         builder.shuffle_vector(x, x, ir.Constant(four, list(range(i, i + 4))))
@@ -68,7 +68,7 @@ def quarters(builder, x):
 
 
 def joined(builder, parts):
-    """Return four vectors of 4 int32 as one of 16."""
+    """Return four vectors of 4 int32 as one vector of 16."""
     while len(parts) > 1:
         count = 2 * parts[0].type.count
         lanes = ir.Constant(vector(I32, count), list(range(count)))

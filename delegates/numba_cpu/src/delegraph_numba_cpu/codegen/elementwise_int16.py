@@ -1,4 +1,4 @@
-"""Steps on int16 in fixed point: to a common scale, and from there to stored results."""
+"""Operations on int16 in fixed point: to a common scale, and from there to results."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 
 
 def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
-    """Return int32 times ``multiplier * 2**(left - right - 31)``, rounded as in most kernels.
+    """Return int32 ``x * multiplier * 2**(left - right - 31)``, rounded twice.
 
-    The first rounding rounds halves up; the shift to the right rounds them away from zero.
+    The product is rounded to nearest, halves up; the shift to the right, halves away from zero.
     """
     product = (x << left).widen(I64, signed=True) * multiplier.widen(I64, signed=True)
     high = (product + (1 << 30)) >> 31
@@ -25,14 +25,14 @@ def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
 def rescale(
     x: Lanes, zero_point: Lanes, left: Lanes, down: Lanes, multiplier: Lanes, right: Lanes
 ) -> Lanes:
-    """Return int16 at another scale, as int32; *down* is a shift that rounds down."""
+    """Return int16 at another scale, as int32; *down* is the number of bits of a floor shift."""
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
 
 
 @operation(Operation.PRODUCT_OF_INT16, lanes=QUARTER)
 def product(a: Lanes, b: Lanes) -> Lanes:
-    """Return products as int32."""
+    """Return the products of *a* and *b* as int32."""
     return a.widen(I32, signed=True) * b.widen(I32, signed=True)
 
 
@@ -41,6 +41,6 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 at the scale of the results, clamped, as int16."""
+    """Return int32 rescaled to the scale of the results, clamped, as int16."""
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

@@ -1,4 +1,4 @@
-"""Steps on plain integers: arithmetic, comparisons, choices and conversions."""
+"""Operations on plain integers: arithmetic, comparisons, choices and conversions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ operation(Operation.MINIMUM_INT32)(lambda a, b: a.at_most(b))
 
 @operation(Operation.FLOOR_DIV_INT32, lanes=QUARTER)
 def _floor_division(a: Lanes, b: Lanes) -> Lanes:
-    """Return int32 quotients rounded down; the error of float64 is less than a unit of 1 / b."""
+    """Return int32 quotients rounded down; a float64 quotient has an error of less than 1 / b."""
     ratio = a.to_float(F64) / b.to_float(F64)
     whole = ratio.to_integer(I64)
     return (whole.to_float(F64) > ratio).choose(whole - 1, whole).narrow(I32)
 
 
 def _as_bool(compare: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return *compare* with results as bytes."""
+    """Return the comparison *compare* with results as bytes, 0 or 1."""
     return lambda a, b: compare(a, b).widen(I8, signed=False)
 
 
@@ -49,7 +49,10 @@ for _code, _letter in (
 
 
 def _saturate(element: Any) -> Callable[..., Lanes]:
-    """Return a truncation of float32 to *low* to *high*; NaN and larger values become *largest*."""
+    """Return a function that truncates float32 to integers from *low* to *high*.
+
+    NaN and larger values become *largest*.
+    """
 
     def function(x: Lanes, low: Lanes, high: Lanes, largest: Lanes) -> Lanes:
         whole = (high >= x).choose(x.at_least(low), low).to_integer()

@@ -23,20 +23,23 @@ from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, st
 from delegraph_numba_cpu.instructions.elementwise import ELEMENT_BYTES, SIGNATURES, Operation, Step
 
 GRANULE = level().vector_bytes
-"""The number of elements of a step is a multiple of this: the bytes of a vector."""
+"""Number of bytes of a vector; a step's number of elements is a multiple of it."""
 
 WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
-"""Elements in a vector: the more temporaries an operation has, the fewer."""
+"""Numbers of elements in a vector: smaller for operations with more temporaries."""
 
 CURVE = WIDE if GRANULE == 64 else HALF
-"""The same for long computations: with 32 registers, four vectors hide latencies."""
+"""Number of elements in a vector for long computations.
+
+With 32 registers, four vectors hide latencies.
+"""
 
 TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An operation.
+    """An operation of steps: its Python function, and the types that it takes and returns.
 
     Attributes:
         function: function of vectors of the operands and of the parameters.
@@ -59,7 +62,7 @@ TABLE: dict[Operation, Entry] = {}
 
 
 def operation(code: Operation, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
-    """Return a decorator for the function of an operation."""
+    """Return a decorator that makes a Python function the operation *code*."""
     operands, _, result = SIGNATURES[code].partition(">")
 
     def add(function: Any) -> Any:
@@ -101,7 +104,7 @@ def run_step(context: Any, step: Any, first_step: Any, slots: Any, start: Any, c
 def _write_loop(
     builder: Any, entry: Entry, step: Any, first_step: Any, slots: Any, start: Any, count: Any
 ) -> None:
-    """Write the loop of an operation."""
+    """Append the loop that applies an operation to *count* elements."""
     words = (Step.A, Step.B, Step.C)[: len(entry.operands)]
     sources = [_slot(builder, step, slots, word) for word in words]
     result = _slot(builder, step, slots, Step.TARGET)
@@ -130,13 +133,13 @@ def _word(builder: Any, step: Any, word: int) -> Any:
 
 
 def _slot(builder: Any, step: Any, slots: Any, word: int) -> Any:
-    """Return the address in the slot whose number is in a word of the step."""
+    """Return the address of the data of a slot; word *word* of the step has the slot's number."""
     place = builder.mul(_word(builder, step, word), integer(8))
     return load(builder, builder.add(slots, place), I64)
 
 
 def _element(builder: Any, base: Any, loop: Loop, letter: str) -> Any:
-    """Return the address of the loop's first element."""
+    """Return the address of the first element of the loop's present vector."""
     return builder.add(base, builder.mul(loop.index, integer(ELEMENT_BYTES[letter])))
 
 
@@ -153,7 +156,7 @@ def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, la
 
 
 def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return a function of two operands and of the limits of its results."""
+    """Return *function*, of two operands, with its results clamped to two more arguments."""
     return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
 
 
@@ -228,7 +231,7 @@ operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
-    """Return entries of one table, or of another for the last elements of every *length*."""
+    """Return entries of two tables: the second serves the last elements of every *length*."""
     builder = a.builder
     place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
     is_vector = builder.icmp_unsigned("<", place, builder.trunc(vector_end, I32))

@@ -1,9 +1,9 @@
 """Sine and cosine of any float32, including large ones.
 
 A float32 is ``m * 2**e``, where m has 24 bits. Multiples of 4 in ``2**e * 2 / pi`` are whole turns
-and are dropped. A table holds the rest by exponent, as a sum of three float64. Products of m and
-the
-first two are exact. The result is x in quarters of a turn, and the number of its quarter.
+and are dropped. A table holds the remainder by exponent, as a sum of three float64. Products of m
+and the first two are exact. The result is the angle in quarters of a turn, and the number of its
+quarter.
 
 Source:
     Payne and Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18 (1983).
@@ -24,11 +24,11 @@ from delegraph_numba_cpu.instructions.elementwise import Operation
 
 SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in (6, 5, 4, 3, 2, 1)]
 COSINE = [(-1) ** n / math.factorial(2 * n) for n in (6, 5, 4, 3, 2, 1)]
-"""Coefficients of the Taylor series after the first one, highest power first."""
+"""Coefficients of the Taylor series of cosine after the constant 1, highest power first."""
 
 
 def _series(square: Lanes, coefficients: list[float]) -> Lanes:
-    """Return ``1 + square * (...)``."""
+    """Return ``1 + square * p(square)``; *coefficients* are those of p, highest power first."""
     value = square.filled(coefficients[0])
     for coefficient in coefficients[1:]:
         value = value * square + coefficient
@@ -62,7 +62,7 @@ def _parts(exponent: Lanes, table: Any) -> list[Lanes]:
 
 
 def _gathered(places: Lanes) -> Lanes:
-    """Return the float64 at addresses."""
+    """Return the float64 at each of the addresses *places*."""
     builder, count = places.builder, places.type.count
     pointers = ir.VectorType(F64.as_pointer(), count)
     kind = places.vector(F64)

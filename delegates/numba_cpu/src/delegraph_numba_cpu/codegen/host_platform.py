@@ -7,7 +7,7 @@ import sys
 
 
 def host_machine() -> str:
-    """Return the type of this processor: ``x86_64``, ``aarch64``."""
+    """Return the type of this machine's processor: ``x86_64``, ``aarch64``."""
     machine = platform.machine().lower()
     return {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
 

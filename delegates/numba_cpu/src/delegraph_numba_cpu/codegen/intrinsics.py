@@ -1,4 +1,4 @@
-"""Instructions that Numba lacks: memory access by address, atomics, calls by address."""
+"""Intrinsics that Numba lacks: memory access by address, atomics, calls by address."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ jit = njit(
     nogil=True,
     error_model="numpy",
     boundscheck=False,
-    no_cpython_wrapper=True,  # Python calls no helpers: a third of the time to compile
+    no_cpython_wrapper=True,  # Python calls no helpers; saves a third of the time to compile
     no_cfunc_wrapper=True,
 )
-"""Compile a helper of kernels: no exceptions, no Python objects."""
+"""Decorator that compiles a helper of kernels: no exceptions, no Python objects."""
 
 
 def pointer(builder: Any, address: Any, type: Any) -> Any:
@@ -75,13 +75,13 @@ load_f32, store_f32 = _load(F32, types.float32), _store(F32, types.float32)
 
 @jit
 def word(block, i):
-    """Return word *i* of an instruction: an integer or an address."""
+    """Return word *i* of an instruction's record: an integer or an address."""
     return load_i64(block + 8 * i)
 
 
 @jit
 def real(block, i):
-    """Return word *i* of an instruction: a float32."""
+    """Return word *i* of an instruction's record as float32."""
     return load_f32(block + 8 * i)
 
 
@@ -133,7 +133,7 @@ def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
 
 @intrinsic
 def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) -> Any:
-    """Call the kernel at an address."""
+    """Call the kernel at *address* for one tile of the instruction whose record is at *block*."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kernel = ir.FunctionType(ir.VoidType(), [I64, I64, I64])
@@ -145,7 +145,7 @@ def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) 
 
 @intrinsic
 def not_inlined(context: Any) -> Any:
-    """Compile the helper that calls this as a function of its own."""
+    """Keep LLVM from inlining the helper that calls this."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -156,7 +156,7 @@ def not_inlined(context: Any) -> Any:
 
 @intrinsic
 def pause(context: Any) -> Any:
-    """Tell the processor that this thread is waiting."""
+    """Tell the processor that this thread polls memory."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if machine() == "x86_64":

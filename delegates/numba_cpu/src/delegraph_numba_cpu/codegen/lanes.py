@@ -1,4 +1,4 @@
-"""Vectors with Python's operators, which write LLVM IR.
+"""Vectors whose Python operators write LLVM IR.
 
 :class:`Lanes` wraps an LLVM vector of any length; LLVM splits or widens it for the processor.
 Functions of ``math_functions.py`` and ``elementwise_operations.py`` take and return them.
@@ -13,13 +13,13 @@ from llvmlite import ir
 from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I32, call
 
 ROUNDING = float(3 << 22)
-"""Adding this to a float32 below 2**22 rounds it to an integer, which is in the low bits then."""
+"""Number whose sum with a float32 below 2**22 is rounded to an integer, found in the low bits."""
 
 
 class Lanes:
-    """A vector and the IR builder that computes with it. Masks are vectors of bits.
+    """A vector and the IR builder that computes with it; a mask is a vector of bits.
 
-    Operands of arithmetic are of one type, or Python numbers, which become constants.
+    Operands of arithmetic have one type, or are Python numbers, which become constants.
     """
 
     def __init__(self, builder: Any, value: Any) -> None:
@@ -37,7 +37,7 @@ class Lanes:
         return self.type.element in (F32, F64)
 
     def constant(self, number: float) -> Any:
-        """Return a number as a constant of this type."""
+        """Return a vector constant of this type, all of whose elements are *number*."""
         return ir.Constant(self.type, [number] * self.type.count)
 
     def filled(self, number: float) -> Lanes:
@@ -45,7 +45,7 @@ class Lanes:
         return Lanes(self.builder, self.constant(number))
 
     def vector(self, element: Any) -> Any:
-        """Return the type of a vector of *element* with as many elements."""
+        """Return the type of a vector with elements of type *element*, as many as this one has."""
         return ir.VectorType(element, self.type.count)
 
     def _other(self, other: Any) -> Any:
@@ -123,20 +123,20 @@ class Lanes:
         return self._apply(method, operator, self.value, self._other(other))
 
     def choose(self, yes: Any, no: Any) -> Lanes:
-        """Return *yes* where this mask is set, else *no*; at least one of both is a vector."""
+        """Return *yes* where this mask is set, else *no*; at least one of the two is a vector."""
         like = yes if isinstance(yes, Lanes) else no
         return self._apply("select", self.value, like._other(yes), like._other(no))
 
     def at_least(self, low: Any) -> Lanes:
-        """Return the larger of both; NaN stays NaN."""
+        """Return the larger of each element and *low*; NaN stays NaN."""
         return self._compare("<", low).choose(low, self)
 
     def number_at_least(self, low: Any) -> Lanes:
-        """Return the larger of both; *low* where this is NaN."""
+        """Return the larger of each element and *low*; *low* for NaN."""
         return self._compare(">", low).choose(self, low)
 
     def at_most(self, high: Any) -> Lanes:
-        """Return the smaller of both; NaN stays NaN."""
+        """Return the smaller of each element and *high*; NaN stays NaN."""
         return self._compare(">", high).choose(high, self)
 
     def times_plus(self, factor: Any, summand: Any) -> Lanes:
@@ -151,11 +151,11 @@ class Lanes:
         return Lanes(self.builder, call(self.builder, name, self.type, [self.value]))
 
     def bits(self) -> Lanes:
-        """Return the bits of float32 as int32."""
+        """Return the bits of float32 elements as int32."""
         return self._apply("bitcast", self.value, self.vector(I32))
 
     def as_float(self) -> Lanes:
-        """Return the float32 with these bits."""
+        """Return the float32 whose bits are these int32."""
         return self._apply("bitcast", self.value, self.vector(F32))
 
     def magnitude(self) -> Lanes:
@@ -163,7 +163,7 @@ class Lanes:
         return (self.bits() & 0x7FFFFFFF).as_float()
 
     def with_sign_of(self, other: Lanes) -> Lanes:
-        """Return non-negative float32 with the signs of others."""
+        """Return non-negative float32 with the signs of the elements of *other*."""
         return (self.bits() | (other.bits() & -0x80000000)).as_float()
 
     def to_float(self, element: Any = F32) -> Lanes:
@@ -178,11 +178,11 @@ class Lanes:
         return self._apply("fptosi", self.value, self.vector(element))
 
     def widen(self, element: Any, *, signed: bool) -> Lanes:
-        """Return integers with more bits."""
+        """Return integers extended to the wider type *element*."""
         return self._apply("sext" if signed else "zext", self.value, self.vector(element))
 
     def narrow(self, element: Any) -> Lanes:
-        """Return the low bits of integers."""
+        """Return the low bits of integers, as many as the type *element* has."""
         return self._apply("trunc", self.value, self.vector(element))
 
     def nearest(self) -> Lanes:

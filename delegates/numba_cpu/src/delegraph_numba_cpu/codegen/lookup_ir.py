@@ -1,4 +1,4 @@
-"""Micro-kernels of tables of integers: bytes and halves of bytes become float32."""
+"""Micro-kernels of tables of integers: bytes or half bytes to float32."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def load_f16(context, address):
 
 
 def _bytes(builder, values):
-    """Return the integers of 16 bytes, in order, as vectors of 16."""
+    """Return the 16 integers in 16 bytes, in order, as vectors of 16."""
     return [values]
 
 
 def _nibbles(builder, values):
-    """Return the integers of 16 bytes with two each, in order, as vectors of 16."""
+    """Return the 32 integers in 16 bytes of two each, in order, as vectors of 16."""
     four = ir.Constant(V16I8, [4] * LANES)
     low = builder.ashr(builder.shl(values, four), four)
     high = builder.ashr(values, four)
@@ -57,11 +57,11 @@ def _nibbles(builder, values):
 
 
 def _converter(split, per_byte):
-    """Return an intrinsic that converts integers of which a byte holds *per_byte*."""
+    """Return an intrinsic that converts integers to float32; a byte holds *per_byte* of them."""
 
     @intrinsic
     def convert(context, source, count, scale, target):
-        """Store *count* > 0 integers times *scale*, float32."""
+        """Store *count* > 0 integers times *scale* as float32."""
 
         def generate(lowering, builder, signature, arguments):
             source, count, scale, target = arguments

@@ -1,4 +1,4 @@
-"""A few rows of unsigned bytes times strips of 64 columns of signed bytes.
+"""Products of a few rows of unsigned bytes and strips: 64 columns of signed bytes.
 
 They serve matrices that multiply one vector after another: weights are read once, in order.
 """
@@ -19,7 +19,7 @@ STRIP = 64
 """Number of columns of a strip."""
 
 DEPTH = 8
-"""The number of bytes of a row is a multiple of this."""
+"""Divisor of the number of bytes of a row: rows are padded to a multiple of it."""
 
 _HAS_VNNI = "avx512vnni" in level().needs
 _BLOCKS = 4 if _HAS_VNNI else 2
@@ -31,11 +31,11 @@ i64 = types.int64
 
 def _dot_block(rows):
     """Return an intrinsic that multiplies *rows* rows with as many columns as registers hold."""
-    sets = 2 if rows == 1 else 1  # chains of sums: one row has too few to hide how long one takes
+    sets = 2 if rows == 1 else 1  # one row has too few sums to hide the latency of a product
 
     @intrinsic
     def dot_block(context, x, row_bytes, weights, bias, target, target_bytes):
-        """Store bias + x @ weights, int32; rows of results are *target_bytes* apart."""
+        """Store ``bias + x @ weights``, int32; rows of results are *target_bytes* apart."""
 
         def generate(lowering, builder, signature, arguments):
             x, row_bytes, weights, bias, target, target_bytes = arguments
@@ -86,14 +86,17 @@ _dot_row_block, _dot_rows_block = _dot_block(1), _dot_block(MANY)
 
 @jit
 def dot_row(x, row_bytes, weights, bias, target):
-    """Store a row times a strip, plus a bias: 64 int32."""
+    """Store 64 int32: the product of a row and a strip, plus the bias."""
     for n in range(0, 4, _BLOCKS):
         _dot_row_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
 
 
 @jit
 def dot_rows(x, row_bytes, weights, bias, target):
-    """Store :data:`MANY` rows, *row_bytes* apart, times a strip: ``[MANY, 64], int32``."""
+    """Store the products of :data:`MANY` rows and a strip, plus the bias: int32 ``[MANY, 64]``.
+
+    Rows are *row_bytes* apart.
+    """
     for n in range(0, 4, _BLOCKS):
         _dot_rows_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
 

@@ -17,7 +17,7 @@ LN2_LOW = math.log(2) - LN2_HIGH
 
 
 def fit(function: Callable[[float], float], degree: int, low: float, high: float) -> list[float]:
-    """Return the polynomial through a function's values at Chebyshev points of an interval.
+    """Return the polynomial that equals a function at the Chebyshev points of an interval.
 
     Its largest error is little more than that of the best polynomial. Highest power first.
     """
@@ -26,7 +26,7 @@ def fit(function: Callable[[float], float], degree: int, low: float, high: float
 
 
 EXP_FIT = fit(lambda r: math.expm1(r) / r if r else 1.0, 5, -math.log(2) / 2, math.log(2) / 2)
-"""``(exp(r) - 1) / r`` for the rest r of an exponent."""
+"""Polynomial of ``(exp(r) - 1) / r`` for the remainder r of an exponent."""
 
 LOG_SERIES = [2 / n for n in (9, 7, 5, 3)]
 
@@ -34,7 +34,11 @@ ERFC_FIT = (
     0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807,
     -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223,
 )  # fmt: skip
-"""Press et al., Numerical Recipes, section 6.2; the official kernels use the same."""
+"""Coefficients of erfc, those of the official kernels.
+
+Source:
+    Press et al., Numerical Recipes, section 6.2.
+"""
 
 LARGEST = 3.4028234663852886e38
 
@@ -115,7 +119,7 @@ def logistic(x: Lanes) -> Lanes:
 
 
 def log(x: Lanes) -> Lanes:
-    """Return the natural logarithm; -inf for 0, NaN below 0."""
+    """Return the natural logarithm; -infinity for 0, NaN below 0."""
     n, rest = avx512.split(x) if avx512.IS_THERE else split(x)
     s = (rest - 1.0) * reciprocal(rest + 1.0)
     squared = s * s
@@ -144,7 +148,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
 def gelu(x: Lanes) -> Lanes:
     """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
     v = x * -math.sqrt(0.5)
-    z = v.magnitude().at_most(10.1)  # where erfc has long been 0 or 2
+    z = v.magnitude().at_most(10.1)  # beyond it, erfc is 0 or 2 in float32
     t = reciprocal(z.times_plus(0.5, 1.0))
     exponent = polynomial(t, ERFC_FIT) - z * z
     half = t * 0.5 * bounded_exp(exponent)
@@ -165,12 +169,12 @@ def rounded(x: Lanes) -> Lanes:
 
 
 def floor(x: Lanes) -> Lanes:
-    """Return the largest integers that are not larger."""
+    """Return each element rounded down to an integer."""
     whole = rounded(x)
     return ((whole > x).choose(whole - 1.0, whole)).magnitude().with_sign_of(x)
 
 
 def ceil(x: Lanes) -> Lanes:
-    """Return the smallest integers that are not smaller."""
+    """Return each element rounded up to an integer."""
     whole = rounded(x)
     return ((whole < x).choose(whole + 1.0, whole)).magnitude().with_sign_of(x)

@@ -1,4 +1,4 @@
-"""Transposition of small squares of elements in registers."""
+"""Transposition of small square matrices in registers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from delegraph_numba_cpu.codegen.registry import level
 from delegraph_numba_cpu.codegen.vector_ir import load, store
 
 SQUARE_BYTES = 16
-"""Number of bytes of a row of a square: a register that every processor has."""
+"""Number of bytes of a row of a square, the size of a register on every processor."""
 
 
 def _zipped(builder, vectors, groups):
-    """Return the vectors of adjacent squares, each transposed.
+    """Return vectors with *groups* adjacent squares, each transposed.
 
     An element's number consists of the bits of its row and column. Zipping the first half of the
     vectors with the second rotates these bits by one. After as many zips as a column number has
-    bits,
-    rows are columns. Each of the *groups* of lanes is a separate square, since registers are
-    shuffled
-    best in such groups.
+    bits, rows are columns. Each of the *groups* of lanes is a separate square, since registers are
+    shuffled best in such groups.
     """
     side = len(vectors)
     width = side * groups
@@ -71,8 +69,9 @@ def _turner(unit, groups):
 def transposer(unit, load_one, store_one):
     """Return a function that transposes a matrix of elements of *unit* bytes.
 
-    Element (i, j) of the source, at ``source + i * source_step + j * unit``, goes to
-    ``target + j * target_step + i * unit``; there are *height* rows i and *width* columns j.
+    It is ``transpose(source, source_step, target, target_step, height, width)``. Element (i, j) at
+    ``source + i * source_step + j * unit`` goes to ``target + j * target_step + i * unit``. There
+    are *height* rows i and *width* columns j.
     """
     groups = level().vector_bytes // SQUARE_BYTES
     turn, turn_several = _turner(unit, 1), _turner(unit, groups)

@@ -32,13 +32,13 @@ class KernelLibrary(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
     """A function with all that it calls, fully optimized when native code is requested."""
 
     def object_code(self, function: str, symbol: str) -> bytes:
-        """Return an object file of one function, optimized, with all that it calls.
+        """Return an object file of one function and all that it calls, optimized.
 
         This method may be called only once.
 
         Args:
-            function: its name in this library.
-            symbol: its name in the object file, the only visible symbol there.
+            function: name of the function in this library.
+            symbol: name of the function in the object file, the only visible symbol there.
         """
         module = self._final_module
         for value in (*module.functions, *module.global_variables):
@@ -51,12 +51,12 @@ class KernelLibrary(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
         return code
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: no code is run in this process."""
+        """Return 0, as no code is run in this process."""
         self._ensure_finalized()
         return 0
 
     def _optimize_final_module(self) -> None:
-        """Do nothing; kernels that link this library optimize it."""
+        """Do nothing; the kernels that link this library optimize it."""
 
 
 class KernelCodegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
@@ -65,7 +65,10 @@ class KernelCodegen(AOTCPUCodegen):  # type: ignore[misc]  # Numba has no types
     _library_class = KernelLibrary
 
     def _customize_tm_features(self) -> str:
-        """Return the features that the environment names, which Numba ignores ahead of time."""
+        """Return the processor features that the environment names.
+
+        Numba ignores these when it compiles ahead of time.
+        """
         features: str = self._get_host_cpu_features()
         return features
 
@@ -81,7 +84,7 @@ def compile_kernels_only(machine: str) -> None:
     """
     initialize(machine)
     triple = triple_of(machine)
-    llvm.get_process_triple = lambda: triple  # where Numba asks what to compile for
+    llvm.get_process_triple = lambda: triple  # Numba asks it for the target
     cpu_target.target_context._internal_codegen = KernelCodegen("delegraph_numba_cpu", "host")
 
 

@@ -1,4 +1,4 @@
-"""What Numba's wrappers call when a kernel raises; kernels never do."""
+"""Symbols that Numba's wrappers of kernels call when a kernel raises; kernels never raise."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ UNUSED = (
     "numba_runtime_build_excinfo_struct",
     "numba_unpickle",
 )
-"""Symbols that must be there for linkers; nothing calls or reads them."""
+"""Symbols that a linker must find; nothing calls or reads them."""

@@ -1,7 +1,6 @@
 """Compiled kernels as bytes: a line of JSON, then the object code of each kernel.
 
-Whether they are as they were written is the cache's to say, and who wrote them as well; see
-:mod:`delegraph.delegation.blob_cache`.
+The cache, :mod:`delegraph.delegation.blob_cache`, checks the digest and the owner of its files.
 """
 
 from __future__ import annotations
@@ -10,25 +9,25 @@ import json
 from collections.abc import Mapping
 
 Objects = dict[str, bytes]
-"""Kernel name to its object code, in which the kernel is called :func:`symbol_of` it."""
+"""Object code by kernel name; :func:`symbol_of` gives the kernel's symbol in it."""
 
 
 def symbol_of(family: str, kernel: str) -> str:
-    """Return the name of a kernel in object code and in libraries."""
+    """Return the symbol of a kernel in object code and in libraries."""
     return f"delegraph_{family}_{kernel}"
 
 
 def pack(objects: Mapping[str, bytes]) -> bytes:
-    """Return kernels as bytes."""
+    """Return compiled kernels as bytes, which :func:`unpack` reads."""
     header = [[name, len(code)] for name, code in objects.items()]
     return json.dumps(header).encode() + b"\n" + b"".join(objects.values())
 
 
 def unpack(packed: bytes) -> Objects:
-    """Return the kernels that :func:`pack` made bytes of.
+    """Return the kernels in bytes that :func:`pack` made.
 
     Raises:
-        ValueError: it made others; no size leads outside.
+        ValueError: the bytes are not of that form; sizes are checked before they are used.
     """
     try:
         end = packed.index(b"\n")

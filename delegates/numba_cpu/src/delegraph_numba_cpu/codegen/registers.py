@@ -1,9 +1,10 @@
 """Vectors as values of kernels: loaded, computed with and stored like numbers.
 
 Vectors of 4-byte numbers have :data:`LANES` lanes, those of bytes :data:`BYTE_LANES`. A load or
-store takes how many elements are left: lanes beyond those hold *rest* after a load, and leave
-memory alone when stored. Without masks for bytes in most processors, those are slow in large
-vectors: ends of rows of bytes go by in vectors of int32.
+store takes the number of elements from its address to the end of the data. Lanes beyond that number
+hold *rest* after a load, and are not stored. Most processors have no masks for bytes, so that
+partial loads and stores of byte vectors are slow. The ends of rows of bytes are therefore handled
+in vectors of int32.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BYTE_LANES = 4 * LANES
 
 
 class Vector(types.Type):
-    """Numba's type of a vector."""
+    """Numba's type of a vector with a fixed number of lanes."""
 
     def __init__(self, name, element, lanes, number):
         super().__init__(f"vector({name} x {lanes})")
@@ -31,7 +32,7 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
-    """How a vector is kept: as what it is."""
+    """Numba's data model of a :class:`Vector`: one LLVM vector, in registers and in memory."""
 
     def __init__(self, manager, type):
         super().__init__(manager, type, type.ir)
@@ -45,7 +46,7 @@ UNSIGNED = Vector("uint8", I8, BYTE_LANES, types.int64)
 
 @intrinsic
 def add_product(context, x, y, summand):
-    """Return ``x * y + summand`` of floats, rounded once where the processor can."""
+    """Return ``x * y + summand`` of float vectors, rounded once where the processor can."""
 
     def generate(lowering, builder, signature, arguments):
         return vector_ir.multiply_add(builder, *arguments)
@@ -54,7 +55,7 @@ def add_product(context, x, y, summand):
 
 
 def filler(vector):
-    """Return a function that returns a vector of copies of a number."""
+    """Return a function that makes a vector of copies of a number."""
 
     @intrinsic
     def fill(context, number):
@@ -73,7 +74,10 @@ floats, ints, signed, unsigned = map(filler, (FLOATS, INTS, SIGNED, UNSIGNED))
 
 
 def unary(vector, function, result=None):
-    """Return a function of a vector, from a function of :class:`Lanes`."""
+    """Return an intrinsic on one vector that computes *function*, a function of :class:`Lanes`.
+
+    The result has the type *result*, or that of the argument.
+    """
 
     @intrinsic
     def compute(context, x):
@@ -86,7 +90,7 @@ def unary(vector, function, result=None):
 
 
 def binary(vector, function):
-    """Return a function of two vectors, from a function of :class:`Lanes`."""
+    """Return an intrinsic on two vectors that computes *function*, a function of :class:`Lanes`."""
 
     @intrinsic
     def compute(context, x, y):
@@ -144,7 +148,7 @@ with_sign = binary(FLOATS, lambda x, y: x.magnitude().with_sign_of(y))
 
 
 def whole_loader(vector, memory=None, signed=True):
-    """Return a function that loads a whole vector; arguments as for :func:`loader`."""
+    """Return ``load(address)``, which loads a whole vector; arguments as for :func:`loader`."""
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic
@@ -165,11 +169,14 @@ def _widened(builder, value, vector, signed):
 
 
 def loader(vector, memory=None, signed=True):
-    """Return a function that loads a vector, whose elements may be narrower in memory.
+    """Return ``load(address, count, rest)``, which loads a vector's first *count* lanes.
+
+    Other lanes get the values of the vector *rest*.
 
     Args:
-        vector: the vector.
-        memory: LLVM type of an element in memory; None for that of the vector.
+        vector: type of the result.
+        memory: LLVM type of an element in memory, which may be narrower; None for that of the
+            vector.
         signed: whether narrower elements have signs.
     """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
@@ -197,7 +204,7 @@ def loader(vector, memory=None, signed=True):
 
 
 def whole_storer(vector, memory=None):
-    """Return a function that stores a whole vector; arguments as for :func:`storer`."""
+    """Return ``store(address, value)``, which stores a whole vector; see :func:`storer`."""
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
 
     @intrinsic
@@ -216,7 +223,12 @@ def _narrowed(builder, value, narrow):
 
 
 def storer(vector, memory=None):
-    """Return a function that stores a vector, the low bits of its elements if *memory* says so."""
+    """Return ``store(address, value, count)``, which stores a vector's first *count* lanes.
+
+    Args:
+        vector: type of the value.
+        memory: LLVM type of an element in memory; if it is narrower, only low bits are stored.
+    """
     narrow = ir.VectorType(memory or vector.ir.element, vector.ir.count)
     lanes = narrow.count
 
@@ -250,7 +262,7 @@ store_low_bytes = storer(INTS, I8)
 
 
 def folder(vector, function):
-    """Return a function that combines all lanes of a vector to a number."""
+    """Return a function that combines all lanes of a vector into one number by *function*."""
 
     @intrinsic
     def fold(context, x):
@@ -273,7 +285,7 @@ def folder(vector, function):
 
 
 def cutter(vector):
-    """Return a function that keeps the first lanes of a vector, and takes the rest of another."""
+    """Return ``cut(x, count, rest)``: the first *count* lanes of *x*, other lanes of *rest*."""
 
     @intrinsic
     def cut(context, x, count, rest):
@@ -309,7 +321,7 @@ first_float, first_int = first_of(FLOATS), first_of(INTS)
 
 @intrinsic
 def nan_bits(context, x, y):
-    """Return a number that is not 0 if two vectors of floats have a NaN."""
+    """Return a number that is not 0 if a lane of two float vectors is NaN."""
 
     def generate(lowering, builder, signature, arguments):
         bits = builder.fcmp_unordered("uno", *arguments)
@@ -320,7 +332,7 @@ def nan_bits(context, x, y):
 
 @intrinsic
 def first_equal(context, x, y):
-    """Return the first lane in which two vectors are equal, 64 when there is none."""
+    """Return the number of the first lane in which two vectors are equal, or 64 if none is."""
 
     def generate(lowering, builder, signature, arguments):
         x, y = arguments

@@ -1,4 +1,4 @@
-"""The kernels that this process has imported, by their family."""
+"""The kernels that this process has imported, by family."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ _machine = host_machine()
 
 
 def set_target(level: CpuLevel, machine: str) -> None:
-    """Say what instructions the kernels may use; before any kernel module is imported.
+    """Set the instructions that kernels may use; call it before any kernel module is imported.
 
     Args:
         level: the level.
-        machine: the family of the processors, by the words of ``codegen/host_platform.py``.
+        machine: type of processor, as ``codegen/host_platform.py`` names it.
     """
     global _level, _machine
     _level, _machine = level, machine
 
 
 def level() -> CpuLevel:
-    """Level of the instructions that kernels may use."""
+    """Level of the instructions that kernels may use, set by :func:`set_target`."""
     return _level
 
 
 def machine() -> str:
-    """Return for which family of processors kernels are compiled; see ``host_platform``."""
+    """Type of the processor for which kernels are compiled; see ``host_platform``."""
     return _machine
 
 
 def kernel(block: Instruction) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function the kernel of a block."""
+    """Return a decorator that makes a Python function the kernel of an instruction."""
     return named_kernel(block.family, block.kernel)
 
 
 def named_kernel(family: str, name: str) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function a kernel that has no block."""
+    """Return a decorator that makes a Python function a kernel without an :class:`Instruction`."""
 
     def add(function: Any) -> Any:
         KERNELS.setdefault(family, {})[name] = function

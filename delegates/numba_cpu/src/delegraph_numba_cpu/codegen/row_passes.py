@@ -1,4 +1,4 @@
-"""Passes over rows of float32: each makes new elements, and a sum or maximum of them."""
+"""Passes over rows of float32, each of which computes new elements and their sum or maximum."""
 
 from __future__ import annotations
 
@@ -21,22 +21,25 @@ from delegraph_numba_cpu.codegen.registry import kernel, level
 from delegraph_numba_cpu.codegen.vector_ir import Loop, integer, load, splat, store
 
 LANES = level().vector_bytes if level().vector_bytes == 64 else level().vector_bytes // 2
-"""Elements in a vector, which takes two registers, or four where there are 32."""
+"""Number of elements in a vector: two registers, or four where there are 32 registers."""
 
 VECTOR = ir.VectorType(F32, LANES)
 
 
 def row_pass(function, start=None, combine=None):
-    """Return an instruction that goes through a row of a positive multiple of LANES elements.
+    """Return an intrinsic that computes the new elements of a row, and their sum or maximum.
+
+    The row has a positive multiple of LANES elements, as if it were padded.
 
     Args:
-        function: returns new elements, given old ones and two factors, vectors all.
-        start: where a sum or maximum of the new elements begins; None when there is none.
-        combine: adds new elements to it.
+        function: returns new elements from old ones and two factors, all of them vectors.
+        start: start value of the sum or maximum; None without one.
+        combine: ``add`` or ``larger``; None without a sum or maximum.
 
     Returns:
-        ``(source, target, rest, results, whole, count, a, b) -> float32``. From element *whole* on
-        the row is at *rest*, and its new elements go to *results*; a maximum is not written.
+        ``(source, target, rest, results, whole, count, a, b) -> float32``. Elements from *whole* on
+        are read at *rest*, and their new elements are written to *results*. A pass for the maximum
+        writes nothing.
     """
 
     @intrinsic
@@ -70,17 +73,17 @@ def row_pass(function, start=None, combine=None):
 
 
 def add(x, y):
-    """Return the sum."""
+    """Return the sum of two :class:`Lanes`."""
     return x + y
 
 
 def larger(x, y):
-    """Return the larger; NaN is not."""
+    """Return the larger elements of two :class:`Lanes`; *y* where one is NaN."""
     return (x > y).choose(x, y)
 
 
 def folded(x, combine):
-    """Return all elements combined: halves, and halves of these."""
+    """Return one number: all elements combined, half with half, again and again."""
     builder, count = x.builder, LANES
     while count > 1:
         count //= 2
@@ -97,12 +100,12 @@ def folded(x, combine):
 
 
 def float_kernel(block_type, row, padding):
-    """Make the kernel that calls *row* for each row of a tile.
+    """Define the kernel that calls *row* for each row of a tile.
 
     Args:
-        block_type: the kernel's block.
+        block_type: the instruction.
         row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
-        padding: elements after rows whose length is no multiple of LANES.
+        padding: value of the elements that follow a row whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (
         block_type.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")

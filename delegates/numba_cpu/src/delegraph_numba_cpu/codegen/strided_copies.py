@@ -1,4 +1,4 @@
-"""Copies of short lines that lie at equal distances, each byte xored with the same one."""
+"""Copies of short lines at equal distances; each byte is xored with the same number."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 )
 
 HAS_MASKS = level().vector_bytes == 64
-"""Whether any part of a register can be loaded and stored at once."""
+"""Whether one instruction can load or store any part of a register."""
 
 i64 = types.int64
 
 
 def _copier(unit, is_masked=False):
-    """Return an intrinsic that copies as many bytes, or the first *size* of them, *count* times."""
+    """Return an intrinsic that copies *count* pieces of *unit* bytes.
+
+    If *is_masked*, it copies only the first *size* bytes of each piece.
+    """
     kind = ir.VectorType(I8, unit)
 
     @intrinsic
@@ -55,7 +58,10 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Copy bytes *first* to *last* of up to 64, and store *around* in the others before *size*."""
+    """Write up to 64 bytes of a line, of which only bytes *first* to *last* are copied.
+
+    Arguments are those of :func:`copy_part`.
+    """
 
     def generate(lowering, builder, signature, arguments):
         source, target, size, first, last, around, flip = arguments
@@ -73,16 +79,16 @@ def _copy_part(context, source, target, size, first, last, around, flip):
 
 @jit
 def copy_part(source, target, size, first, last, around, flip):
-    """Copy bytes *first* to *last* of a line, xored with *flip*, and store *around* in the others.
+    """Write a line of *size* bytes: bytes *first* to *last* are copied, the others are *around*.
 
     Args:
-        source: where the line would begin; other bytes are not read.
-        target: its first byte; nothing beyond the line is touched.
-        size: of the line.
-        first: byte.
-        last: byte after the last.
-        around: the other bytes.
-        flip: what bytes are xored with.
+        source: address at which byte 0 of the line would be; only bytes *first* to *last* are read.
+        target: address of byte 0 of the result; no byte beyond the line is written.
+        size: number of bytes of the line.
+        first: number of the first copied byte.
+        last: number of the byte after the last copied one.
+        around: value of all other bytes.
+        flip: number that copied bytes are xored with.
     """
     if HAS_MASKS:
         for k in range(0, size, 64):
@@ -95,7 +101,7 @@ def copy_part(source, target, size, first, last, around, flip):
 
 @jit
 def copy_strided(source, source_step, target, target_step, count, size, flip):
-    """Copy *size* bytes *count* times, each xored with *flip*; nothing beyond is touched."""
+    """Copy *count* lines of *size* bytes, each byte xored with *flip*; no other byte is written."""
     if count <= 0:
         return
     if HAS_MASKS:
@@ -111,7 +117,7 @@ def copy_strided(source, source_step, target, target_step, count, size, flip):
 
 @jit
 def copy_overlapping(source, source_step, target, target_step, count, size, flip):
-    """Do the same in pieces of one size, of which the last two overlap."""
+    """Copy lines as :func:`copy_strided` does, in pieces of one size; the last two may overlap."""
     unit = 64 if size >= 64 else 16 if size >= 16 else 8 if size >= 8 else 4 if size >= 4 else 1
     for offset in range(0, size, unit):
         k = min(offset, size - unit)

@@ -1,4 +1,4 @@
-"""For which systems and processors LLVM makes object code: this one, or another's."""
+"""Systems and processors for which LLVM makes object code: those of this machine, or others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 
 
 def initialize(machine: str) -> None:
-    """Make LLVM ready for a family of processors, named as in ``host_platform.py``."""
+    """Load LLVM's code generator for a type of processor, named as in ``host_platform.py``."""
     if machine == host_machine():
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
@@ -18,7 +18,10 @@ def initialize(machine: str) -> None:
 
 
 def triple_of(machine: str) -> str:
-    """Return LLVM's words for this system on a family of processors; another's is Linux."""
+    """Return LLVM's target triple for a type of processor.
+
+    The system is this one for the processor of this machine, and Linux for others.
+    """
     if machine == host_machine():
         triple: str = llvm.get_process_triple()
         return triple

@@ -1,4 +1,4 @@
-"""Vectors in LLVM IR: what register-tiled micro-kernels are written with.
+"""Vectors in LLVM IR, for micro-kernels that keep a tile of results in registers.
 
 These functions append instructions to an ``IRBuilder`` and return values; they run while Numba
 compiles. All is plain IR that LLVM can lower for any processor.
@@ -15,7 +15,7 @@ from delegraph_numba_cpu.codegen.intrinsics import F32, F64, I1, I8, I16, I32, I
 from delegraph_numba_cpu.codegen.registry import level
 
 LANES = level().vector_bytes // 4
-"""float32 or int32 values of the level's vectors."""
+"""Number of float32 or int32 in a vector of the level."""
 
 _HAS_BYTE_MASKS = level().vector_bytes == 64
 
@@ -80,14 +80,14 @@ def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
 
 
 def _hidden(builder: Any, value: Any) -> Any:
-    """Return an int64 of which LLVM does not know where it comes from."""
+    """Return the same int64, of which LLVM cannot see how it was computed."""
     kind = ir.FunctionType(I64, [I64])
     return builder.asm(kind, "", "=r,0", [value], side_effect=True)
 
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
-    """Return a mask of the first *count* lanes; none for a count < 0, all for one >= *lanes*."""
-    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes as many bits
+    """Return a mask of the first *count* lanes, at most all, and none if *count* < 0."""
+    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes the 64 bits
         for name, bound in (("smax", 0), ("smin", 64)):
             count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
         bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])
@@ -97,7 +97,7 @@ def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
 
 
 def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
-    """Return a vector whose lanes outside the mask are zero, and are not read."""
+    """Return a vector from memory; lanes outside the mask are 0 and are not read."""
     arguments = [
         pointer(builder, address, kind),
         ir.Constant(I32, 1),
@@ -108,20 +108,21 @@ def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
 
 
 def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
-    """Write the lanes of the mask; the others are not touched."""
+    """Write the lanes in the mask to memory, and no others."""
     arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
     call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
 
 
 def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
-    """Return the first *count* elements, zeros after them, of which nothing is read.
+    """Return a vector of the first *count* elements at an address; other lanes are 0 and not read.
 
-    Where masks are not for bytes, LLVM would ask for each byte: pieces of 1, 2, 4, ... are fewer.
+    On processors without masks for bytes, LLVM would test each byte. Pieces of 1, 2, 4, ... bytes
+    take fewer tests.
 
     Args:
         builder: appends instructions.
-        address: of the first.
-        count: int64, less than the vector has; nothing is read for one <= 0.
+        address: address of the first element.
+        count: int64, less than the number of lanes; nothing is read if it is not positive.
         kind: type of the vector.
     """
     if _HAS_BYTE_MASKS or kind.element != I8:
@@ -141,7 +142,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
 
 
 def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
-    """Write the first *count* elements of a vector; arguments as for :func:`load_first`."""
+    """Write the first *count* elements of a vector to memory; see :func:`load_first`."""
     kind = value.type
     if _HAS_BYTE_MASKS or kind.element != I8:
         masked_store(builder, value, address, first_lanes(builder, count, kind.count))
@@ -164,7 +165,7 @@ def _has_bit(builder: Any, count: Any, bit: int) -> Any:
 
 
 def _lanes(builder: Any, a: Any, b: Any, lanes: Iterable[int]) -> Any:
-    """Return elements of two vectors, one after the other, by their numbers."""
+    """Return the elements of two vectors that have the given numbers, in that order."""
     numbers = list(lanes)
     return builder.shuffle_vector(a, b, ir.Constant(vector(I32, len(numbers)), numbers))
 
@@ -175,7 +176,7 @@ def multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def widened_halves(builder: Any, x: Any) -> Any:
-    """Return float32 with the values of finite float16, which are given as int16 vectors."""
+    """Return finite float16, given as int16, as float32."""
     kinds = [vector(element, x.type.count) for element in (I32, F32)]
     bits = builder.shl(builder.sext(x, kinds[0]), _splat_of(kinds[0], 13))
     bits = builder.and_(bits, _splat_of(kinds[0], 0x8FFFE000 - (1 << 32)))
@@ -189,13 +190,13 @@ def _splat_of(kind: Any, value: float) -> Any:
 
 
 def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
-    """Return floats no less than *low* and no more than *high*; not-a-number stays."""
+    """Return floats clamped to the range from *low* to *high*; NaN stays NaN."""
     x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
     return builder.select(builder.fcmp_ordered(">", x, high), high, x)
 
 
 def merged(builder: Any, *values: tuple[Any, Any]) -> Any:
-    """Return the value of the block that control comes from; of pairs of a value and a block."""
+    """Return a phi: of *values*, pairs of a value and a block, the one whose block was run."""
     phi = builder.phi(values[0][0].type)
     for value, block in values:
         phi.add_incoming(value, block)
@@ -219,14 +220,14 @@ class Loop:
         self.index = self.carried(integer(0))
 
     def carried(self, start: Any) -> Any:
-        """Return a value that is *start* at first, and then what :meth:`close` was given."""
+        """Return a loop variable: *start* in the first step, then what :meth:`close` was given."""
         phi = self._builder.phi(start.type)
         phi.add_incoming(start, self._before)
         self._phis.append(phi)
         return phi
 
     def close(self, *values: Any) -> None:
-        """End the body; one value for each that is carried, in the same order."""
+        """End the body; *values* are the loop variables' next values, in order of creation."""
         builder = self._builder
         following = builder.add(self.index, integer(self._step))
         again = builder.icmp_signed("<", following, self._end)
@@ -246,15 +247,15 @@ def repeated(
     values: list[Any],
     body: Callable[[Any, list[Any]], list[Any]],
 ) -> tuple[Any, list[Any]]:
-    """Append a loop over whole steps, which may be none; return where it ends, and its values.
+    """Append a loop over whole steps, maybe none; return its end index and the final values.
 
     Args:
         builder: appends instructions.
         start: int64.
         end: int64; the last step ends there or before.
-        step: how far to go on.
-        values: at first.
-        body: appends one step, from its index and the values before, and returns those after.
+        step: difference of consecutive indices.
+        values: start values of the loop variables.
+        body: ``(index, values)``, appends one step and returns the next values.
     """
     before, head = builder.block, builder.append_basic_block("head")
     inside, after = builder.append_basic_block("body"), builder.append_basic_block("after")
@@ -275,7 +276,7 @@ def repeated(
 
 
 def _suffix(kind: Any) -> str:
-    """Return how intrinsics' names spell a type: ``v16f32``."""
+    """Return a type as intrinsics' names spell it: ``v16f32``."""
     if isinstance(kind, ir.VectorType):
         return f"v{kind.count}{_NAMES[kind.element]}"
     return _NAMES[kind]

@@ -1,11 +1,11 @@
-"""Instructions: the records that programs write and kernels read, of 64-bit words each.
+"""Instructions: for each kernel, the record of 64-bit words that a program writes and it reads.
 
 Programs are written without Numba, kernels with it. Both name the words of a record by the same
-:class:`Instruction`. Word *i* is an address, an integer, or a float32 in its low half.
+:class:`Instruction`. A word is an address, an integer, or a float32 in the word's low half.
 
 A *family* of kernels is compiled and cached together. ``instructions/conv_f32.py`` declares the
-instructions of ``kernels/conv_f32.py``, and so on. Modules of ``kernels`` without a module of that
-name here are shared by families. ``memory`` defines the memory that words point to.
+instructions of ``kernels/conv_f32.py``, and so on. A module of ``kernels`` without a module of the
+same name here is shared by families. ``memory`` defines the memory that words point to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Instruction:
-    """Names of the words that one kernel reads.
+    """The kernel of a call, and the names of the words that the kernel reads.
 
     >>> scale = Instruction("scale", "example", "x y count factor:f")
     >>> scale.slots("y", "factor")
@@ -44,11 +44,11 @@ class Instruction:
         self._position = {name: i for i, name in enumerate(self.names)}
 
     def slots(self, *names: str) -> tuple[int, ...]:
-        """Positions of the named words."""
+        """Numbers of the named words in the record, from 0."""
         return tuple(self._position[name] for name in names)
 
     def pack(self, **values: Any) -> Words:
-        """Words of one call; all must be given.
+        """Record of one call, int64; a value must be given for each word.
 
         Raises:
             TypeError: a word is missing, or the instruction has no word of that name.

@@ -16,18 +16,18 @@ ATTENTION = Instruction(
 )
 """``softmax((x keys) * factor + mask) values`` of float32, ``together`` rows of ``x`` at a time.
 
-The scores of these rows are all that is ever stored of the first product: in a worker's
+Of the first product, only the scores of these rows are ever stored. They are in a worker's
 ``scratch_bytes`` bytes of scratch memory, at ``scores_at``, ``score_row`` bytes apart.
 
 Words:
     x: rows of ``depth`` values, ``queries`` for each of ``heads`` heads of ``batches`` batches.
     keys, values: matrices as in ``conv_f32``: ``depth`` rows by ``key_count`` columns, and
         ``key_count`` rows by ``columns`` columns.
-    x_batch, x_head, x_row: distances between batches, heads and rows, as for other operands. They
-        are 0 where all share an operand.
-    factor: one float32, or 0 if scores are not multiplied.
-    mask: rows that are added, or 0 without a mask. Row *i* of all scores gets the one at ``i //
-        mask_rows * mask_outer_step + i % mask_rows // mask_inner * mask_middle_step + i %
+    x_batch, x_head, x_row: bytes between batches, heads and rows, as for other operands. They are 0
+        where all share an operand.
+    factor: address of one float32, or 0 if scores are not multiplied.
+    mask: address of rows that are added, or 0 without a mask. Row *i* of all scores gets the one at
+        ``i // mask_rows * mask_outer_step + i % mask_rows // mask_inner * mask_middle_step + i %
         mask_inner * mask_inner_step``.
     mask_step: 4, or 0 if a row of the mask is a single value.
     low, high: infinite, as products are not clamped.

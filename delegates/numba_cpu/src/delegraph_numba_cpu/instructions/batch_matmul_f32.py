@@ -12,11 +12,11 @@ FAMILY = "batch_matmul_f32"
 WORDS = "x y weights x_image weights_image images depth columns tiles"
 
 DOTS = Instruction("dots", FAMILY, WORDS)
-"""Rows of ``depth`` values, ``[images, 1, depth]``, times ``[images, columns, depth]``.
+"""Products of ``images`` rows, ``[images, 1, depth]``, and matrices ``[images, columns, depth]``.
 
-Rows are ``x_image`` bytes apart, and matrices ``weights_image`` bytes: 0 for a single one that all
+Rows are ``x_image`` bytes apart, and matrices ``weights_image`` bytes: 0 for one matrix that all
 products share. Results are ``[images, 1, columns]``.
 """
 
 SUMS = Instruction("sums", FAMILY, WORDS)
-"""The same for matrices ``[images, depth, columns]``."""
+"""Products as of :data:`DOTS`, but with matrices ``[images, depth, columns]``."""

@@ -8,7 +8,7 @@ padded input rows of one chunk are at ``padded_at``, which is 0 if taps read the
 from delegraph_numba_cpu.instructions import Instruction
 
 LIMITS = "low:f high:f sum_low:f sum_high:f columns residual_pitch residual_columns slopes"
-"""Words that products read together when they write results, from the address of ``low`` on."""
+"""Words that the output code reads together, from the address of the word ``low`` on."""
 
 WINDOWS = f"""
     x y weight residual scratch scratch_bytes rows_at padded_at
@@ -22,24 +22,24 @@ WINDOWS = f"""
 CONV_WORDS = f"{WINDOWS} tap_bytes weight_image"
 
 CONV = Instruction("conv", "conv_f32", CONV_WORDS)
-"""Each output channel from all input channels: ``clamp(bias + sum)``.
+"""A convolution in which each output channel reads all input channels: ``clamp(bias + sum)``.
 
 With a residual, the result is ``clamp(clamp(bias + sum) + residual)``. With slopes, one for each
 column, negative results are multiplied by them.
 
 Words:
-    row: distance of the rows that taps read, in the padded rows or the input.
+    row: bytes between the rows that taps read, in the padded rows or the input.
     chunk: number of adjacent output rows that are computed together. A tile is a range of output
         rows by a range of columns, which are output channels.
     top: number of rows of padding above the image.
     left: bytes of padding before a row.
     copied: bytes of an input row that windows read.
     span: number of rows of a window.
-    pitch: distance of output pixels.
-    residual_pitch: distance of the residual's pixels, which follow one another.
+    pitch: bytes between output pixels.
+    residual_pitch: bytes between the residual's pixels, which follow one another.
     residual_columns: number of the residual's columns; zeros are added to the columns after them.
-    weight: see ``lowering/convolution/conv_f32_packing.py``; the weights of consecutive images
-        are ``weight_image`` apart.
+    weight: see ``lowering/convolution/conv_f32_packing.py``; the weights of consecutive images are
+        ``weight_image`` apart.
 """
 
 PACK = Instruction(
@@ -52,8 +52,9 @@ PACK = Instruction(
 )
 """Packing of matrices, ``rows`` by ``columns`` values, into blocks of columns as in :data:`CONV`.
 
-``down`` and ``across`` are the distances of rows and columns in the source, which may be
-transposed. With ``has_bias``, a first row is added: the ``bias``, or zeros if ``bias`` is 0.
+``down`` and ``across`` are the bytes between rows and between columns of the source, which may be
+transposed. With ``has_bias``, each block begins with one more row: the ``bias``, or zeros if
+``bias`` is 0.
 """
 
 HEIGHTS = {64: 7, 32: 6, 16: 6}

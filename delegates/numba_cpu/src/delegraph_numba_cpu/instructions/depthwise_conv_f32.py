@@ -4,7 +4,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.conv_f32 import WINDOWS
 
 DEPTHWISE = Instruction("depthwise", "depthwise_conv_f32", WINDOWS)
-"""Each output channel from the input channel of the same number."""
+"""A convolution in which each output channel reads the input channel of the same number."""
 
 REPEAT = Instruction("repeat_channels", "depthwise_conv_f32", "x y values times tiles")
-"""Copies of ``values`` float32 values, each repeated ``times`` times."""
+"""Copy of ``values`` float32 values, each repeated ``times`` times."""

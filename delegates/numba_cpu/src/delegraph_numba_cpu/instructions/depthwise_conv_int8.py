@@ -21,4 +21,4 @@ DEPTHWISE = Instruction("depthwise", FAMILY, "x y windows taps rows tiles scratc
 """DEPTHWISE_CONV_2D with one output per channel, for ``rows`` output rows of all images."""
 
 REPEAT = Instruction("repeat", FAMILY, "x y pixels channels times tiles")
-"""Copies of an image in which each channel is repeated several times."""
+"""Copy of an image in which each channel is repeated ``times`` times."""

@@ -1,33 +1,33 @@
-"""Entry points of the executor, which take words as arguments."""
+"""Kernels of the executor, which take words as arguments, and the layout of its memory."""
 
 RUN = "run"
 """``run(table, 0, 0)``: run all tiles of all rows in this thread."""
 
 INVOKE = "invoke"
-"""``invoke(control, table, threads)``: run a table on up to *threads* threads of an idle pool.
+"""``invoke(control, table, threads)``: run a table on up to *threads* threads of a pool.
 
-The caller is one of them. It returns when no worker uses the table any more.
+The caller is one of these threads. The call returns when all workers have left the table.
 """
 
 WORK = "work"
-"""``work(control, 0, 0)``: be the next worker of a pool, until the pool stops."""
+"""``work(control, 0, 0)``: serve as the next worker of a pool, until the pool stops."""
 
 END = "end"
 """``end(control, 0, 0)``: stop the workers."""
 
 LOOK = "look"
-"""``look(address, count, 0)``: poll *count* times, to measure the time of a poll."""
+"""``look(address, count, 0)``: poll a word *count* times, to measure the time of a poll."""
 
 LINE = 8
 """Number of words of a cache line."""
 
 ROWS, CANCELLATION, IS_CANCELLED, THREADS, NEVER = range(5)
-"""The words that a table begins with.
+"""Words at the start of a table.
 
-``ROWS`` is their number. ``CANCELLATION`` is the address of an int32: while it is not 0, tiles are
-left out, and ``IS_CANCELLED`` becomes 1, as it does when a kernel finds a failure; for
-who has nothing to cancel by, it is the address of ``NEVER``, which stays 0. ``THREADS`` is how many
-the last run was given.
+``ROWS`` is the number of rows. ``CANCELLATION`` is the address of an int32; while it is not 0,
+tiles are skipped. It is the address of ``NEVER``, which stays 0, for a run that cannot be
+cancelled. ``IS_CANCELLED`` becomes 1 when a tile is skipped, or when a kernel finds a failure.
+``THREADS`` is the number of threads of the last run.
 """
 
 HEADER_WORDS = LINE
@@ -41,20 +41,23 @@ TURN, ROW, LAST, TABLE, ASKED = range(5)
 DONE, EPOCH, SLEEPERS, WAITERS, CALLERS, IS_LED, HIRED = range(LINE, 8 * LINE, LINE)
 IS_OVER, CORES, SPIN_FOR_RUN, SPIN_FOR_ROW = range(8 * LINE, 8 * LINE + 4)
 SHARES = 9 * LINE
-"""The words of a pool's control block; what changes often has a cache line of its own.
+"""Words of a pool's control block; words that change often have a cache line each.
 
 ``TURN`` counts rows in its low half; the high half is 0 during a run. ``ROW`` is the address of the
-present row, ``LAST`` that of the last row, ``TABLE`` that of the table, and ``ASKED`` the number of
-threads that may take part. ``DONE`` is the number of the row's tiles that are not done. ``EPOCH``
-counts runs; ``SLEEPERS`` wait for a run, and ``WAITERS`` for the next row. ``CALLERS`` are in
-``invoke``, one of whom has the workers while ``IS_LED`` is 1. ``HIRED`` counts workers, who go when
-``IS_OVER`` is 1. ``CORES`` is how many the processor has; the others say how often one looks before
-sleeping. ``SHARES`` is the first of ``MOST_SHARES`` words, each with a cache line of its own. A
-word's high half is the number of unclaimed tiles of a thread's share of a row, its low half the
-row's turn.
+present row, ``LAST`` of the last row, and ``TABLE`` of the table. ``ASKED`` is the requested number
+of threads. ``DONE`` is the number of tiles of the row that are not done. ``EPOCH`` counts runs.
+
+``SLEEPERS`` is the number of threads that sleep until the next run, ``WAITERS`` until the next row.
+``CALLERS`` is the number of threads in ``invoke``. ``IS_LED`` is 1 while one of them has the
+workers. ``HIRED`` is the number of workers; they end when ``IS_OVER`` is 1. ``CORES`` is the number
+of the processor's cores. ``SPIN_FOR_RUN`` and ``SPIN_FOR_ROW`` are how often a thread polls before
+it sleeps.
+
+``SHARES`` is the first of ``MOST_SHARES`` words. The high half of such a word is the number of
+unclaimed tiles of a thread's share of a row. Its low half is the row's turn.
 """
 
 MOST_SHARES = 64
-"""Largest number of shares of a row; further threads take tiles of any share."""
+"""Largest number of shares of a row; threads beyond that have no share of their own."""
 
 CONTROL_WORDS = SHARES + MOST_SHARES * LINE

@@ -10,7 +10,7 @@ LOOK_UP = Instruction(
     "table target positions scales table_rows width bits block scale_bytes row_scales rows report "
     "wrong among tiles",
 )
-"""Rows of a table at positions that are read from a tensor, int32, times scales.
+"""Rows of a table times scales, float32, at positions that are read from a tensor, int32.
 
 A row has ``width`` integers of ``bits`` bits (4, 8), the low half of a byte first. It begins at a
 whole byte, even if the row before ends within that byte. Each ``block`` integers of a row have a

@@ -25,7 +25,7 @@ columns, with a ``HEADER`` each.
 """
 
 HEADER = {"bias": 0, "sum": 256, "scale": 512}
-"""Offset of each field of a header of ``HEADER_BYTES`` bytes, which has 64 values.
+"""Offset in bytes of each field of a header of ``HEADER_BYTES`` bytes, which has 64 values a field.
 
 ``bias``: number added to sums, int32. ``sum``: sum of weights, int32. ``scale``: scale of weights,
 float32.
@@ -34,4 +34,4 @@ float32.
 HEADER_BYTES = 768
 
 TANH, SIGN_BIT, LINEAR, RELU, RELU_N1_TO_1, RELU6 = range(6)
-"""Values of ``activation``."""
+"""Values of the word ``activation``."""

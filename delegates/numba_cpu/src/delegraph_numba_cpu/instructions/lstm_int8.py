@@ -44,9 +44,9 @@ GATE = Instruction(
     "input_multiplier input_shift recurrent_multiplier recurrent_shift peephole_multiplier "
     "peephole_shift norm_multiplier norm_shift least_variance",
 )
-"""Record of a gate's scales; ``gate_records`` is an array of these."""
+"""Record of the scales of one gate; ``gate_records`` is an array of such records."""
 
 GATE_BYTES = 8 * len(GATE.names)
 
 ROWS = 4
-"""Number of rows for which scratch memory of ``PROJECT`` has room."""
+"""Number of rows that the scratch memory of ``PROJECT`` has room for."""

@@ -1,4 +1,4 @@
-"""Memory of a program, addresses in the memory, and rows, which are kernel calls."""
+"""Memory of a program, addresses in it, and rows: the program's kernel calls."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Memory:
 
     Attributes:
         size: number of bytes.
-        address: address in the process, once it is known; that of a constant is known at once.
+        address: address in the process; 0 until it is known, which is at once for a constant.
         tensor: the tensor at the border of the partition; None for memory of the program.
         array: object that keeps the memory alive.
         name: name in messages.
         records: the words of each record in the memory, by name; empty without records.
-        block: names of the words of a record.
+        block: the instruction that names the words of these records.
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
         is_in_place: whether the memory is the model's own, which may be at any address.
         is_read_only: whether rows must not write the memory, although it is not a constant.
-        is_report: whether it stands for the header of the row's program.
+        is_report: whether the memory stands for the header of the row's program.
         first: number of the first row that uses it.
-        last: number of the last row that uses it; -1 without one.
+        last: number of the last row that uses it; -1 if none does.
     """
 
     __slots__ = (
@@ -87,12 +87,12 @@ def aligned_bytes(size: int) -> NDArray[np.uint8]:
 def constant(array: NDArray[Any], *, is_own: bool = False) -> Memory:
     """Return memory with the values of a contiguous array.
 
-    Values are copied if their address is not aligned for vectors, or if the array is a part of
-    another that does not belong to the caller.
+    Values are copied if their address is not aligned for vectors. They are also copied if the array
+    is a part of another that does not belong to the caller.
 
     Args:
         array: the values.
-        is_own: whether the array, or the memory of which it is a part, is the caller's own.
+        is_own: whether the array, or the array of which it is a part, belongs to the caller.
     """
     if array.ctypes.data % 64 or (array.base is not None and not is_own):
         copy = aligned_bytes(array.nbytes)
@@ -136,7 +136,7 @@ class Address:
 
     @property
     def address(self) -> int:
-        """Number of the address, once the memory has its place."""
+        """Address of the byte in the process; the memory must have its place."""
         return self.memory.address + self.offset
 
     def __add__(self, offset: int) -> Address:
@@ -144,11 +144,11 @@ class Address:
 
 
 class Row:
-    """A kernel call: a kernel, the values of its words, and the number of tiles.
+    """A kernel call of a program: a kernel, the values of its words, and the number of tiles.
 
     Attributes:
-        block: the kernel and its words.
-        tiles: number of parts of the row.
+        block: the kernel and the names of its words.
+        tiles: number of parts into which the call is divided.
         words: the value of each word.
         nodes: indices of the nodes that the row computes, wholly or partly.
         replaceable: words whose memory the word ``target`` may share, since the kernel reads each
@@ -173,7 +173,7 @@ class Row:
 
     @property
     def memories(self) -> list[Memory]:
-        """Memory of each word that is an address."""
+        """The memory that each word with an address points to."""
         return [word.memory for word in self.words.values() if isinstance(word, Address)]
 
 

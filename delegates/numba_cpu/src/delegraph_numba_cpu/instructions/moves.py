@@ -1,4 +1,4 @@
-"""Instructions of ``kernels/moves.py``, which move values."""
+"""Instructions of ``kernels/moves.py``, which move values without changing them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILL = Instruction("fill", "moves", "target loops depth rows unit value tiles")
 """A store of the low ``unit`` bytes of ``value`` to each element of a loop nest, as in ``NEST``."""
 
 PICK = Instruction("pick", "moves", "source target outer inner offsets run rows tiles")
-"""Concatenation of runs of ``run`` bytes.
+"""Copy of runs of ``run`` bytes from any places to consecutive places.
 
 Run ``r`` is at ``source + outer[r // inner] + offsets[r % inner]``, r < ``rows``; both are tables
 of byte offsets.
@@ -43,16 +43,16 @@ GATHER = Instruction(
     "source target positions index_bytes limits depth tuples slices slab run rows report wrong "
     "among tiles",
 )
-"""Concatenation of runs of ``run`` bytes at positions that are read from a tensor.
+"""Copy of runs of ``run`` bytes, whose positions are read from a tensor, to consecutive places.
 
 Run ``r`` < ``rows`` is in slice ``s = r // tuples``. Slices are ``slab`` bytes apart. The run's
 position is the tuple number ``s // slices * tuples + r % tuples``, of ``depth`` integers of
 ``index_bytes`` bytes (2, 4, 8). ``limits`` has two words for each element of a tuple: the number of
 valid positions, and the bytes between them.
 
-A tile that reads a position out of range copies nothing, and marks the run as failed in the header
-at ``report``. The first such tile stores the position in ``wrong``, plus one if it is not negative,
-and the number of valid positions in ``among``.
+A run whose position is out of range is not copied, and the program's run is marked as failed in the
+header at ``report``. The first such position is stored in ``wrong``, plus one if it is not
+negative, and the number of valid positions in ``among``.
 """
 
 RECODE = Instruction("recode", "moves", "source target table run runs step tiles")

@@ -8,7 +8,11 @@ _WINDOWS = (
     "source target height width channels out_height out_width window_height window_width "
     "stride_height stride_width before_height before_width rows tiles "
 )
-"""``rows`` are output rows of all images; ``before`` is how far the first window hangs over."""
+"""Words of a pooling instruction.
+
+``rows`` is the number of output rows of all images. ``before_height`` and ``before_width`` are the
+padding before the image, in pixels.
+"""
 
 _FLOAT_RANGE, _RANGE = "low:f high:f", "low high"
 
@@ -20,7 +24,7 @@ MEAN_F32 = Instruction("mean_f32", "pooling", _WINDOWS + _FLOAT_RANGE)
 MEAN_S8 = Instruction("mean_s8", "pooling", _WINDOWS + _RANGE)
 MEAN_U8 = Instruction("mean_u8", "pooling", _WINDOWS + _RANGE)
 MEAN_S16 = Instruction("mean_s16", "pooling", _WINDOWS + _RANGE)
-"""Largest elements and means of the part of each window inside the image, clamped."""
+"""Largest elements, or means, of the part of each window that lies in the image, clamped."""
 
 LARGEST_COUNT = 1 << 13
 """Largest number of elements of a window for which means of bytes are exact in float32."""

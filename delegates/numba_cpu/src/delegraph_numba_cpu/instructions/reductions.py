@@ -7,19 +7,21 @@ from delegraph_numba_cpu.instructions import Instruction
 _AXES = "source target outer length inner tiles "
 
 SUM_F32 = Instruction("sum_f32", "reductions", _AXES + "divisor:f")
-"""Sums divided by ``divisor``, as TFLite divides for a mean; a reciprocal would round differently.
+"""Sums divided by ``divisor``, as TFLite computes means.
+
+A multiplication by the reciprocal would round differently.
 """
 
 PRODUCT_F32 = Instruction("product_f32", "reductions", _AXES)
 
 MAX_F32 = Instruction("max_f32", "reductions", _AXES + "sign:f")
-"""Largest elements; elements and results are multiplied by ``sign``, and -1 gives the smallest."""
+"""Largest elements; elements and results are multiplied by ``sign``, so that -1 gives the least."""
 
 SUM_BYTES = Instruction("sum_bytes", "reductions", _AXES + "mask flip")
-"""int32 sums of sign-extended bytes ``& mask``: -1 for int8, 255 for uint8; ``flip`` is 0."""
+"""int32 sums of sign-extended bytes ``& mask``, -1 for int8 and 255 for uint8; ``flip`` is 0."""
 
 MAX_BYTES = Instruction("max_bytes", "reductions", _AXES + "mask flip")
-"""The same for the largest byte; a ``flip`` of -1 gives the smallest."""
+"""Largest bytes, with ``mask`` as of :data:`SUM_BYTES`; a ``flip`` of -1 gives the smallest."""
 
 SCALE = Instruction(
     "scale", "reductions", "source target count low high subtrahend multiplier shift period up bias"
@@ -27,18 +29,20 @@ SCALE = Instruction(
 """Conversion of int32 sums to bytes in fixed point.
 
 Each of ``count`` sums, minus ``subtrahend``, is multiplied by ``multiplier * 2**(shift - 31)``, and
-``bias`` is added. Of its two roundings, the second rounds halves away from zero. Only in the first
-``up`` elements of each ``period``, which divides ``count``, it rounds halves up.
+``bias`` is added. The product is rounded twice. The second time, halves are rounded up in the first
+``up`` elements of each ``period``, and away from zero in others. ``period`` divides ``count``.
 """
 
 SCALE_REAL = Instruction(
     "scale_real", "reductions", "source target count low high zero scale:f bias:f"
 )
-"""Conversion of int32 sums to bytes: ``round(sum * scale + bias) + zero``, halves away from zero.
+"""Conversion of int32 sums to bytes: ``round(sum * scale + bias) + zero``.
+
+Halves are rounded away from zero.
 """
 
 INT32 = Instruction("int32", "reductions", _AXES + "operation")
-"""A reduction of int32: sums and products wrap around, means are truncated towards zero."""
+"""Reduction of int32: sums and products wrap around, means are truncated towards zero."""
 
 SUM, MEAN, MAX, MIN, PRODUCT = range(5)
-"""Values of ``operation``."""
+"""Values of the word ``operation``."""

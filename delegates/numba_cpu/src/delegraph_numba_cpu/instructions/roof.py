@@ -1,6 +1,6 @@
-"""Entry points of the family that measures the processor; see ``kernels/roof.py``.
+"""Kernels of the family that measures the processor, and their words; see ``kernels/roof.py``.
 
-No program names them, so they have words but no :class:`Instruction`.
+No program calls them, so they have no :class:`Instruction`.
 """
 
 MULTIPLY_F32 = "multiply_f32"
@@ -10,14 +10,16 @@ MULTIPLY_INT8 = "multiply_int8"
 """Add dot products of four bytes to several sums of int32, ``ROUNDS`` times."""
 
 READ = "read"
-"""Add up all int32 of ``BYTES`` bytes, ``ROUNDS`` times; tile *t* has the bytes after tile *t* - 1.
+"""Add up all int32 of ``BYTES`` bytes, ``ROUNDS`` times.
+
+The bytes of tile *t* follow those of tile *t* - 1.
 """
 
 ROUNDS, AMOUNT, SOURCE, BYTES, FACTORS, SUMS = 0, 1, 2, 3, 8, 24
-"""The words of a call: four numbers, two vectors of 64 bytes, and the results of all tiles.
+"""Words of a call: four numbers, two vectors of 64 bytes, and the results of all tiles.
 
 The kernel writes ``AMOUNT``: the operations or bytes of a round in one tile. A multiply-add is two
-operations. The result of a tile is a vector of 64 bytes, the sum of all its sums.
+operations. The result of a tile is a vector of 64 bytes, the total of all its sums.
 """
 
 RESULT_WORDS = 8

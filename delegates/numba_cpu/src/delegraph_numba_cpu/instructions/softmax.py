@@ -18,8 +18,8 @@ SOFTMAX_INT16 = Instruction(
 )
 """SOFTMAX of int16 rows by interpolation in two tables of int64.
 
-Differences to a row's maximum, shifted left, multiplied and shifted right, are positions in 513
-``exponentials``. ``reciprocals`` holds values of 1 / (1 + x).
+Differences to a row's maximum are shifted left, multiplied and shifted right. The results are
+positions in 513 ``exponentials``. ``reciprocals`` holds values of 1 / (1 + x).
 """
 
 INTERPOLATION_POINTS = 513
@@ -30,11 +30,12 @@ LONGEST_INT16_ROW = 1 << 16
 _8_BIT = "source target rows length tiles table flip scale:f half:f limit zero_point"
 
 SOFTMAX_8_BIT = Instruction("softmax_8_bit", "softmax", _8_BIT)
-"""``table`` holds the exponential of every difference to a row's maximum, by its low 8 bits.
+"""SOFTMAX of 8-bit rows by a table of exponentials.
 
-``flip`` is 128 for int8, which are compared as unsigned numbers after that bit is flipped.
-``zero_point`` is added to results after a ``limit``, and their low 8 bits are stored.
+``table`` holds the exponential of every difference to a row's maximum, by its low 8 bits. ``flip``
+is 128 for int8, which are compared as unsigned numbers after that bit is flipped. Results are at
+most ``limit``; then ``zero_point`` is added, and the low 8 bits are stored.
 """
 
 SOFTMAX_8_BIT_TO_INT16 = Instruction("softmax_8_bit_to_int16", "softmax", _8_BIT)
-"""The same with int16 results."""
+"""SOFTMAX as of :data:`SOFTMAX_8_BIT` with int16 results."""

@@ -14,10 +14,10 @@ INTEGER = Instruction(
     multiplier_in shift_in multiplier_out shift_out zero_out tiles
     """,
 )
-"""A time step of an integer layer.
+"""A time step of an integer SVDF layer.
 
-``sums`` are added to the products with each filter, for the input's zero point: int32, like
-``bias``. ``window`` results of each filter are stored.
+``sums``, int32 like ``bias``, correct the products with each filter for the input's zero point.
+``state`` holds the last ``window`` results of each filter.
 """
 
 FLOAT = Instruction(
@@ -25,10 +25,10 @@ FLOAT = Instruction(
     FAMILY,
     "products target state times bias batch units rank window low:f high:f curve tiles",
 )
-"""The rest of a time step of a float layer, after the products with all filters.
+"""The second part of a time step of a float SVDF layer, after the products with all filters.
 
-Units are clamped between ``low`` and ``high``, and the ``curve`` is applied.
+Results are clamped between ``low`` and ``high``, or the function ``curve`` is applied.
 """
 
 LINEAR, TANH, SIGN_BIT = range(3)
-"""Values of ``curve``."""
+"""Values of the word ``curve``."""

@@ -25,7 +25,16 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = instructions
 
 
 def searcher(load, size):
-    """Return a function that finds the first largest or smallest element."""
+    """Return a function that finds the first largest or smallest of single elements.
+
+    Args:
+        load: loads an element at an address.
+        size: bytes of an element.
+
+    Returns:
+        ``find(source, length, step, smallest) -> position``, for elements that are *step* elements
+        apart.
+    """
 
     @jit
     def find(source, length, step, smallest):
@@ -56,10 +65,13 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         size: bytes of an element.
         fill: makes a vector of copies of a number.
         start: lower bound of all elements and of all turned elements.
-        turned: reverses the order of a vector's elements, if its second argument says so.
+        turned: ``(vector, is_turned)``; reverses the order of the elements if *is_turned*.
         larger: returns the larger elements of two vectors; the second vector's where one is NaN.
         fold: returns the largest element of a vector.
         cut: keeps the first lanes of a vector.
+
+    Returns:
+        ``find(source, length, smallest) -> position``.
     """
 
     @jit
@@ -75,7 +87,7 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
         best = fill(fold(best))
         for i in range(0, length, r.LANES):
             lane = r.first_equal(piece(source + i * size, length - i, smallest, none), best)
-            if lane < min(r.LANES, length - i):  # beyond it is what cut put there
+            if lane < min(r.LANES, length - i):  # other lanes are not elements
                 return i + lane
         return 0
 
@@ -84,13 +96,13 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
 
 @jit
 def turned_floats(vector, is_turned):
-    """Return the vector, or its negation."""
+    """Return the vector, negated if *is_turned*."""
     return r.multiply_floats(vector, r.floats(np.float32(-1.0))) if is_turned else vector
 
 
 @jit
 def turned_ints(vector, is_turned):
-    """Return the vector, or its complement."""
+    """Return the vector, each element replaced by its bitwise complement if *is_turned*."""
     return r.flip_ints(vector, r.ints(-1)) if is_turned else vector
 
 
@@ -109,7 +121,7 @@ row_s8, row_u8 = (
 
 @jit
 def found_in_row(source, length, kind, smallest):
-    """Return the position in a row of a kind other than int32."""
+    """Return the position of a row's first extreme element; *kind* is any but int32."""
     if kind == FLOAT32:
         return row_f32(source, length, smallest)
     return row_s8(source, length, smallest) if kind == INT8 else row_u8(source, length, smallest)
@@ -117,11 +129,11 @@ def found_in_row(source, length, kind, smallest):
 
 @kernel(instructions.ARG)
 def arg(block, tile, worker):
-    """Store positions."""
+    """Store the positions of the extremes of this tile's outputs."""
     length, inner, kind = word(block, LENGTH), word(block, INNER), word(block, KIND)
     outputs, tiles = word(block, OUTER) * inner, word(block, TILES)
     smallest, source = word(block, SMALLEST), word(block, SOURCE)
-    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # rows from which vectors pay
+    shortest = 4 * r.LANES if kind == FLOAT32 else 0  # shorter rows are faster without vectors
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
         first = i // inner * length * inner + i % inner
         if inner == 1 and kind != INT32 and length >= shortest:

@@ -54,11 +54,12 @@ MASK_ROWS, MASK_INNER, MASK_OUTER_STEP, MASK_MIDDLE_STEP, MASK_INNER_STEP, MASK_
 
 
 def _scores_pass(is_scaled, mask_kind):
-    """Return an instruction that finishes a row of scores, and returns the largest.
+    """Return an intrinsic that finishes a row of attention scores and returns the largest score.
 
-    It multiplies by a factor if *is_scaled*, and adds the row at an address. *mask_kind* is "row",
-    "value" if the mask is a single one, or "none". Sums and products are finite, as MUL and ADD
-    have them. Scores after the last become -inf, up to whole vectors.
+    It multiplies the scores by a factor if *is_scaled*. Then it adds a mask: the row at an address
+    for the *mask_kind* "row", one number for "value", nothing for "none". Results are limited to
+    finite numbers, as those of MUL and ADD are. The last vector is filled with -inf after the last
+    score.
     """
 
     @intrinsic
@@ -112,7 +113,7 @@ plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True,
 
 @kernel(ATTENTION)
 def attention(block, tile, worker):
-    """Compute blocks of rows of some heads."""
+    """Compute this tile's units of attention; a unit is up to ``together`` queries of one head."""
     queries, together = word(block, QUERIES), word(block, TOGETHER)
     blocks = (queries + together - 1) // together
     units, tiles = word(block, BATCHES) * word(block, HEADS) * blocks, word(block, TILES)
@@ -125,7 +126,7 @@ def attention(block, tile, worker):
 
 @jit
 def attend(block, scratch, image, first, count):
-    """Compute *count* rows of a head, from row *first* on."""
+    """Compute the attention of *count* queries of one head, from query *first* on."""
     scores, pitch = scratch + word(block, SCORES_AT), word(block, SCORE_ROW)
     x = operand(block, X, X_BATCH, image) + first * word(block, X_ROW)
     keys = operand(block, KEYS, KEYS_BATCH, image)
@@ -141,7 +142,11 @@ def attend(block, scratch, image, first, count):
 
 @jit
 def operand(block, slot, batch_slot, image):
-    """Return the address of a head's matrix; the distance of heads is the word after batches'."""
+    """Return the address of the head *image* in an operand, counted over all batches.
+
+    The word at *batch_slot* is the distance between batches; the word after it is that between
+    heads.
+    """
     heads = word(block, HEADS)
     offset = image // heads * word(block, batch_slot) + image % heads * word(block, batch_slot + 1)
     return word(block, slot) + offset
@@ -149,9 +154,10 @@ def operand(block, slot, batch_slot, image):
 
 @jit
 def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
-    """Write the product of *count* rows and a packed matrix.
+    """Write the product of *count* rows of ``x`` and a packed matrix.
 
-    With *has_room*, results may have as many columns as the packed blocks: no store is partial.
+    With *has_room*, each result row has room for all columns of the packed blocks, so that no store
+    is partial.
     """
     pixels = scratch + word(block, PIXELS_AT)
     for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
@@ -168,7 +174,7 @@ def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, 
 
 @jit
 def whole_columns(columns):
-    """Return the number of columns of the tile that computes the last *columns* ones."""
+    """Return the number of columns of the register tile that computes the last *columns* ones."""
     if columns <= NARROW:
         return HALF if columns <= HALF else NARROW
     return MIDDLE if columns <= MIDDLE else WIDE
@@ -176,7 +182,7 @@ def whole_columns(columns):
 
 @jit
 def share(block, row, number):
-    """Replace a row of products by its softmax."""
+    """Replace a row of scores by its softmax; *number* counts the queries of all heads."""
     count, beta = word(block, KEY_COUNT), real(block, BETA)
     whole = (count + LANES - 1) // LANES * LANES
     maximum = largest_score(block, row, number, count)
@@ -186,7 +192,7 @@ def share(block, row, number):
 
 @jit
 def largest_score(block, row, number, count):
-    """Multiply a row by the factor, add its row of the mask, and return the largest score."""
+    """Scale a row of scores, add the mask's row to it, and return the largest score."""
     factor = load_f32(word(block, FACTOR)) if word(block, FACTOR) else ONE
     mask = word(block, MASK)
     if mask == 0:

@@ -29,7 +29,7 @@ KIND = vector(F32, LANES)
 ZERO = ir.Constant(KIND, [0.0] * LANES)
 
 AT_ONCE = 4
-"""Number of vectors of columns whose sums are computed independently."""
+"""Number of vectors of columns that one call sums together, each in a register of its own."""
 
 (
     X, Y, WEIGHTS, X_IMAGE, WEIGHTS_IMAGE, IMAGES, DEPTH, COLUMNS, TILES,
@@ -38,13 +38,22 @@ AT_ONCE = 4
 
 @intrinsic
 def dot_rows(context, x, rows, depth, count, y):
-    """Store the products of *depth* values with the first *count* of ``LANES`` rows."""
+    """Store the dot products of the vector ``x`` and *count* rows of a matrix, float32.
+
+    Args:
+        context: the typing context of Numba.
+        x: address of the vector.
+        rows: address of the first row; rows follow one another.
+        depth: number of values of ``x`` and of each row.
+        count: number of rows, from 1 to ``LANES``.
+        y: address of the *count* results.
+    """
 
     def generate(lowering, builder, signature, arguments):
         x, rows, depth, count, y = arguments
         row_bytes, last = builder.shl(depth, integer(2)), builder.sub(count, integer(1))
         rows_at = []
-        for i in range(LANES):  # beyond the last row, it counts again
+        for i in range(LANES):  # after the last row, the last row is read again
             row = call(builder, "llvm.smin.i64", last.type, [last, integer(i)])
             rows_at.append(builder.add(rows, builder.mul(row, row_bytes)))
 
@@ -66,7 +75,7 @@ def dot_rows(context, x, rows, depth, count, y):
 
 
 def _totals(builder, vectors):
-    """Return a vector with the sum of each of ``LANES`` vectors."""
+    """Return one vector, of which lane *i* is the sum of the lanes of ``vectors[i]``."""
     while len(vectors) > 1:
         pairs = zip(vectors[::2], vectors[1::2], strict=True)
         vectors = [
@@ -82,11 +91,14 @@ _EVEN_AND_ODD = [
 
 
 def _adder(vectors, masked):
-    """Return an intrinsic that adds rows of *vectors* vectors; if *masked*, the last is partial."""
+    """Return an intrinsic that computes *vectors* vectors of columns of a vector-matrix product.
+
+    If *masked*, *vectors* is 1, and only the first *count* lanes are read and written.
+    """
 
     @intrinsic
     def add_rows(context, x, rows, row_bytes, depth, count, y):
-        """Store the sum of *depth* rows, each multiplied by one value of ``x``."""
+        """Store ``sum(x[k] * rows[k])`` over *depth* rows that are *row_bytes* apart."""
 
         def generate(lowering, builder, signature, arguments):
             x, rows, row_bytes, depth, count, y = arguments
@@ -123,7 +135,7 @@ add_several, add_one, add_part = _adder(AT_ONCE, False), _adder(1, False), _adde
 
 @kernel(instructions.DOTS)
 def dots(block, tile, worker):
-    """Compute some columns of some rows."""
+    """Compute this tile's columns of the products; matrices are ``[columns, depth]``."""
     depth, columns = word(block, DEPTH), word(block, COLUMNS)
     groups = (columns + LANES - 1) // LANES
     units, tiles = word(block, IMAGES) * groups, word(block, TILES)
@@ -140,7 +152,7 @@ def dots(block, tile, worker):
 
 @kernel(instructions.SUMS)
 def sums(block, tile, worker):
-    """Compute some columns of some rows."""
+    """Compute this tile's columns of the products; matrices are ``[depth, columns]``."""
     columns, width = word(block, COLUMNS), AT_ONCE * LANES
     groups = (columns + width - 1) // width
     units, tiles = word(block, IMAGES) * groups, word(block, TILES)
@@ -158,7 +170,7 @@ def sums(block, tile, worker):
 
 @jit
 def sum_rows(x, rows, row_bytes, depth, count, y):
-    """Compute up to ``AT_ONCE`` vectors of columns of a row."""
+    """Compute *count* columns of one product, at most ``AT_ONCE`` vectors of columns."""
     if count == AT_ONCE * LANES:
         add_several(x, rows, row_bytes, depth, count, y)
         return

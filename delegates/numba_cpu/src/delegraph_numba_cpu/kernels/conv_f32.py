@@ -46,13 +46,13 @@ HALF, NARROW, MIDDLE, WIDE = LANES // 2, LANES, LANES + LANES // 2, 2 * LANES
 """Numbers of columns of the four tiles: half a register, one, one and a half, two."""
 
 FEW = 3
-"""Largest number of pixels that are computed for two blocks of columns at a time.
+"""Largest number of pixels for which two blocks of columns are computed together.
 
-Fewer sums than those of two blocks would each wait for its previous product.
+With so few pixels, one block has too few sums, and each would wait for its previous product.
 """
 
 NEAR_BYTES = 32 << 10
-"""Number of bytes that are prefetched ahead of weights which are read once.
+"""Distance in bytes by which weights that are read once are prefetched ahead of their use.
 
 They arrive in time, and need little of the cache.
 """
@@ -71,7 +71,7 @@ two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, 
 
 @kernel(instructions.CONV)
 def conv(block, tile, worker):
-    """Compute a tile of a convolution."""
+    """Compute one tile of a convolution: a range of output rows and a range of columns."""
     column_tiles = word(block, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
     row, last = row_range(block, tile)
@@ -92,7 +92,10 @@ def conv(block, tile, worker):
 
 @jit
 def multiply_blocks(block, rows, taps, pixels, column, end, row):
-    """Compute columns of up to ``FEW`` pixels, several blocks at a time; return the next column."""
+    """Compute as many pairs or fours of blocks of columns as fit; return the next column.
+
+    It serves chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
+    """
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
     out = word(block, Y) + output_offset(block, row)
@@ -115,7 +118,7 @@ def multiply_blocks(block, rows, taps, pixels, column, end, row):
 
 @jit
 def multiply(block, rows, taps, pixels, column, row):
-    """Compute up to ``WIDE`` columns of pixels from the first of an output row on."""
+    """Compute up to ``WIDE`` columns of a chunk's pixels; *row* is the chunk's first output row."""
     out, residual = word(block, Y) + output_offset(block, row), word(block, RESIDUAL)
     if residual:
         residual += row * word(block, OUT_W) * word(block, RESIDUAL_PITCH)
@@ -125,7 +128,7 @@ def multiply(block, rows, taps, pixels, column, row):
 
 @jit
 def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
-    """Compute up to ``WIDE`` columns of pixels at an address."""
+    """Compute up to ``WIDE`` columns of a chunk's pixels, and write them at the address *out*."""
     tap_count, tap_bytes = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     if residual:
         residual += 4 * column
@@ -146,7 +149,11 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
 
 @jit
 def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, columns, limits):
-    """Write up to ``WIDE`` columns of any number of pixels; see ``matrix_product``."""
+    """Write up to ``WIDE`` columns of any number of pixels, by one register tile after another.
+
+    Arguments are those of ``conv_f32_micro_kernels.matrix_product``; *count* and *size* are
+    ``tap_count`` and ``tap_bytes``.
+    """
     block = WIDE * (count * size + 4)
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
     ahead = weight + (block if pixels > HEIGHT else min(block, NEAR_BYTES))
@@ -181,7 +188,11 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
 def low_tiles(
     rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
 ):
-    """Write up to ``WIDE`` columns of a pixel, or of fewer pixels than two tiles have."""
+    """Write up to ``WIDE`` columns of the pixels that fill no full register tile.
+
+    There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
+    tiles have.
+    """
     not_inlined()  # it would take registers from the loop over whole tiles
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
     # fmt: off
@@ -209,7 +220,7 @@ def low_tiles(
 
 @jit
 def column_range(block, part):
-    """Return first and end of a part of the columns, in whole blocks of ``WIDE``."""
+    """Return the first column and the end of a column tile, in whole blocks of ``WIDE`` columns."""
     blocks, parts = (word(block, COLUMNS) + WIDE - 1) // WIDE, word(block, COLUMN_TILES)
     return blocks * part // parts * WIDE, blocks * (part + 1) // parts * WIDE
 
@@ -226,7 +237,7 @@ DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PAC
 
 @kernel(instructions.PACK)
 def pack_matrix(block, tile, worker):
-    """Pack the matrices of a batch: this tile's part of their blocks of columns."""
+    """Pack this tile's blocks of columns of all matrices of a batch."""
     rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)
     width = word(block, BLOCK_WIDTH)
     blocks, tiles = (columns + width - 1) // width, word(block, SHARES)
@@ -252,7 +263,17 @@ def pack_matrix(block, tile, worker):
 
 @jit
 def pack_block(source, target, rows, filled, width, down, across):
-    """Write one block of columns, zeros after the last."""
+    """Copy up to *width* columns of a matrix to one block, which has *width* columns.
+
+    Args:
+        source: address of the block's first element in row 0.
+        target: address of the block; its rows follow one another.
+        rows: number of rows of the matrix.
+        filled: number of columns that the matrix has for this block; the other columns become 0.
+        width: number of columns of the block.
+        down: bytes between rows of the source.
+        across: bytes between columns of the source.
+    """
     for _ in range(rows):
         if across == 4:
             copy_bytes(target, source, 4 * filled)

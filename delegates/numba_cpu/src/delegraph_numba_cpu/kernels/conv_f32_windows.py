@@ -49,7 +49,7 @@ def own_scratch(block, worker):
 
 @jit
 def row_range(block, tile):
-    """Return first and end of a tile's output rows, counted over all images."""
+    """Return a tile's first output row, and the row after its last, counted over all images."""
     tiles = word(block, TILES) // word(block, COLUMN_TILES)
     rows = word(block, IMAGES) * word(block, OUT_H)
     return rows * tile // tiles, rows * (tile + 1) // tiles
@@ -57,21 +57,21 @@ def row_range(block, tile):
 
 @jit
 def chunk_rows(block, row, last):
-    """Return the number of rows of the chunk that starts at *row*; all belong to one image."""
+    """Return the number of output rows of the chunk that begins at *row*, all of one image."""
     count = min(word(block, CHUNK), last - row)
     return min(count, word(block, OUT_H) - row % word(block, OUT_H))
 
 
 @jit
 def output_offset(block, row):
-    """Return the offset of an output row, counted over all images."""
+    """Return the offset in bytes of an output row; *row* is counted over all images."""
     image = row // word(block, OUT_H)
     return image * word(block, OUT_IMAGE) + (row % word(block, OUT_H)) * word(block, OUT_ROW)
 
 
 @jit
 def chunk_source(block, scratch, row, count):
-    """Return the address of the first tap of a chunk's first pixel; pads input rows if needed."""
+    """Return the address of the first tap of a chunk's first pixel; pad input rows if needed."""
     image, y = row // word(block, OUT_H), row % word(block, OUT_H)
     source = word(block, X) + image * word(block, IN_IMAGE)
     first = y * word(block, STRIDE_H) - word(block, TOP)
@@ -86,7 +86,7 @@ def chunk_source(block, scratch, row, count):
 
 @jit
 def pad_row(block, source, y, target):
-    """Write one row of the padded input: of zeros outside the image."""
+    """Write row *y* of an image with its padding at *target*: zeros for a row outside the image."""
     size, left, copied = word(block, ROW), word(block, LEFT), word(block, COPIED)
     if y < 0 or y >= word(block, IN_H):
         fill_bytes(target, 0, size)
@@ -98,7 +98,7 @@ def pad_row(block, source, y, target):
 
 @jit
 def write_taps(block, table):
-    """Write the offset of each tap from the first tap of its window."""
+    """Write a table of the taps' offsets in bytes from the first tap of a window."""
     columns = word(block, TAP_COLUMNS)
     for i in range(word(block, TAP_ROWS)):
         for j in range(columns):
@@ -108,7 +108,10 @@ def write_taps(block, table):
 
 @jit
 def write_pixels(block, table, source, count):
-    """Write the address of each pixel's first tap; copies of the last fill the register tile."""
+    """Write a table of the addresses of the first tap of each pixel in *count* output rows.
+
+    The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
+    """
     down, right = word(block, STRIDE_ROW), word(block, STRIDE_COLUMN)
     width = word(block, OUT_W)
     for _ in range(count):

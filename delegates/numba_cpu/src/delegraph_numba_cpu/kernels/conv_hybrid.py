@@ -62,7 +62,7 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 @kernel(instructions.MEASURE)
 def measure(block, tile, worker):
-    """Measure some pieces."""
+    """Store the smallest and the largest value of each of this tile's pieces of rows."""
     size, pieces, tiles = word(block, M_SIZE), word(block, M_PIECES), word(block, M_TILES)
     units, length = word(block, M_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -79,7 +79,7 @@ def piece_length(size, pieces):
 
 @kernel(instructions.QUANTIZE)
 def quantize(block, tile, worker):
-    """Quantise some pieces."""
+    """Quantise this tile's pieces of rows to bytes."""
     size, pieces, tiles = word(block, Q_SIZE), word(block, Q_PIECES), word(block, Q_TILES)
     units, length = word(block, Q_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -104,7 +104,7 @@ def quantize(block, tile, worker):
 
 @kernel(instructions.ROUND)
 def round_rows(block, tile, worker):
-    """Round some pieces."""
+    """Round the floats of this tile's pieces of rows to values that quantisation can represent."""
     size, pieces, tiles = word(block, R_SIZE), word(block, R_PIECES), word(block, R_TILES)
     units, length = word(block, R_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -124,17 +124,17 @@ def round_rows(block, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Result of :func:`parameters` for a row whose pieces were measured."""
+    """Quantisation parameters of a row whose pieces were measured, as of :func:`parameters`."""
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
-        unsound += load_f32(place) * np.float32(0)  # NaN stays, whatever comes after it
+        unsound += load_f32(place) * np.float32(0)  # NaN stays NaN, whatever is added
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
     return parameters(low + unsound, high + unsound, is_asymmetric)
 
 
 @kernel(instructions.MULTIPLY)
 def multiply(block, tile, worker):
-    """Compute a range of pixels and outputs."""
+    """Compute this tile's range of output pixels and of blocks of outputs."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
     pixels, outputs = word(block, PIXELS), word(block, OUTPUTS)
@@ -210,7 +210,7 @@ def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_ste
 
 @jit
 def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
-    """Store the accumulators of one micro-kernel call."""
+    """Store the accumulators of one call of a micro-kernel at *acc*."""
     weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
     form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
     for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):

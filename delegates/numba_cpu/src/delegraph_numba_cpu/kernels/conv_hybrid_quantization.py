@@ -13,15 +13,13 @@ LARGEST, NAN = np.finfo(np.float32).max, np.float32(np.nan)
 
 @jit
 def parameters(low, high, is_asymmetric):
-    """Return a row's scale, its inverse, zero point, and the smallest int8.
+    """Return a row's scale, the scale's inverse, the zero point, and the least quantised value.
 
-    The scale is NaN, and so are products, in two cases: a value of the row is not finite, which
-    makes
-    the limits NaN; or the range of a row with a zero point exceeds float32.
+    The scale is NaN, and so are products, in two cases. Either a value of the row is not finite,
+    which makes the limits NaN. Or the range of a row with a zero point exceeds float32.
 
-    The operations are those of ``delegraph.arithmetic.quantize_rows``, one by one: another last bit
-    of
-    the scale would round some activations differently.
+    The operations are those of ``delegraph.arithmetic.quantize_rows``, one by one. A difference in
+    the last bit of the scale would round some activations differently.
     """
     one = np.float32(1)
     if not low <= high or (is_asymmetric and not high - low <= LARGEST):

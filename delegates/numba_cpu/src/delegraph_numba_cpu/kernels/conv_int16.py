@@ -28,11 +28,11 @@ V16I16, V32I16, V16I32, V16I64 = (
 assert instructions.DEPTHWISE.slots(*instructions.DEPTHWISE.names) == tuple(range(DEPTH + 1))
 
 _MADD = {64: "llvm.x86.avx512.pmaddw.d.512", 32: "llvm.x86.avx2.pmadd.wd"}.get(level().vector_bytes)
-"""Name of the instruction that adds products in pairs, by vector size."""
+"""Name of the LLVM intrinsic that adds products of int16 in pairs, or None without one."""
 
 
 def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
-    """Return the products of 32 int16, added in pairs, as 16 int32."""
+    """Return the products of two vectors of 32 int16, adjacent products added: 16 int32."""
     if _MADD is None or level().machine != "x86_64":
         wide = [builder.sext(each, vector(I32, 2 * LANES)) for each in (a, b)]
         products = builder.mul(*wide)
@@ -58,13 +58,13 @@ def _add_pairs(builder: Any, a: Any, b: Any) -> Any:
 def dot_rows(
     context: Any, rows: Any, row_bytes: Any, weights: Any, pairs: Any, is_first: Any, sums: Any
 ) -> Any:
-    """Add the products of windows and weights to ROWS rows of 16 sums, int64.
+    """Add the products of ROWS windows and the weights of 16 outputs to int64 ``[ROWS, 16]``.
 
     Args:
         context: the typing context of Numba.
         rows: address of the first window.
-        row_bytes: distance of windows.
-        weights: weights of 16 outputs.
+        row_bytes: bytes from one window to the next.
+        weights: address of the weights of 16 outputs.
         pairs: number of pairs, from 1 to ``PAIRS_A_CHUNK``.
         is_first: whether the sums start from zero.
         sums: address of the sums.
@@ -99,13 +99,13 @@ def dot_rows(
 def dot_channels(
     context: Any, window: Any, tap_bytes: Any, weights: Any, taps: Any, sums: Any
 ) -> Any:
-    """Store 16 sums, int64, of a window's taps times weights, channel by channel.
+    """Store 16 sums, int64: each channel's taps of one window times the weights of that channel.
 
     Args:
         context: the typing context of Numba.
         window: address of the first channel of the first tap.
-        tap_bytes: distance of taps.
-        weights: weights of 16 channels.
+        tap_bytes: bytes from one tap to the next.
+        weights: address of the weights of 16 channels.
         taps: number of taps, at least 1.
         sums: address of the sums.
     """
@@ -155,12 +155,12 @@ def _finisher(rounding: int) -> Any:
 
 
 def _shifted(x: Lanes, bits: Lanes) -> Lanes:
-    """Return int64 divided by a power of two, to the nearest, halves up."""
+    """Return int64 divided by ``2**bits``, rounded to nearest, halves up."""
     return (x + ((x.filled(1) << bits) >> 1)) >> bits
 
 
 def _nearest(real: Lanes) -> Lanes:
-    """Return float64 rounded, halves away from zero, and limited to 30 bits, as int64."""
+    """Return float64 rounded to int64, halves away from zero; values are first clamped to ±1e9."""
     real = real.at_least(-1e9).at_most(1e9)
     whole = real.to_integer(I32)
     rest = real - whole.to_float(F64)
@@ -175,7 +175,7 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(block, sums, rows, column, target):
-    """Store up to 16 results of each window, from *column* on."""
+    """Store up to 16 results, int16, of each of *rows* windows, from output *column* on."""
     header = word(block, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
     outputs, row = word(block, OUTPUTS), sums + instructions.SUMS_BYTES
@@ -191,7 +191,7 @@ def store_results(block, sums, rows, column, target):
 
 @kernel(instructions.CONVOLVE)
 def convolve_int16(block, tile, worker):
-    """Compute the tile's share of the pixels."""
+    """Compute all outputs of this tile's pixels."""
     pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
     sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
     windows, outputs = sums + instructions.ACC_BYTES, word(block, OUTPUTS)
@@ -211,7 +211,7 @@ def convolve_int16(block, tile, worker):
 
 @jit
 def dot_windows(block, rows, row_bytes, column, sums):
-    """Store the sums of ROWS windows, of 16 outputs from *column* on."""
+    """Store the sums of ROWS windows and 16 outputs, from output *column* on."""
     pairs = word(block, DEPTH)
     weights = word(block, WEIGHTS) + column * 4 * pairs
     for k in range(0, pairs, instructions.PAIRS_A_CHUNK):
@@ -221,7 +221,7 @@ def dot_windows(block, rows, row_bytes, column, sums):
 
 @kernel(instructions.DEPTHWISE)
 def depthwise_int16(block, tile, worker):
-    """Compute the tile's share of the pixels."""
+    """Compute all channels of this tile's pixels."""
     pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
     sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
     windows, outputs, taps = sums + instructions.ACC_BYTES, word(block, OUTPUTS), word(block, DEPTH)

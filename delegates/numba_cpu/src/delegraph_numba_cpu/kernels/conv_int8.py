@@ -21,7 +21,7 @@ P_IMAGES, P_OUTPUTS, P_TILES = instructions.PACK_STACK.slots("images", "outputs"
 
 @kernel(instructions.CONVOLVE)
 def convolve(block, tile, worker):
-    """Compute a range of pixels and outputs of an image."""
+    """Compute this tile's range of output pixels and of groups of 64 outputs of one product."""
     row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
     image, tile = tile // (row_tiles * column_tiles), tile % (row_tiles * column_tiles)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
@@ -47,7 +47,7 @@ def convolve(block, tile, worker):
 
 @kernel(instructions.PACK_STACK)
 def pack_stack(block, tile, worker):
-    """Pack some of all groups of 64 outputs."""
+    """Pack this tile's groups of 64 outputs of all matrices of the stack."""
     groups, tiles = (word(block, P_OUTPUTS) + 63) // 64, word(block, P_TILES)
     units = word(block, P_IMAGES) * groups
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):

@@ -48,16 +48,16 @@ WEIGHTS, HEADERS, OFFSETS, COUNT, LOW, TAP_CHANNELS, BLOCK_BYTES = TAPS.slots(
 
 @jit
 def line_columns(windows):
-    """Return the number of columns of a packed line, with those left and right of the image."""
+    """Return the number of columns of a packed line, padding at both sides included."""
     reach = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W)
     return reach + (word(windows, KERNEL_W) - 1) * word(windows, DILATION_W) + 1
 
 
 @jit
 def row_address(image, modulus, row_bytes, windows, row, nothing):
-    """Return the address of a row; *nothing* for a row outside the image.
+    """Return the address of an input row, or *nothing* for a row outside the image.
 
-    Row *r* is stored in place *r* modulo *modulus*.
+    Row *r* is stored as row *r* modulo *modulus* of the memory at *image*.
     """
     if row < 0 or row >= word(windows, HEIGHT):
         return nothing
@@ -66,18 +66,19 @@ def row_address(image, modulus, row_bytes, windows, row, nothing):
 
 @jit
 def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
-    """Pack the input rows of an output row: words of four vertically adjacent bytes.
+    """Pack the input rows of one output row into words of four vertically adjacent bytes.
 
     Args:
         image: address of the image's rows.
         modulus: number of rows that are stored, as in a ring buffer.
-        windows: see ``WINDOWS``.
-        taps: see ``TAPS``.
+        windows: address of the record; see ``WINDOWS``.
+        taps: address of the record; see ``TAPS``.
         row: number of the output row.
         channel: number of the first of 16 or 64 channels.
         wide: whether 64 channels are packed, in the order of ``dot_products.zipped``.
         nothing: address of 64 bytes of padding, before they are flipped.
-        line: ``[groups, columns, 16 or 64]`` words of 32 bits.
+        line: address for the result, ``[groups of 4 kernel rows, columns, 16 or 64]`` words of 32
+            bits.
     """
     width, channels = word(windows, WIDTH), word(taps, TAP_CHANNELS)
     left, columns = word(windows, LEFT), line_columns(windows)
@@ -94,7 +95,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         b = b if first + 1 < kernel else nothing
         c = c if first + 2 < kernel else nothing
         d = d if first + 3 < kernel else nothing
-        # A row of nothing is the same everywhere: it does not go on from column to column.
+        # A row outside the image has the same bytes for every column: its step is 0.
         a, a_step = (a, 0) if a == nothing else (a + channel, channels)
         b, b_step = (b, 0) if b == nothing else (b + channel, channels)
         c, c_step = (c, 0) if c == nothing else (c + channel, channels)
@@ -119,25 +120,25 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
 
 @jit
 def fill_columns(line, columns, column_bytes, value):
-    """Fill columns of a packed line with a 32-bit word."""
+    """Fill *columns* columns of a packed line with copies of a 32-bit word."""
     for place in range(line, line + columns * column_bytes, 64):
         fill_dwords(place, value)
 
 
 @jit
 def depthwise_row(image, modulus, windows, taps, row, first, last, target, memory):
-    """Compute a row of the output, from one block of 16 channels to another.
+    """Compute one row of the output, for a range of blocks of 16 channels.
 
     Args:
         image: see :func:`pack_line`.
         modulus: see :func:`pack_line`.
-        windows: see ``WINDOWS``.
-        taps: see ``TAPS``.
+        windows: address of the record; see ``WINDOWS``.
+        taps: address of the record; see ``TAPS``.
         row: number of the output row.
         first: number of the first block of 16 channels; a multiple of 4.
         last: number of the block after the last; a multiple of 4, or the number of all blocks.
         target: address of the row's first result, of all channels.
-        memory: scratch memory for padding, accumulators, and a packed line.
+        memory: address of scratch memory for padding, accumulators, and a packed line.
     """
     channels, out_width = word(taps, TAP_CHANNELS), word(windows, OUT_WIDTH)
     count, step = word(taps, COUNT), word(windows, STRIDE_W) * 64
@@ -187,7 +188,7 @@ R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = instructions.REPEAT.slots(
 
 @kernel(instructions.DEPTHWISE)
 def depthwise(block, tile, worker):
-    """Compute a range of rows."""
+    """Compute this tile's output rows."""
     windows, taps = word(block, D_WINDOWS), word(block, D_TAPS)
     rows, tiles = word(block, D_ROWS), word(block, D_TILES)
     memory = word(block, D_SCRATCH) + worker * word(block, D_SCRATCH_BYTES)
@@ -205,7 +206,7 @@ def depthwise(block, tile, worker):
 
 @kernel(instructions.REPEAT)
 def repeat(block, tile, worker):
-    """Repeat the channels of a range of pixels."""
+    """Repeat each channel of this tile's pixels ``times`` times."""
     pixels, tiles = word(block, R_PIXELS), word(block, R_TILES)
     channels, times = word(block, R_CHANNELS), word(block, R_TIMES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles

@@ -1,4 +1,4 @@
-"""Chains of element-wise operations; ``instructions/elementwise.py`` says what a chain is."""
+"""Kernel of chains of element-wise operations; ``instructions/elementwise.py`` defines chains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # these add theirs
+from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # adds operations
 from delegraph_numba_cpu.codegen import elementwise_integer as elementwise_integer
 from delegraph_numba_cpu.codegen import elementwise_sin_cos as elementwise_sin_cos
 from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, run_step
@@ -45,12 +45,12 @@ LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
 )
 DIRECT, PERIODIC = int(instructions.Layout.DIRECT), int(instructions.Layout.PERIODIC)
 SLOTS = instructions.SLOTS
-SHORT = 64  # bytes up to which a loop copies faster than a call does
+SHORT = 64  # bytes up to which a loop is faster than a call
 
 
 @kernel(instructions.CHAIN)
 def chain(block, tile, worker):
-    """Run the steps on the tile's share of the elements."""
+    """Run all steps of the chain on this tile's share of the elements."""
     elements, length, tiles = word(block, ELEMENTS), word(block, LENGTH), word(block, TILES)
     pieces = (elements + length - 1) // length
     slots = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
@@ -70,13 +70,13 @@ def chain(block, tile, worker):
 
 @jit
 def register(block, slots, slot):
-    """Return the address of a slot's register in scratch memory."""
+    """Return the address of a slot's register: memory for the elements of one piece."""
     return slots + 8 * SLOTS + slot * word(block, REGISTER_BYTES)
 
 
 @jit
 def run_steps(block, slots, start, count):
-    """Run all steps on *count* elements from *start* on, a multiple of GRANULE."""
+    """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on."""
     first = word(block, STEPS)
     for i in range(word(block, STEP_COUNT)):
         run_step(first + i * STEP_BYTES, first, slots, start, count)
@@ -84,7 +84,10 @@ def run_steps(block, slots, start, count):
 
 @jit
 def bind(block, slots, start, count):
-    """Let the slots of sources and target point to *count* elements from *start* on."""
+    """Write the addresses of *count* elements, from *start* on, to the slots of sources and target.
+
+    Strided sources are first copied to their registers.
+    """
     for source in range(word(block, SOURCE_COUNT)):
         record = word(block, RECORDS) + source * RECORD_BYTES
         base, own = word(block, SOURCE + source), register(block, slots, source)
@@ -101,7 +104,7 @@ def bind(block, slots, start, count):
 
 @jit
 def run_rest(block, slots, start, whole, rest):
-    """Run all steps on the last elements of a piece, fewer than GRANULE, in registers."""
+    """Run all steps on the last elements of a piece, fewer than GRANULE, copied to registers."""
     sources = word(block, SOURCE_COUNT)
     for source in range(sources):
         record = word(block, RECORDS) + source * RECORD_BYTES
@@ -119,7 +122,7 @@ def run_rest(block, slots, start, whole, rest):
 
 @jit
 def repeat_periodic(block, slots):
-    """Write the sources that are equal for every piece to their registers."""
+    """Copy the sources that are the same for every piece to their registers."""
     for source in range(word(block, SOURCE_COUNT)):
         record = word(block, RECORDS) + source * RECORD_BYTES
         if word(record, LAYOUT) == PERIODIC:
@@ -129,7 +132,7 @@ def repeat_periodic(block, slots):
 
 @jit
 def repeat(record, base, target, start, count):
-    """Write *count* elements of a source from *start* on, repeated to the target's shape."""
+    """Copy *count* elements of a source, from *start* on, broadcast to the target's shape."""
     size, last = word(record, ITEMSIZE), word(record, RANK) - 1
     inner, step = word(record, SHAPE + last), word(record, STRIDES + last)
     row, column = start // inner, start % inner
@@ -167,7 +170,7 @@ def store_copies(context: Any, target: Any, value: Any) -> Any:
 
 @jit
 def fill(target, source, count, size):
-    """Fill *count* bytes with copies of one element of 1, 2, 4 or 8 bytes."""
+    """Fill *count* bytes with copies of one element of *size* bytes: 1, 2, 4 or 8."""
     if size == 4:
         value = load_i32(source)
         for i in range(0, count, GRANULE):  # registers have room after their end
@@ -186,7 +189,7 @@ def fill(target, source, count, size):
 
 @jit
 def copy_short(target, source, count, size):
-    """Copy a few bytes, in elements of *size* bytes."""
+    """Copy *count* bytes, a few elements of *size* bytes."""
     if size == 4:
         for i in range(0, count, 4):
             store_i32(target + i, load_i32(source + i))

@@ -1,18 +1,18 @@
 """Runs the rows of a program, alone or with the workers of a pool.
 
 The tiles of a row are divided into shares, one for each thread. A thread takes the tiles of its own
-share first, then those of others. So a thread finds in its caches what it wrote in the row before,
-since tiles divide images from top to bottom, and no thread waits for a late one.
+share first, then those of others. Tiles divide images from top to bottom, so a thread finds in its
+caches what it wrote in the row before. No thread waits for a late one.
 
 A word for each share holds the turn of the row and the number of unclaimed tiles. A thread claims a
 tile by compare-and-swap. It may then read the table, since the run cannot end before the tile is
 done. The thread that finishes the last tile of a row makes the next row the present one, or ends
 the run; it runs rows of a single tile itself. A late worker finds another turn and does no harm. A
-thread that waits for the next row sleeps after a while, so that the operating system can run a late
+thread that waits for the next row sleeps after a while. The operating system can then run a late
 thread on the free processor.
 
-Python handles signals between its own instructions, so never in this code: counts here are
-correct even if a signal interrupts the caller before or after.
+Python handles signals between its own instructions, so never in this code: counts here are correct
+even if a signal interrupts the caller before or after.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ BETWEEN_RUNS = -1 << 32
 
 @named_kernel("executor", layout.RUN)
 def run(table, unused, unused_too):
-    """Run every tile of every row."""
+    """Run every tile of every row in the calling thread."""
     run_alone(table)
 
 
 @named_kernel("executor", layout.INVOKE)
 def invoke(control, table, threads):
-    """Run every tile of every row, with workers if they are requested and idle."""
+    """Run every tile of every row, with the pool's workers if *threads* > 1 and they are idle."""
     atomic_add(control + CALLERS, 1)
     if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
         lead(control, table, threads)
@@ -78,9 +78,9 @@ def invoke(control, table, threads):
 
 @named_kernel("executor", layout.WORK)
 def work(control, unused, unused_too):
-    """Serve runs as the pool's next worker until the pool ends."""
-    worker = atomic_add(control + HIRED, 1) + 1  # two of one number would share scratch memory
-    seen = 0  # of a run before the first
+    """Take part in the runs of a pool, as its next worker, until the pool ends."""
+    worker = atomic_add(control + HIRED, 1) + 1  # the number selects its scratch memory
+    seen = 0  # the epoch before the first run
     while True:
         seen = next_epoch(control, seen)
         if atomic_load(control + IS_OVER):
@@ -90,14 +90,14 @@ def work(control, unused, unused_too):
 
 @named_kernel("executor", layout.END)
 def end(control, unused, unused_too):
-    """Let the workers stop after the present run."""
+    """Stop the workers of a pool after the present run."""
     atomic_store(control + IS_OVER, 1)
     begin_epoch(control)
 
 
 @named_kernel("executor", layout.LOOK)
 def look(address, count, unused):
-    """Poll *count* times, in the way that waiting threads do."""
+    """Poll the word at *address* *count* times, as waiting threads do, to measure the time."""
     for _ in range(count):
         if atomic_load(address) == -1:
             return
@@ -106,7 +106,7 @@ def look(address, count, unused):
 
 @jit
 def run_alone(table):
-    """Run every tile of every row in this thread."""
+    """Run every tile of every row in the calling thread; stop if the run is cancelled."""
     store_i64(table + IS_CANCELLED, 0)
     store_i64(table + THREADS, 1)
     cancellation = load_i64(table + CANCELLATION)
@@ -123,14 +123,14 @@ def run_alone(table):
 
 @jit
 def lead(control, table, threads):
-    """Run every tile of every row together with workers; return when the last tile is done."""
+    """Run every tile of every row together with the workers; return after the last tile."""
     store_i64(table + IS_CANCELLED, 0)
     store_i64(table + THREADS, threads)
     before_first = table + HEADER_BYTES - ROW_BYTES
     store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
-    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a row without tiles
+    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a turn without tiles
     begin_epoch(control)
     go_on(control, before_first, 0)
     share(control, 0)
@@ -138,7 +138,7 @@ def lead(control, table, threads):
 
 @jit
 def share(control, worker):
-    """Run unclaimed tiles until the run ends, or until there is no place for this worker."""
+    """Run unclaimed tiles until the run ends, or until more threads take part than may."""
     while True:
         turn = atomic_load(control + TURN)
         if turn < 0 or (worker and worker >= room(control)):
@@ -149,7 +149,10 @@ def share(control, worker):
 
 @jit
 def run_unclaimed(control, worker, turn):
-    """Run unclaimed tiles of a row, its own share first; return whether the next row has begun."""
+    """Run unclaimed tiles of the present row; return whether this thread began the next row.
+
+    A thread takes the tiles of its own share first.
+    """
     shares = share_count(control)
     for i in range(shares):
         number = (worker + i) % shares
@@ -187,7 +190,7 @@ def run_tile(control, row, tile, worker):
 
 @jit
 def go_on(control, row, worker):
-    """Make the next row of several tiles the present one, or end the run; *row* is complete.
+    """Begin the next row with several tiles, or end the run, after the last tile of *row*.
 
     Rows of a single tile before it are run here, as other threads have nothing to do for them.
     """
@@ -209,7 +212,7 @@ def go_on(control, row, worker):
 
 @jit
 def divide(control, row, tiles, turn):
-    """Make *row* the present one, and its tiles claimable."""
+    """Make *row* the present row, and divide its tiles into shares that threads may claim."""
     store_i64(control + ROW, row)
     atomic_store(control + DONE, tiles)
     shares, word, first = share_count(control), control + SHARES, 0
@@ -224,8 +227,8 @@ def divide(control, row, tiles, turn):
 def room(control):
     """Return the number of threads that may take part in the present run.
 
-    It is the requested number if there is one caller. With more callers, callers and workers
-    together are at most as many as the processor has cores.
+    With one caller, it is the requested number. With more callers, callers and workers together are
+    at most as many as the processor has cores, or the requested number if that is larger.
     """
     asked = atomic_load(control + ASKED)
     beside = max(asked, load_i64(control + CORES)) + 1 - atomic_load(control + CALLERS)
@@ -234,7 +237,7 @@ def room(control):
 
 @jit
 def wait_for_turn(control, found):
-    """Wait until TURN is another one than *found*."""
+    """Wait until the turn differs from *found*: poll at first, then sleep."""
     looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
     while atomic_load(control + TURN) == found:
         looks += 1
@@ -256,7 +259,7 @@ def begin_epoch(control):
 
 @jit
 def next_epoch(control, seen):
-    """Wait for another epoch than *seen*, and return it."""
+    """Wait until the epoch differs from *seen*, and return it: poll at first, then sleep."""
     looks, patience = 0, load_i64(control + SPIN_FOR_RUN)
     while True:
         epoch = atomic_load(control + EPOCH)
@@ -280,9 +283,9 @@ def wake(address):
 
 @jit
 def sleep_while(address, value):
-    """Sleep while the int64 at an address is *value*; wake-ups without a reason are possible.
+    """Sleep while the int64 at an address is *value*; the thread may also wake without a reason.
 
-    The system compares the low half only, which changes at each wake-up.
+    The system compares only the low half of the word, which changes at each wake-up.
     """
     if not _FUTEX:
         sleep_briefly()

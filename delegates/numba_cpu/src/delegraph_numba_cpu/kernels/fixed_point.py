@@ -9,7 +9,7 @@ INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 @jit
 def wrapped(value):
-    """Return the low 32 bits as a signed number."""
+    """Return the low 32 bits of an int64 as a signed number."""
     return ((value - INT32_MIN) & 0xFFFFFFFF) + INT32_MIN
 
 

@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
 
 @kernel(STRIP)
 def strip(block, tile, worker):
-    """Compute a range of rows."""
+    """Compute this tile's output rows: an optional convolution, a depthwise, and a 1 x 1 one."""
     rows, tiles = word(block, ROWS), word(block, TILES)
     windows, memory = (
         word(block, WINDOWS),
@@ -71,7 +71,7 @@ def strip(block, tile, worker):
 
 @jit
 def compute_line(block, image, y, memory):
-    """Compute a row of the first convolution's output, and store it in the ring buffer."""
+    """Compute row *y* of the first convolution's output, and store it in the ring buffer."""
     windows = word(block, WINDOWS)
     width, channels = word(windows, WIDTH), word(windows, CHANNELS)
     first = (image * word(windows, HEIGHT) + y) * width
@@ -93,7 +93,7 @@ def compute_line(block, image, y, memory):
 
 @jit
 def project(block, first, rows, memory):
-    """Compute output rows, from *first* on, from rows of the depthwise convolution."""
+    """Compute *rows* output rows by the 1 x 1 convolution, from output row *first* on."""
     matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
     outputs, depth = word(matrix, OUTPUTS), word(matrix, DEPTH)
     source, pixels = memory + word(block, ROW), rows * width

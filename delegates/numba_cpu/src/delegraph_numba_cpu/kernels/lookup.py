@@ -16,7 +16,7 @@ from delegraph_numba_cpu.kernels.positions import report_position
 
 @kernel(instructions.LOOK_UP)
 def look_up(block, tile, worker):
-    """Convert the tile's share of the rows whose positions exist."""
+    """Convert the table rows of this tile's positions to float32; skip positions out of range."""
     rows, tiles, size = word(block, ROWS), word(block, TILES), word(block, TABLE_ROWS)
     for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
         position = load_i32(word(block, POSITIONS) + 4 * row)
@@ -30,7 +30,7 @@ def look_up(block, tile, worker):
 
 @jit
 def convert_row(block, position, target):
-    """Convert one row of the table."""
+    """Convert the row at *position* of the table to float32."""
     width, bits, length = word(block, WIDTH), word(block, BITS), word(block, BLOCK)
     source = word(block, TABLE) + position * width * bits // 8
     scales = word(block, SCALES) + position * word(block, ROW_SCALES)

@@ -27,7 +27,7 @@ SUMS, SCALES = instructions.HEADER["sum"], instructions.HEADER["scale"]
 
 
 def sign_bit(x):
-    """Return 1 for a set sign bit, else 0."""
+    """Return 1.0 where the sign bit of a float32 is set, else 0.0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -44,7 +44,7 @@ def padded(count, unit):
 
 @kernel(instructions.LSTM)
 def lstm(block, tile, worker):
-    """Run the sequences of the tile."""
+    """Run all time steps of this tile's sequences."""
     batch, tiles = word(block, BATCH), word(block, TILES)
     memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -58,7 +58,7 @@ def lstm(block, tile, worker):
 
 @jit
 def lstm_step(block, gates, target, sequence, memory):
-    """Run one step of one sequence.
+    """Run one time step of one sequence.
 
     Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
     """
@@ -88,7 +88,10 @@ def lstm_step(block, gates, target, sequence, memory):
 
 @jit
 def accumulate(block, source, length, weights, headers, width, target, memory):
-    """Add a vector times a matrix of strips to *width* floats, a whole number of strips."""
+    """Add the product of a vector and a matrix, stored in strips of columns, to *width* floats.
+
+    *width* is a whole number of strips; *length* is the length of the vector.
+    """
     if word(block, IS_HYBRID):
         accumulate_bytes(block, source, length, weights, headers, width, target, memory)
     else:
@@ -97,7 +100,7 @@ def accumulate(block, source, length, weights, headers, width, target, memory):
 
 @jit
 def accumulate_floats(vector, length, weights, width, target):
-    """Add a vector times strips of floats."""
+    """Add the product of a vector and a float32 matrix, stored in strips, to *width* floats."""
     for first in range(0, width, STRIP):
         place = target + 4 * first
         a, b = load_all(place), load_all(place + 4 * r.LANES)
@@ -121,7 +124,7 @@ load_sums = r.whole_loader(r.INTS)
 
 @jit
 def accumulate_bytes(block, source, length, weights, headers, width, target, memory):
-    """Quantize a vector to bytes, and add it times strips of bytes."""
+    """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats."""
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(
         load_f32(memory), load_f32(memory + 4), word(block, IS_ASYMMETRIC)
@@ -144,7 +147,7 @@ def accumulate_bytes(block, source, length, weights, headers, width, target, mem
 
 @jit
 def clip(values, count, limit):
-    """Clamp a vector to ``[-limit, limit]`` if the limit is positive; NaN stays NaN."""
+    """Clamp *count* floats to ``[-limit, limit]`` if the limit is positive; NaN stays NaN."""
     if limit > 0:
         zero, high, low = r.floats(0.0), r.floats(limit), r.floats(-limit)
         for i in range(0, count, r.LANES):
@@ -155,7 +158,7 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(block, gates, k, cell):
-    """Add the peephole's part to gate *k*, and normalize the gate, if the layer has these."""
+    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
     cells, row = word(block, CELLS), 4 * word(block, ROW)
     gate, cell_gate = gates + k * row, word(block, COUNT) - 2
     zero = r.floats(0.0)
@@ -171,7 +174,7 @@ def finish_gate(block, gates, k, cell):
 
 @jit
 def normalise(gate, norm, bias, cells):
-    """Give a gate the mean 0 and the variance 1, scale it, and add a bias."""
+    """Normalise a gate to mean 0 and variance 1, multiply it by ``norm``, and add ``bias``."""
     zero = r.floats(0.0)
     total = zero
     for i in range(0, cells, r.LANES):
@@ -196,7 +199,11 @@ def normalise(gate, norm, bias, cells):
 
 @jit
 def update_cell(block, gates, cell):
-    """Compute the next cell state."""
+    """Write the next cell state: ``sigmoid(forget) * state + input * activation(new)``, clipped.
+
+    ``input`` is ``sigmoid`` of the input gate, or ``1 - sigmoid(forget)`` for a layer of three
+    gates.
+    """
     cells, count, row = word(block, CELLS), word(block, COUNT), 4 * word(block, ROW)
     zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
     forget, new = gates + (count - 3) * row, gates + (count - 2) * row
@@ -213,7 +220,7 @@ def update_cell(block, gates, cell):
 
 @jit
 def store_hidden(block, gates, cell, hidden):
-    """Store the hidden vector: the activated cell state times the output gate."""
+    """Store the hidden vector: the activated cell state times the sigmoid of the output gate."""
     cells = word(block, CELLS)
     gate = gates + 4 * (word(block, COUNT) - 1) * word(block, ROW)
     zero = r.floats(0.0)
@@ -226,7 +233,7 @@ def store_hidden(block, gates, cell, hidden):
 
 @jit
 def activated(value, activation):
-    """Return the activation function of a vector; NaN stays NaN."""
+    """Return a vector after the activation function *activation*; NaN stays NaN."""
     zero = r.floats(0.0)
     if activation == instructions.TANH:
         return tanh(value)

@@ -58,7 +58,10 @@ saturated = r.unary(r.INTS, lambda x: x.at_least(-32768).at_most(32767))
 
 @intrinsic
 def rescaled(context, x, multiplier, left, right, half, away):
-    """Return ``x * multiplier * 2**(left - right - 31)``, rounded as by ``scaled``, up to 2**17."""
+    """Return int32 ``x * multiplier * 2**(left - right - 31)``, clamped to ±2**17.
+
+    It is rounded as by :func:`~delegraph_numba_cpu.kernels.fixed_point.scaled`.
+    """
 
     def generate(lowering, builder, signature, arguments):
         x, multiplier, left, right, half, away = arguments
@@ -79,7 +82,7 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 @kernel(instructions.PROJECT)
 def project(block, tile, worker):
-    """Multiply some rows of the input with the weights of all gates."""
+    """Compute this tile's rows of the inputs' part of all gates: the input times its weights."""
     rows, tiles, inputs = word(block, P_ROWS), word(block, P_TILES), word(block, P_INPUTS)
     width, row = word(block, P_WIDTH), word(block, P_ROW)
     row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
@@ -106,7 +109,10 @@ def project(block, tile, worker):
 
 @jit
 def add_strip(acc, column, width, row, records, is_recurrent, gates):
-    """Rescale a strip of sums to gates; recurrent ones are added to the gates."""
+    """Rescale one strip of sums to int16, and store it in the gates.
+
+    The sums of recurrent weights are added to what the gates hold.
+    """
     place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
     for i in range(0, min(STRIP, width - column), r.LANES):
         scales = records + (column + i) // row * instructions.GATE_BYTES + 8 * place
@@ -123,7 +129,7 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
 
 @kernel(instructions.LSTM)
 def lstm(block, tile, worker):
-    """Run the sequences of the tile."""
+    """Run all time steps of this tile's sequences."""
     batch, tiles = word(block, BATCH), word(block, TILES)
     memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -137,7 +143,7 @@ def lstm(block, tile, worker):
 
 @jit
 def lstm_step(block, gates, target, sequence, memory):
-    """Run one step of one sequence."""
+    """Run one time step of one sequence."""
     cells, outputs, width = word(block, CELLS), word(block, OUTPUTS), word(block, WIDTH)
     state = word(block, OUTPUT_STATE) + sequence * outputs
     cell = word(block, CELL_STATE) + sequence * cells * 2
@@ -164,7 +170,7 @@ def lstm_step(block, gates, target, sequence, memory):
 
 @jit
 def finish_gate(block, gates, k, cell, sequence):
-    """Add the peephole's part to gate *k*, and normalize the gate, if the layer has these."""
+    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
     cells, record = word(block, CELLS), word(block, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(block, ROW)
     is_cell = k == word(block, COUNT) - 2
@@ -187,7 +193,7 @@ def finish_gate(block, gates, k, cell, sequence):
 
 @jit
 def look_up(table, value):
-    """Return the entry of a table of all int16, in the order of their bits."""
+    """Return the entry for an int16 of a table with an entry for each bit pattern."""
     return load_i16(table + 2 * (value & 0xFFFF))
 
 
@@ -199,7 +205,7 @@ def rounded_shift(value, shift):
 
 @jit
 def update_cell(block, gates, cell):
-    """Compute the next cell state."""
+    """Write the next cell state, int16: the kept share of the state plus the new share."""
     count, row = word(block, COUNT), 2 * word(block, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
     sigmoid, tanh = word(block, SIGMOID), word(block, TANH)
@@ -228,7 +234,7 @@ def store_hidden(block, gates, cell, target, flip):
 
 @jit
 def store_projected(block, vector, acc, state):
-    """Store the projection of a vector of unsigned bytes."""
+    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes."""
     cells, outputs = word(block, CELLS), word(block, OUTPUTS)
     row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH
     multiplier, shift = word(block, PROJECTION_MULTIPLIER), word(block, PROJECTION_SHIFT)

@@ -10,7 +10,7 @@ HALF_SQRT_2 = 1518500250  # Q0.31
 
 @jit
 def normalise(gate, cells, weights, bias, multiplier, shift, least_variance):
-    """Give a gate the mean 0 and the variance 1, scale and shift it: int16, Q3.12."""
+    """Normalise a gate to mean 0 and variance 1, scale it, and add the bias: int16 in Q3.12."""
     total, squares = 0, 0
     for i in range(cells):
         value = load_i16(gate + 2 * i) + 0
@@ -38,13 +38,13 @@ def divided(x, divisor):
 
 @jit
 def high_product(a, b):
-    """Return ``a * b / 2**31``, halves up."""
+    """Return ``a * b / 2**31``, rounded to nearest, halves up."""
     return min((a * b + (1 << 30)) >> 31, INT32_MAX)
 
 
 @jit
 def shifted_left(x, count):
-    """Return ``x * 2**count`` within 32 bits."""
+    """Return ``x * 2**count``, clamped to int32."""
     return min(max(x << count, INT32_MIN), INT32_MAX)
 
 
@@ -56,7 +56,7 @@ def inverse_sqrt(x):
     bits = 0
     while x >> bits:
         bits += 1
-    pairs = (29 - bits) // 2  # how many pairs of bits x moves left, to lie in [2**27, 2**29)
+    pairs = (29 - bits) // 2  # shift x left by so many pairs of bits, into [2**27, 2**29)
     value = x >> 2 if pairs < 0 else x << (2 * pairs)
     half = ((value >> 1) + 1) >> 1
     y = 1 << 28  # 1 in Q3; five Newton-Raphson steps

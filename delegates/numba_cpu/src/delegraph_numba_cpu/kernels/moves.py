@@ -1,4 +1,4 @@
-"""Moves values without changing them."""
+"""Kernels that move values without changing them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOP_BYTES = 8 * instructions.NEST_WORDS
 
 @kernel(instructions.COPY)
 def copy(block, tile, worker):
-    """Copy the tile's share of the bytes."""
+    """Copy this tile's share of the bytes."""
     size, tiles = word(block, COPY_BYTES), word(block, COPY_TILES)
     first, last = size * tile // tiles, size * (tile + 1) // tiles
     copy_bytes(word(block, COPY_TARGET) + first, word(block, COPY_SOURCE) + first, last - first)
@@ -38,7 +38,7 @@ COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*inst
 
 
 def _mover(unit, load, store):
-    """Return a function that moves *rows* times *count* elements of *unit* bytes."""
+    """Return a function that copies *rows* rows of *count* strided elements of *unit* bytes."""
 
     @jit
     def move(source, source_row, target, target_row, rows, source_step, target_step, count):
@@ -52,7 +52,11 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return the same function for common sizes; it transposes squares if rows are columns."""
+    """Return a function like that of :func:`_mover`, faster where rows become columns.
+
+    Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
+    transposes small squares in registers.
+    """
     transpose, move_on = transposer(unit, load, store), _mover(unit, load, store)
 
     @jit
@@ -75,7 +79,10 @@ N_SOURCE, N_TARGET, N_LOOPS, N_DEPTH, N_ROWS, N_GRAIN, N_UNIT, N_TILES = instruc
 
 @jit
 def place(loops, depth, outer, side):
-    """Return the byte offset of a step of all loops but the inner two; *side* is 1 or 2."""
+    """Return the byte offset of step *outer* of the outer loops: all but the two innermost ones.
+
+    *side* is 1 for the offset in the source, and 2 for that in the target.
+    """
     offset = 0
     for k in range(depth - 3, -1, -1):
         loop = loops + LOOP_BYTES * k
@@ -87,7 +94,7 @@ def place(loops, depth, outer, side):
 
 @kernel(instructions.NEST)
 def nest(block, tile, worker):
-    """Move the tile's share of the rows."""
+    """Copy this tile's share of the rows of the loop nest."""
     walk(
         word(block, N_SOURCE), word(block, N_TARGET), word(block, N_LOOPS), word(block, N_DEPTH),
         word(block, N_ROWS), word(block, N_GRAIN), word(block, N_UNIT), tile, word(block, N_TILES),
@@ -102,7 +109,7 @@ def nest(block, tile, worker):
 
 @kernel(instructions.UPDATE)
 def update(block, tile, worker):
-    """Move the tile's share of the rows to the start position."""
+    """Copy this tile's share of the rows to the start position in the target."""
     starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
     target, limit = word(block, U_TARGET), word(block, U_LIMITS)
     for _ in range(word(block, U_RANK)):
@@ -117,7 +124,7 @@ def update(block, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Move one tile's share of the rows of a loop nest."""
+    """Copy one tile's share of the rows of a loop nest; a row is a run of the innermost loop."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
@@ -153,7 +160,7 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 @kernel(instructions.FILL)
 def fill(block, tile, worker):
-    """Fill the tile's share of the rows."""
+    """Fill this tile's share of the rows."""
     loops, depth, rows = word(block, F_LOOPS), word(block, F_DEPTH), word(block, F_ROWS)
     unit, value, tiles = word(block, F_UNIT), word(block, F_VALUE), word(block, F_TILES)
     inner = loops + LOOP_BYTES * (depth - 1)
@@ -173,12 +180,12 @@ def fill(block, tile, worker):
 
 
 LEAST_FILL = 32
-"""Least number of bytes for which a function call pays."""
+"""Least number of bytes for which a call of ``memset`` takes less time than a loop."""
 
 
 @jit
 def fill_row(target, value, count, step, unit):
-    """Store the low *unit* bytes of a value *count* times."""
+    """Store the low *unit* bytes of a value *count* times, *step* bytes apart."""
     if step == unit and (unit == 1 or value == 0) and count * unit >= LEAST_FILL:
         fill_bytes(target, value, count * unit)
     elif unit == 1:
@@ -202,7 +209,7 @@ P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instru
 
 @kernel(instructions.PICK)
 def pick(block, tile, worker):
-    """Copy the tile's share of the runs."""
+    """Copy this tile's share of the runs."""
     source, outer, offsets = word(block, P_SOURCE), word(block, P_OUTER), word(block, P_OFFSETS)
     inner, run = word(block, P_INNER), word(block, P_RUN)
     rows, tiles = word(block, P_ROWS), word(block, P_TILES)
@@ -218,7 +225,7 @@ def pick(block, tile, worker):
 
 @jit
 def pick_runs(source, offsets, target, count, run):
-    """Copy *count* runs; the shortest ones without a function call."""
+    """Copy *count* runs of *run* bytes from *offsets* in the source; inline if *run* is 1 or 4."""
     if run == 1:
         for i in range(count):
             store_u8(target + i, load_u8(source + load_i64(offsets + 8 * i)))
@@ -238,7 +245,7 @@ def pick_runs(source, offsets, target, count, run):
 
 @kernel(instructions.GATHER)
 def gather(block, tile, worker):
-    """Copy the tile's share of the runs whose positions exist."""
+    """Copy this tile's share of the runs, except those whose position is out of range."""
     source, positions, limits = (
         word(block, G_SOURCE),
         word(block, G_POSITIONS),
@@ -262,7 +269,7 @@ def gather(block, tile, worker):
 
 @jit
 def gather_runs(block, source, index, index_bytes, limits, depth, target, count, run):
-    """Copy *count* runs."""
+    """Copy *count* runs of one slice; report positions that are out of range."""
     for _ in range(count):
         offset, is_inside = 0, True
         for k in range(depth):
@@ -282,7 +289,7 @@ def gather_runs(block, source, index, index_bytes, limits, depth, target, count,
 
 @jit
 def load_index(address, size):
-    """Return an integer of 2, 4 or 8 bytes."""
+    """Return the integer of *size* bytes, 2, 4 or 8, at an address."""
     if size == 4:
         return np.int64(load_i32(address))
     return load_i64(address) if size == 8 else np.int64(load_i16(address))
@@ -290,7 +297,7 @@ def load_index(address, size):
 
 @jit
 def copy_run(target, source, size):
-    """Copy some bytes; common sizes without a function call."""
+    """Copy *size* bytes, common sizes without a function call."""
     if size == 4:
         store_i32(target, load_i32(source))
     elif size == 1:
@@ -332,7 +339,7 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 @kernel(instructions.RECODE)
 def recode(block, tile, worker):
-    """Convert the tile's share of the runs by the table."""
+    """Convert this tile's share of the runs by the table."""
     run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)
     table = word(block, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):

@@ -14,14 +14,15 @@ from delegraph_numba_cpu.instructions import pooling as instructions
 
 
 def pool(block, itemsize, limit, combine):
-    """Add the kernel of a block.
+    """Define the kernel of a pooling instruction.
 
     Args:
-        block: the block.
+        block: the instruction.
         itemsize: bytes of an element.
         limit: reads a clamping limit from a word.
-        combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` combines
-            the pixels of a window.
+        combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` stores
+            the result of one window: *rows* rows, *row_step* bytes apart, of *columns* pixels of
+            *pixel* bytes.
     """
 
     def run(block, tile, worker):
@@ -57,7 +58,7 @@ def pool(block, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped largest elements of a window; NaN is ignored."""
+    """Store each channel's largest element of a window, clamped; NaN is ignored."""
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
     for c in range(0, whole, 2 * r.LANES):
@@ -82,7 +83,7 @@ def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped means of a window."""
+    """Store each channel's mean over a window, clamped."""
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
     whole = channels - channels % (4 * r.LANES)
@@ -113,13 +114,16 @@ def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high
 
 @jit
 def store_mean(target, total, share, least, most, count):
-    """Store the clamped mean of a sum."""
-    value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays, and so below
+    """Store ``total * share``, clamped: the means of one vector of channels."""
+    value = r.larger_floats(least, r.multiply_floats(total, share))  # NaN stays NaN, here and below
     r.store_floats(target, r.smaller_floats(most, value), count)
 
 
 def largest_bytes(fill, load, larger, smaller, store, widen):
-    """Return a function that stores the clamped largest bytes of a window."""
+    """Return a function that stores each channel's largest byte of a window, clamped.
+
+    Arguments are functions of ``registers``, for int8 or for uint8.
+    """
 
     @jit
     def largest(source, row_step, rows, pixel, columns, target, channels, low, high):
@@ -148,7 +152,11 @@ def largest_bytes(fill, load, larger, smaller, store, widen):
 
 @jit
 def store_rounded(target, total, half, share, least, most, count):
-    """Store the clamped mean of a sum of bytes."""
+    """Store the clamped means of one vector of channels, from sums of bytes.
+
+    *half* is the number of elements plus a half, and *share* half its reciprocal; see
+    :func:`mean_bytes`.
+    """
     double = r.to_floats(r.add_ints(total, total))
     double = r.add_floats(double, r.with_sign(half, double))
     value = r.to_ints(r.multiply_floats(double, share))
@@ -156,12 +164,12 @@ def store_rounded(target, total, half, share, least, most, count):
 
 
 def mean_bytes(widen):
-    """Return a function that stores the clamped means of bytes, halves away from zero.
+    """Return a function that stores each channel's mean over a window of bytes, clamped.
 
-    A mean is ``trunc((2 sum + sign(sum) count) / (2 count))``. Half a unit more in the numerator
-    gives the same result, and keeps the quotient away from integers. The product with a reciprocal
-    in
-    float32 is then exact, for up to LARGEST_COUNT elements.
+    Halves are rounded away from zero. A mean is ``trunc((2 sum + sign(sum) count) / (2 count))``.
+    Half a unit more in the numerator gives the same result, and keeps the quotient away from
+    integers. The product with a reciprocal in float32 is then exact, for up to LARGEST_COUNT
+    elements.
     """
 
     @jit
@@ -198,7 +206,7 @@ def mean_bytes(widen):
 
 @jit
 def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped largest int16 of a window."""
+    """Store each channel's largest int16 of a window, clamped."""
     for c in range(0, 2 * channels, 2):
         value = low
         for i in range(rows):
@@ -209,7 +217,7 @@ def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store the clamped means of int16, halves away from zero."""
+    """Store each channel's mean over a window of int16, clamped; halves away from zero."""
     count = rows * columns
     for c in range(0, 2 * channels, 2):
         total = 0

@@ -1,4 +1,4 @@
-"""Reports of positions that are out of range."""
+"""Reports of tensor positions that are out of range, in the program's header."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions.executor import IS_CANCELLED
 
 @jit
 def report_position(wrong, among, header, position, size):
-    """Store a position, if it is the first wrong one, and mark the run as failed.
+    """Store a position that is out of range, if it is the first, and mark the run as failed.
 
     Args:
         wrong: address of the word for the position: plus one if it is not negative.

@@ -35,24 +35,24 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, TILES, DIVISOR = instructions.SUM_F32.slot
 (SIGN,) = instructions.MAX_F32.slots("sign")
 MASK, FLIP = instructions.SUM_BYTES.slots("mask", "flip")
 STRIP = 4 * r.LANES
-"""Least number of elements of ``inner`` of a tile."""
+"""Number of elements of ``inner`` in a strip; tiles consist of whole strips."""
 
 
 @jit
 def never(x, y):
-    """Return 0: the order of elements never matters."""
+    """Return 0: the result does not depend on the order of these elements."""
     return 0
 
 
 @jit
 def not_in_order(block, source, length):
-    """Return an unused value, since the order never matters."""
+    """Return 0, which is not used: this reduction is never done in order."""
     return 0
 
 
 @jit
 def always(x, y):
-    """Return 1: the order of elements matters, since an overflow along the way is permanent."""
+    """Return 1: the result depends on the order, since a product that overflows stays infinite."""
     return 1
 
 
@@ -67,7 +67,7 @@ def product_in_order(block, source, length):
 
 @jit
 def largest_in_order(block, source, length):
-    """Return the largest of a row's floats after the last NaN; NaN where none follow."""
+    """Return the largest float of a row after its last NaN; NaN if the row ends with one."""
     largest = real(block, SIGN) * load_f32(source)
     for i in range(1, length):
         value = real(block, SIGN) * load_f32(source + 4 * i)
@@ -79,12 +79,12 @@ def reduction(
     block, start, sizes, registers, combine, fold, begin, end,
     matters=never, in_order=not_in_order,
 ):  # fmt: skip
-    """Add the kernel of a block.
+    """Define the kernel of a reduction instruction.
 
     Args:
-        block: the block.
+        block: the instruction.
         start: result for no elements.
-        sizes: number of bytes of an element of source and of target.
+        sizes: number of bytes of an element of the source, and of the target.
         registers: functions that make, load, store and cut a vector, and that get and store its
             first lane.
         combine: reduces two vectors to one.
@@ -92,7 +92,7 @@ def reduction(
         begin: ``(block, vector) -> vector``, applied to loaded vectors.
         end: the same for stored vectors.
         matters: ``(vector, vector) -> integer``, not 0 if the result depends on the order of these
-            elements, which vectors change.
+            elements. Vectors change the order.
         in_order: ``(block, source, length) -> number``, reduces a row in the right order.
     """
     size, target_size = sizes
@@ -100,7 +100,7 @@ def reduction(
 
     @jit
     def along(block, source, length):
-        """Reduce consecutive elements, in vectors, to a number."""
+        """Return the reduction of *length* consecutive elements."""
         none = fill(start)
         a = b = none
         ordered = 0
@@ -120,7 +120,7 @@ def reduction(
 
     @jit
     def across(block, source, length, step, target, count):
-        """Reduce *count* elements, each with those *step* bytes apart from it."""
+        """Store *count* reductions: each of *length* elements that are *step* bytes apart."""
         none = fill(start)
         whole = count if count == STRIP else 0
         if whole:
@@ -169,25 +169,25 @@ def as_is(block, vector):
 
 @jit
 def over_divisor(block, vector):
-    """The vector divided by the block's divisor."""
+    """The vector divided by the instruction's ``divisor``."""
     return r.divide_floats(vector, r.floats(real(block, DIVISOR)))
 
 
 @jit
 def times_sign(block, vector):
-    """The vector times the block's sign."""
+    """The vector times the instruction's ``sign``."""
     return r.multiply_floats(vector, r.floats(real(block, SIGN)))
 
 
 @jit
 def masked_and_flipped(block, vector):
-    """Return sign-extended bytes with the block's mask and flip applied."""
+    """Return sign-extended bytes with the instruction's ``mask`` and ``flip`` applied."""
     return r.flip_ints(r.mask_ints(vector, r.ints(word(block, MASK))), r.ints(word(block, FLIP)))
 
 
 @jit
 def flipped(block, vector):
-    """Return the vector with the block's flip undone."""
+    """Return the vector xored with the instruction's ``flip``."""
     return r.flip_ints(vector, r.ints(word(block, FLIP)))
 
 
@@ -224,7 +224,7 @@ reduction(
 
 @kernel(instructions.SCALE)
 def scale(block, tile, worker):
-    """Convert sums to bytes, in fixed point."""
+    """Convert all sums to bytes, in fixed point."""
     period, up = word(block, PERIOD), word(block, UP)
     for start in range(0, word(block, COUNT), period):
         for i in range(0, period, r.LANES):
@@ -275,7 +275,7 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 @kernel(instructions.SCALE_REAL)
 def scale_real(block, tile, worker):
-    """Convert sums to bytes, in float32."""
+    """Convert all sums to bytes, in float32."""
     for i in range(word(block, COUNT)):
         product = real(block, REAL_SCALE) * np.float32(load_i32(word(block, S_SOURCE) + 4 * i))
         value = product + real(block, REAL_BIAS)
@@ -295,7 +295,7 @@ I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructi
 
 @kernel(instructions.INT32)
 def int32(block, tile, worker):
-    """Reduce int32 values, one output after another."""
+    """Compute this tile's int32 results, one after another."""
     length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
     outputs, tiles = word(block, I_OUTER) * inner, word(block, I_TILES)
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
@@ -306,7 +306,7 @@ def int32(block, tile, worker):
 
 @jit
 def reduced_int32(source, length, step, operation):
-    """Return the reduction of elements that are *step* bytes apart."""
+    """Return the reduction by *operation* of *length* int32 that are *step* bytes apart."""
     total, product, largest, smallest = 0, 1, INT32_MIN, INT32_MAX
     for k in range(length):
         value = load_i32(source + step * k)

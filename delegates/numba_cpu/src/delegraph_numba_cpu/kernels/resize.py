@@ -17,14 +17,14 @@ ONE = 1 << 10
 
 
 def bilinear(block, itemsize, share_of, mix):
-    """Add the kernel of a block.
+    """Define the kernel of a resizing instruction.
 
     Args:
-        block: the block.
+        block: the instruction.
         itemsize: bytes of an element.
-        share_of: reads the share from a position.
-        mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels:
-            *top* and *bottom* are addresses of rows, *left* and *right* offsets in them.
+        share_of: reads the second pixel's share from a position.
+        mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels.
+            *top* and *bottom* are addresses of rows, *left* and *right* byte offsets in them.
     """
 
     def run(block, tile, worker):
@@ -52,7 +52,7 @@ def bilinear(block, itemsize, share_of, mix):
 
 @jit
 def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
-    """Mix four pixels of float32."""
+    """Store the weighted mean of four pixels of float32."""
     one = np.float32(1.0)
     a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
     c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
@@ -68,7 +68,10 @@ def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Mix four pixels of uint8 in float32; like the official kernel, round each product and sum."""
+    """Store the weighted mean of four pixels of uint8, computed in float32.
+
+    Each product and each sum is rounded, as in the official kernel.
+    """
     one, zero, half = np.float32(1.0), r.ints(0), r.floats(0.5)
     a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
     c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
@@ -86,7 +89,7 @@ def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Mix four pixels of int8 in integers; halves are rounded away from zero."""
+    """Store the weighted mean of four pixels of int8; halves are rounded away from zero."""
     zero = r.ints(0)
     a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
     c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)

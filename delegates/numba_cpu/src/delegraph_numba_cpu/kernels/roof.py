@@ -32,20 +32,24 @@ ROUNDS, SOURCE, BYTES, AMOUNT = layout.ROUNDS, layout.SOURCE, layout.BYTES, 8 * 
 FACTORS, SUMS, RESULT_BYTES = 8 * layout.FACTORS, 8 * layout.SUMS, 8 * layout.RESULT_WORDS
 
 REGISTERS = 24 if level().vector_bytes == 64 or level().machine == "aarch64" else 12
-"""Number of vector registers with sums: as many as hide the latency of a product."""
+"""Number of vector registers that hold sums, enough to hide the latency of a product."""
 
 DOT_CHAINS = REGISTERS * level().vector_bytes // 64 - HAS_MADD
-"""Number of sums of 16 int32; where weights take four registers, there is room for one sum less."""
+"""Number of independent sums of 16 int32.
+
+It is one less where weights take four registers.
+"""
 
 
 def _summed(kind: Any, chains: int, step: Any, add: str) -> Any:
-    """Return ``loop(rounds, factors, result)``, which writes the sum of independent chains.
+    """Return ``loop(rounds, factors, result)``, which writes the total of independent sums.
 
     Args:
-        kind: the vector of a chain.
-        chains: their number.
-        step: function of the builder, a sum and two vectors of factors that returns the next sum.
-        add: the builder's method that adds two sums.
+        kind: type of the vector that holds a sum.
+        chains: number of sums.
+        step: ``(builder, sum, a, b)``, returns the next sum; ``a`` and ``b`` are vectors of
+            factors.
+        add: name of the builder's method that adds two sums.
     """
 
     @intrinsic
@@ -54,7 +58,7 @@ def _summed(kind: Any, chains: int, step: Any, add: str) -> Any:
             rounds, factors, result = arguments
             a = load(builder, factors, kind)
             b = load(builder, builder.add(factors, integer(64)), kind)
-            # Equal sums would become one.
+            # LLVM would merge equal sums into one.
             starts = [ir.Constant(kind, [i] * kind.count) for i in range(chains)]
 
             def body(index: Any, sums: list[Any]) -> list[Any]:
@@ -77,7 +81,10 @@ def _add_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
 
 
 def _add_dot(builder: Any, total: Any, a: Any, b: Any) -> Any:
-    """Return a sum plus products with itself, or the compiler would multiply before the loop."""
+    """Return a sum plus its dot products with weights.
+
+    The sum itself is a factor. A constant product would be computed once, before the loop.
+    """
     weights = prepare_weights(builder, b)
     if HAS_MADD:
         return dot_halves(builder, total, (total, total), weights)
@@ -90,7 +97,7 @@ dots = _summed(V16I32, DOT_CHAINS, _add_dot, "add")
 
 @intrinsic
 def read_all(context: Any, source: Any, end: Any, result: Any) -> Any:
-    """Add all int32 between two addresses to a vector of 64 bytes."""
+    """Add all int32 between two addresses to the 64-byte vector at *result*."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, end, result = arguments
@@ -117,21 +124,21 @@ def read_all(context: Any, source: Any, end: Any, result: Any) -> Any:
 
 @named_kernel("roof", layout.MULTIPLY_F32)
 def multiply_f32(block, tile, worker):
-    """Multiply and add float32 in registers."""
+    """Multiply and add float32 in registers, ``ROUNDS`` times."""
     store_i64(block + AMOUNT, 2 * REGISTERS * LANES)
     products(word(block, ROUNDS), block + FACTORS, block + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.MULTIPLY_INT8)
 def multiply_int8(block, tile, worker):
-    """Multiply bytes and add their products in registers."""
+    """Multiply bytes and add their products in registers, ``ROUNDS`` times."""
     store_i64(block + AMOUNT, 2 * DOT_CHAINS * 64)
     dots(word(block, ROUNDS), block + FACTORS, block + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.READ)
 def read(block, tile, worker):
-    """Read the tile's bytes, again and again."""
+    """Read the tile's ``BYTES`` bytes ``ROUNDS`` times."""
     size = word(block, BYTES)
     store_i64(block + AMOUNT, size)
     source = word(block, SOURCE) + tile * size

@@ -35,7 +35,7 @@ logarithm = row_pass(lambda x, a, b: math_functions.log(x))
 
 @jit
 def softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the exponentials of a row divided by their sum."""
+    """Write the softmax of a row: exponentials divided by their sum."""
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, beta)
     scaled(target, target, results, results, whole, count, ONE / total, ZERO)
@@ -43,7 +43,7 @@ def softmax_row(source, target, rest, results, whole, count, beta):
 
 @jit
 def log_softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the logarithms of the results of :func:`softmax_row`."""
+    """Write the logarithms of the softmax of a row."""
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
     store_f32(results, total)
@@ -60,11 +60,11 @@ SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, LIMIT, ZERO_POINT
 
 
 def softmax_kernel(definition, itemsize, type_, store):
-    """Register a kernel whose results have *itemsize* bytes."""
+    """Define a kernel of SOFTMAX of 8-bit rows; results have *itemsize* bytes."""
 
     @kernel(definition)
     def softmax_8_bit(block, tile, worker):
-        """Write the exponentials of each row divided by their sum, added in the official order."""
+        """Write the softmax of this tile's rows; exponentials are summed in the official order."""
         rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
         table, flip, half = word(block, TABLE), word(block, FLIP), real(block, HALF)
         limit, zero_point = word(block, LIMIT), word(block, ZERO_POINT)
@@ -97,7 +97,7 @@ softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
 
 @kernel(instructions.SOFTMAX_INT16)
 def softmax_int16(block, tile, worker):
-    """Write the exponentials of each row divided by their sum, in Q0.15."""
+    """Write the softmax of this tile's rows of int16, in Q0.15."""
     rows, tiles, length = word(block, W_ROWS), word(block, W_TILES), word(block, W_LENGTH)
     for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
         source = word(block, W_SOURCE) + 2 * i * length
@@ -119,7 +119,7 @@ def softmax_int16(block, tile, worker):
 
 @jit
 def exponential(block, difference):
-    """Return the exponential of a difference, in Q0.15."""
+    """Return the exponential of a difference to the row's maximum, in Q0.15."""
     right = word(block, RIGHT)
     shifted = types.int64(types.int32(difference << word(block, LEFT)))  # wraps as in C
     high = (shifted * word(block, MULTIPLIER) + (1 << 30)) >> 31
@@ -130,7 +130,7 @@ def exponential(block, difference):
 
 @jit
 def reciprocal(block, total):
-    """Return the multiplier and the right shift that divide exponentials by their sum."""
+    """Return the multiplier and the right shift that divide a row's exponentials by their sum."""
     bits = 0
     while total >> bits:
         bits += 1
@@ -140,7 +140,7 @@ def reciprocal(block, total):
 
 @jit
 def interpolated(points, q):
-    """Return the value of a function of int16 by interpolation between points."""
+    """Return a function's value at *q*, an int16, interpolated between 513 *points* of a table."""
     q = min(max(q, -32768), 32767)
     place = points + 8 * (256 + (q >> 7))
     first = load_i64(place)

@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 
 def sign_bit(x):
-    """Return 1 for a set sign bit, else 0."""
+    """Return 1.0 where the sign bit of a float32 is set, else 0.0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -44,7 +44,7 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 @kernel(instructions.INTEGER)
 def svdf(block, tile, worker):
-    """Compute the tile's share of the units of all sequences."""
+    """Compute this tile's units, counted over all sequences."""
     units, inputs, tiles = word(block, UNITS), word(block, INPUTS), word(block, TILES)
     tasks = word(block, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -58,8 +58,11 @@ def svdf(block, tile, worker):
 
 @jit
 def compute_units(block, first, unit, count, source, target):
-    """Compute *count* units of a sequence from *unit* on; the sequence's units start at *first*."""
-    # What is read here need not be read again after each store.
+    """Compute *count* units of a sequence, from *unit* on.
+
+    *first* is the number of the sequence's first unit, counted over all sequences.
+    """
+    # Loaded once: LLVM would load the words again after each store.
     rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
     into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
     out, shift_out = word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT)
@@ -80,7 +83,7 @@ def compute_units(block, first, unit, count, source, target):
 
 @jit
 def dot_bytes(a, b, count):
-    """Return the sum of the products of int8 values."""
+    """Return the dot product of two vectors of *count* int8."""
     zero = r.ints(0)
     total = zero
     for i in range(0, count, r.LANES):
@@ -91,10 +94,10 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Shift a filter's window by one step, and return its sum weighted by time."""
+    """Shift a filter's int16 window by one time step; return its dot product with the weights."""
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
-    # Without masks for int16, what is left of a vector goes by one at a time.
+    # Without masks for int16, the last elements are computed one at a time.
     for k in range(0, last if HAS_MASKS else last - r.LANES + 1, r.LANES):
         value = load_shorts(state + 2 * k + 2, last - k, zero)
         store_shorts(state + 2 * k, value, last - k)
@@ -111,7 +114,7 @@ def filtered(state, times, window, latest):
 
 @kernel(instructions.FLOAT)
 def svdf_f32(block, tile, worker):
-    """Compute the tile's share of the units of all sequences."""
+    """Compute this tile's units, counted over all sequences."""
     units, rank, row = word(block, F_UNITS), word(block, F_RANK), 4 * word(block, F_WINDOW)
     tasks, tiles = word(block, F_BATCH) * units, word(block, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -132,7 +135,7 @@ def svdf_f32(block, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Shift a filter's window by one step, and return its sum weighted by time."""
+    """Shift a filter's window by one time step; return its dot product with the weights."""
     zero = r.floats(0.0)
     total = zero
     for k in range(0, window - 1, r.LANES):
@@ -146,7 +149,7 @@ def filtered_floats(state, times, window, latest):
 
 @jit
 def activate(block, values, count):
-    """Apply the activation to a vector."""
+    """Apply the layer's activation function to *count* floats in place."""
     zero, curve = r.floats(0.0), word(block, F_CURVE)
     low, high = r.floats(real(block, F_LOW)), r.floats(real(block, F_HIGH))
     for i in range(0, count, r.LANES):
@@ -156,5 +159,5 @@ def activate(block, values, count):
         elif curve == instructions.SIGN_BIT:
             value = sign(value)
         else:
-            value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays
+            value = r.larger_floats(low, r.smaller_floats(high, value))  # NaN stays NaN
         r.store_floats(values + 4 * i, value, count - i)
