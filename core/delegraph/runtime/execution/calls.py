@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from threading import get_ident
 from typing import Any
 
@@ -37,10 +36,12 @@ class Calls:
         Raises:
             StateError: another call runs.
         """
-        return self.bound(name, partial(work, *args))()
+        return self.bound(name, work)(*args)
 
-    def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
+    def bound(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function with the effect of :meth:`run`, for calls that are made often.
+
+        It passes its arguments to *work*.
 
         ``setdefault`` takes the turn and names its owner in one step: with a lock and a field, an
         interrupt between the two would leave a lock without owner. An interrupt may also end the
@@ -52,7 +53,7 @@ class Calls:
         """
         turn, cancellation, is_timed = self.turn, self._cancellation, self._cancellation.is_timed
 
-        def call() -> Any:
+        def call(*args: Any) -> Any:
             mine = name, get_ident()
             try:
                 try:
@@ -61,7 +62,7 @@ class Calls:
                         raise busy_error(*owner, name)
                     if is_timed or cancellation.reason:
                         cancellation.begin()
-                    result = work()
+                    result = work(*args)
                     if is_timed or cancellation.reason:
                         cancellation.forget()
                     del turn["owner"]
