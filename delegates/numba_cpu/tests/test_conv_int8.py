@@ -186,6 +186,7 @@ def test_any_numbers_of_channels(kind: str, level: str, channels: int, outputs: 
 def test_any_windows(kind: str, level: str, geometry: Any) -> None:
     Layers((2, 13, 15, 6), kind).conv(6, 20, *geometry).assert_agrees(level)
     Layers((1, 13, 15, 43), kind).conv(43, 20, *geometry).assert_agrees(level)
+    Layers((1, 13, 9, 12), kind).conv(12, 32, *geometry).assert_agrees(level)
     Layers((2, 13, 15, 21), kind).depthwise(21, *geometry).assert_agrees(level)
     Layers((2, 13, 15, 70), kind).depthwise(70, *geometry).assert_agrees(level)
 
@@ -221,8 +222,8 @@ def test_zero_points_of_weights(level: str, zero_point: int) -> None:
     layers.depthwise(40).assert_agrees(level)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 15, 64])
-@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (7, 10), (64, 64), (130, 200)])
+@pytest.mark.parametrize("rows", [1, 2, 3, 8, 15, 16, 24, 64])
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (7, 10), (12, 32), (64, 64), (130, 200)])
 def test_matrix_products(kind: str, level: str, rows: int, depth: int, outputs: int) -> None:
     Layers((rows, depth), kind).dense(depth, outputs).assert_agrees(level)
 

@@ -276,11 +276,16 @@ def test_every_pair_of_bytes_comes_out_as_from_the_core(op: str, type: str, leve
 
 
 def test_formulas_are_found_for_scales_as_training_gives_them() -> None:
-    wanted = {"ADD": Operation.SUM_OF_INT8, "SUB": Operation.SUM_OF_INT8}
+    wanted = {"ADD": Operation.NEAREST_SUM_OF_INT8, "SUB": Operation.NEAREST_SUM_OF_INT8}
     for op, operation in wanted.items():
         for scales in REALISTIC:
             delegate = check(pair_case(op, "INT8", scales, *every_pair("INT8")), LEVELS[0])
             assert delegate.operations() == [operation]
+
+
+def test_halves_away_from_zero_come_from_a_truncation() -> None:
+    delegate = check(pair_case("ADD", "INT8", NICE[1], *every_pair("INT8")), LEVELS[0])
+    assert delegate.operations() == [Operation.SUM_OF_INT8]
 
 
 def test_results_halfway_between_integers_come_from_a_table() -> None:
@@ -465,7 +470,10 @@ def test_inexact_results_are_within_one_unit(level: str) -> None:
         found, _ = results(case, delegate)
         assert np.abs(found[0].astype(int) - expected[0]).max() <= 1
         assert math.prod(found[0].shape) == 65536
-        assert delegate.operations()[0] in (Operation.SUM_OF_INT8, Operation.PRODUCT_OF_INT8)
+        assert delegate.operations()[0] in (
+            Operation.NEAREST_SUM_OF_INT8,
+            Operation.PRODUCT_OF_INT8,
+        )
 
 
 @levels

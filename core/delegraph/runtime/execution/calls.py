@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from _thread import get_ident  # as threading has it, whose import takes long
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from delegraph.errors import StateError
@@ -36,10 +35,12 @@ class Calls:
         Raises:
             StateError: another call runs.
         """
-        return self.bound(name, partial(work, *args))()
+        return self.bound(name, work)(*args)
 
-    def bound(self, name: str, work: Callable[[], Any]) -> Callable[[], Any]:
+    def bound(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function with the effect of :meth:`run`, for calls that are made often.
+
+        It passes its arguments to *work*.
 
         ``setdefault`` takes the lock and records its owner in one step. With two steps, an
         interrupt between them would leave a lock without an owner. An interrupt may also end the
@@ -51,7 +52,7 @@ class Calls:
         """
         turn, cancellation, is_timed = self.turn, self._cancellation, self._cancellation.is_timed
 
-        def call() -> Any:
+        def call(*args: Any) -> Any:
             mine = name, get_ident()
             try:
                 try:
@@ -60,7 +61,7 @@ class Calls:
                         raise busy_error(*owner, name)
                     if is_timed or cancellation.reason:
                         cancellation.begin()
-                    result = work()
+                    result = work(*args)
                     if is_timed or cancellation.reason:
                         cancellation.forget()
                     del turn["owner"]

@@ -48,6 +48,12 @@ _SIZES = {
 (WIDE_ROWS, WIDE), (NARROW_ROWS, _), (_, SINGLE), TAP_PIXELS = _SIZES[level().name]
 """Rows and blocks of 16 columns that registers hold: with several blocks, with one, of one row."""
 
+WIDE_TALL, NARROW_TALL = (8, 16) if level().vector_bytes == 64 else (WIDE_ROWS, NARROW_ROWS)
+"""Rows of taller tiles, for images whose sizes 7 does not divide."""
+
+SHORT_SPLIT, TALL_SPLIT = 7, SPLIT_ROWS
+"""Rows of tiles of :func:`split_rows`, chosen in the same way."""
+
 i64 = types.int64
 V8I32 = ir.VectorType(I32, 8)
 
@@ -118,6 +124,8 @@ def _lane_tile(rows, blocks, chains=1):
 _tile = _lane_tile if dot_products_neon.IS_THERE else _dot_tile
 dot_wide = _tile(WIDE_ROWS, WIDE)
 dot_narrow = dot_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1)
+dot_wide_tall = dot_wide if WIDE_TALL == WIDE_ROWS else _tile(WIDE_TALL, WIDE)
+dot_narrow_tall = dot_narrow if NARROW_TALL == NARROW_ROWS else _tile(NARROW_TALL, 1)
 dot_single = _tile(1, SINGLE)
 dot_one = _tile(1, 1, chains=4)
 
@@ -125,35 +133,42 @@ HAS_SPLIT_ROWS = dot_products.HAS_MADD
 """Whether products of several rows use :func:`split_rows`."""
 
 
-@intrinsic
-def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-    """Store bias + a @ weights + sums of ``SPLIT_ROWS`` split rows and 8 columns, int32.
+def _dot_split(rows):
+    """Return an intrinsic that multiplies *rows* split rows with 8 columns."""
 
-    These are as many sums as registers can hold beside weights. The number of rows divides that of
-    most images.
-    """
+    @intrinsic
+    def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
+        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart.
 
-    def generate(lowering, builder, signature, arguments):
-        a, row_bytes, weights, steps, header, sums, acc, acc_bytes = arguments
-        numbers = range(SPLIT_ROWS)
-        rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in numbers]
-        bias = load(builder, header, V8I32)
-        loop = Loop(builder, steps)
-        carried = [loop.carried(bias) for _ in numbers]
-        place = builder.add(weights, builder.shl(loop.index, integer(6)))
-        prepared = dot_products.prepare_weights(builder, load(builder, place, V8I32))
-        at = builder.shl(loop.index, integer(3))
-        found = []
-        for row, value in zip(rows_at, carried, strict=True):
-            place = builder.add(row, at)
-            halves = [load(builder, builder.add(place, integer(i)), I32) for i in (0, 4)]
-            found.append(dot_products.dot_halves(builder, value, halves, prepared))
-        loop.close(*found)
-        for m, (value,) in enumerate(add_sums(builder, [[value] for value in found], sums)):
-            store(builder, value, builder.add(acc, builder.mul(acc_bytes, integer(m))))
-        return lowering.get_dummy_value()
+        These are as many sums as registers can hold beside weights.
+        """
 
-    return types.void(*[i64] * 8), generate
+        def generate(lowering, builder, signature, arguments):
+            a, row_bytes, weights, steps, header, sums, acc, acc_bytes = arguments
+            numbers = range(rows)
+            rows_at = [builder.add(a, builder.mul(row_bytes, integer(m))) for m in numbers]
+            bias = load(builder, header, V8I32)
+            loop = Loop(builder, steps)
+            carried = [loop.carried(bias) for _ in numbers]
+            place = builder.add(weights, builder.shl(loop.index, integer(6)))
+            prepared = dot_products.prepare_weights(builder, load(builder, place, V8I32))
+            at = builder.shl(loop.index, integer(3))
+            found = []
+            for row, value in zip(rows_at, carried, strict=True):
+                place = builder.add(row, at)
+                halves = [load(builder, builder.add(place, integer(i)), I32) for i in (0, 4)]
+                found.append(dot_products.dot_halves(builder, value, halves, prepared))
+            loop.close(*found)
+            for m, (value,) in enumerate(add_sums(builder, [[value] for value in found], sums)):
+                store(builder, value, builder.add(acc, builder.mul(acc_bytes, integer(m))))
+            return lowering.get_dummy_value()
+
+        return types.void(*[i64] * 8), generate
+
+    return dot_split
+
+
+dot_split, dot_split_tall = _dot_split(SHORT_SPLIT), _dot_split(TALL_SPLIT)
 
 
 def _splitter(dwords):
@@ -177,9 +192,9 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 
 @jit
-def split_rows(a, a_bytes, steps, target):
-    """Store ``SPLIT_ROWS`` rows of bytes as int16: even bytes of each 4, then odd ones."""
-    for _ in range(SPLIT_ROWS):
+def split_rows(a, a_bytes, rows, steps, target):
+    """Store rows of bytes as int16: even bytes of each 4, then odd ones."""
+    for _ in range(rows):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)
         for step in range(steps // 4 * 4, steps):

@@ -247,7 +247,11 @@ def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, sig
 
     The lowering has checked that all values fit int32.
     """
-    whole = (x + half.with_sign_of(x)).to_integer() + zero
+    return _as_bytes((x + half.with_sign_of(x)).to_integer() + zero, low, high, signed)
+
+
+def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
+    """Return int32 as bytes, clamped."""
     if not _PACKS:
         return whole.at_least(low).at_most(high).narrow(I8)
     found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
@@ -292,6 +296,22 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
     return function
 
 
+def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
+    """Return the same sum, rounded to the nearest integer and clamped.
+
+    The zero point is in the offset. The lowering has tried this on every pair, with products that
+    are rounded before they are added and with others.
+    """
+
+    def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
+                 low: Lanes, high: Lanes) -> Lanes:  # fmt: skip
+        a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
+        total = a.times_plus(a_factor, b.times_plus(b_factor, offset))
+        return _as_bytes(total.nearest_integer(), low, high, signed)
+
+    return function
+
+
 def _product(signed: bool) -> Callable[..., Lanes]:
     """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and clamped."""
 
@@ -309,6 +329,8 @@ _PAIRS = WIDE if _PACKS else HALF
 
 operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
 operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
+operation(Operation.NEAREST_SUM_OF_INT8, "fffii", _PAIRS)(_nearest_sum(True))
+operation(Operation.NEAREST_SUM_OF_UINT8, "fffii", _PAIRS)(_nearest_sum(False))
 operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
 operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
 

@@ -52,11 +52,11 @@ def store(builder: Any, value: Any, address: Any) -> None:
     done.align = 1
 
 
-_ANCHORS, _SCALES = (0, 1, 2, 8), (0, 1, 2, 4, 8)
+_ANCHORS, _SCALES = (0, 1, 2, 8, 3), (0, 1, 2, 4, 8)
 
 
 def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
-    """Return up to 14 addresses, *step* apart, in the body of a loop.
+    """Return up to 16 addresses, *step* apart, in the body of a loop.
 
     LLVM would keep a register for each, or spill it. It must not see what they have in common: then
     three registers do, as x86 adds another one times 1, 2, 4 or 8 without an instruction.

@@ -97,8 +97,8 @@ negative values there is one more rounding. The total is less than 0.00011.
 ACC_BYTES = 4096 + 64
 """Number of bytes for accumulators and tile registers, at the start of scratch memory."""
 
-SPLIT_ROWS, SPLIT_BYTES = 7, 64
-"""Number of int16 rows that some levels multiply together, and their scratch bytes per step.
+SPLIT_ROWS, SPLIT_BYTES = 8, 64
+"""Most int16 rows that some levels multiply together, and their scratch bytes per step.
 
 This scratch memory lies between accumulators and sums.
 """

@@ -170,7 +170,7 @@ def multiply_pixels(block, first, last, first_column, last_column, memory):
             if image_pixels == 1:
                 count = 1
             store_i64(windows + 8 * ZERO, load_i32(scales + 4) + 128)
-            gather_pixels(word(block, X), windows, first, count, rows_at)
+            gather_pixels(word(block, X), windows, first, count, rows_at, 0)
             a = rows_at
         target = word(block, Y) + 4 * first * outputs
         for n in range(first_column, last_column, 4):

@@ -199,7 +199,7 @@ def convolve_int16(block, tile, worker):
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:
         count = min(step, last - first)
-        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows)
+        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows, 0)
         target = word(block, Y) + 2 * first * outputs
         for column in range(0, outputs, LANES):
             for m in range(0, count, ROWS):
@@ -229,7 +229,7 @@ def depthwise_int16(block, tile, worker):
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:
         count = min(step, last - first)
-        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows)
+        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows, 0)
         for column in range(0, outputs, LANES):
             weights = word(block, WEIGHTS) + column * 2 * taps
             target = word(block, Y) + 2 * first * outputs

@@ -12,14 +12,21 @@ from delegraph_numba_cpu.codegen.conv_int8_amx import (
 from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
     HAS_SPLIT_ROWS,
     NARROW_ROWS,
+    NARROW_TALL,
+    SHORT_SPLIT,
     SINGLE,
+    TALL_SPLIT,
     WIDE,
     WIDE_ROWS,
+    WIDE_TALL,
     dot_narrow,
+    dot_narrow_tall,
     dot_one,
     dot_single,
     dot_split,
+    dot_split_tall,
     dot_wide,
+    dot_wide_tall,
     split_rows,
     sum_bytes,
 )
@@ -41,7 +48,7 @@ HAS_TILES = level().has_tiles
 LEAST_STEPS = 12
 """Least number of steps for which the product with one block is faster in tile registers."""
 
-HEADER_BYTES, SPLIT_ROWS = instructions.HEADER_BYTES, instructions.SPLIT_ROWS
+HEADER_BYTES = instructions.HEADER_BYTES
 EXACT, EXACT_AWAY, EXACT_CLOSE = (
     instructions.EXACT,
     instructions.EXACT_AWAY,
@@ -65,6 +72,21 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
         finish_exact_close(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
     else:
         finish_nearest(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
+
+
+@jit
+def tile_height(rows, short, tall):
+    """Return *short* or *tall*: with tiles of that height, the fewest rows are computed again."""
+    return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
+
+
+@jit
+def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes):
+    """Multiply ``WIDE_ROWS`` or ``WIDE_TALL`` rows, as *height* says, with ``WIDE`` blocks."""
+    if height == WIDE_ROWS:
+        dot_wide(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
+    else:
+        dot_wide_tall(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
 
 
 @jit
@@ -118,35 +140,37 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
     """Multiply int16 rows, some rows with all columns at a time; see :func:`multiply`."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
-    count = min(SPLIT_ROWS, rows)
-    for start in range(0, rows, SPLIT_ROWS):
-        m = max(min(start, rows - SPLIT_ROWS), 0)
-        split_rows(a + m * a_bytes, a_bytes, steps, split)
+    height = tile_height(rows, SHORT_SPLIT, TALL_SPLIT)
+    count = min(height, rows)
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
+        split_rows(a + m * a_bytes, a_bytes, height, steps, split)
         n, place = first, target + m * row_bytes + 16 * first
         while n < last:
             header = word(matrix, HEADERS) + n * HEADER_BYTES
             if n < whole:
-                dot_split_blocks(split, matrix, n, 64, sums_from(sums, m), acc)
+                dot_split_blocks(split, height, matrix, n, 64, sums_from(sums, m), acc)
                 finish_rows_64(acc, count, header, place, row_bytes, record)
                 n, place = n + 4, place + 64
             else:
                 left = min(word(matrix, OUTPUTS) - 16 * n, 16)
-                dot_split_blocks(split, matrix, n, left, sums_from(sums, m), acc)
+                dot_split_blocks(split, height, matrix, n, left, sums_from(sums, m), acc)
                 finish_rows(acc, 64, count, header, place, row_bytes, left, record)
                 n, place = n + 1, place + 16
 
 
 @jit
-def dot_split_blocks(split, matrix, n, columns, sums, acc):
+def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
     """Store products of split rows with 64 columns, or up to 16, from block *n* on.
 
     Args:
         split: see :func:`split_rows`.
+        height: number of rows.
         matrix: see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
         sums: see :func:`multiply`.
-        acc: int32 ``[SPLIT_ROWS, 64]``, or ``[SPLIT_ROWS, 16]``.
+        acc: int32 ``[height, 64]``, or ``[height, 16]``.
     """
     steps, size = word(matrix, STEPS), word(matrix, BLOCK_BYTES)
     weights = word(matrix, WEIGHTS) + n * size
@@ -154,10 +178,12 @@ def dot_split_blocks(split, matrix, n, columns, sums, acc):
     row_bytes = 256 if columns > 16 else 64
     for column in range(0, columns, 8):
         block, half = column // 16, column % 16 * 4
-        dot_split(
-            split, 8 * steps, weights + block * size + half, steps,
-            header + block * HEADER_BYTES + half, sums, acc + 4 * column, row_bytes,
-        )  # fmt: skip
+        place, bias = weights + block * size + half, header + block * HEADER_BYTES + half
+        target = acc + 4 * column
+        if height == SHORT_SPLIT:
+            dot_split(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
+        else:
+            dot_split_tall(split, 8 * steps, place, steps, bias, sums, target, row_bytes)
 
 
 @jit
@@ -216,14 +242,15 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
             )  # fmt: skip
         finish_rows_64(acc, 1, header, place, row_bytes, record)
         return
-    for start in range(0, rows, WIDE_ROWS):
-        m = max(min(start, rows - WIDE_ROWS), 0)
+    height = tile_height(rows, WIDE_ROWS, WIDE_TALL)
+    count = min(height, rows)
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
         for j in range(0, 4, WIDE):
-            dot_wide(
-                a + m * a_bytes, a_bytes, weights + j * size, size, steps,
+            dot_wide_rows(
+                height, a + m * a_bytes, a_bytes, weights + j * size, size, steps,
                 header + j * HEADER_BYTES, sums_from(sums, m), acc + 64 * j, 256,
             )  # fmt: skip
-        count = min(WIDE_ROWS, rows)
         finish_rows_64(acc, count, header, place + m * row_bytes, row_bytes, record)
 
 
@@ -233,14 +260,14 @@ def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
-    for start in range(0, rows, 2 * WIDE_ROWS):
-        m = max(min(start, rows - 2 * WIDE_ROWS), 0)
-        count = min(2 * WIDE_ROWS, rows)
-        for i in range(0, count, WIDE_ROWS):
-            dot_wide(
-                a + (m + i) * a_bytes, a_bytes, weights, size, steps, header,
-                sums_from(sums, m + i), acc + 128 * i, 128,
-            )  # fmt: skip
+    height = tile_height(rows, WIDE_ROWS, WIDE_TALL)
+    count = min(height, rows)
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
+        dot_wide_rows(
+            height, a + m * a_bytes, a_bytes, weights, size, steps, header, sums_from(sums, m),
+            acc, 128,
+        )  # fmt: skip
         for j in range(2):
             finish_rows(
                 acc + 64 * j, 128, count, header + j * HEADER_BYTES,
@@ -258,11 +285,15 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
         dot_one(a, a_bytes, weights, size, steps, header, sums, acc, 64)
         finish_rows(acc, 64, 1, header, place, row_bytes, columns, record)
         return
-    for start in range(0, rows, NARROW_ROWS):
-        m = max(min(start, rows - NARROW_ROWS), 0)
-        added = sums_from(sums, m)
-        dot_narrow(a + m * a_bytes, a_bytes, weights, size, steps, header, added, acc, 64)
-        count = min(NARROW_ROWS, rows)
+    height = tile_height(rows, NARROW_ROWS, NARROW_TALL)
+    count = min(height, rows)
+    for start in range(0, rows, height):
+        m = max(min(start, rows - height), 0)
+        at, added = a + m * a_bytes, sums_from(sums, m)
+        if height == NARROW_ROWS:
+            dot_narrow(at, a_bytes, weights, size, steps, header, added, acc, 64)
+        else:
+            dot_narrow_tall(at, a_bytes, weights, size, steps, header, added, acc, 64)
         finish_rows(acc, 64, count, header, place + m * row_bytes, row_bytes, columns, record)
 
 

@@ -20,6 +20,7 @@ from delegraph_numba_cpu.kernels.conv_int8_windows import (
     WIDTH,
     copy_flipped,
     gather,
+    have_room,
 )
 
 
@@ -49,9 +50,9 @@ def multiply_pixels(
         count = min(step, last - first)
         a = x + first * row_bytes
         if layout == instructions.WINDOWED:
-            gather_pixels(x, windows, first, count, rows_at)
+            gather_pixels(x, windows, first, count, rows_at, memory)
             a = rows_at
-        elif layout == instructions.FLIPPED or count < 16:  # micro-kernels read as many as 14 rows
+        elif layout == instructions.FLIPPED or count < 16:  # micro-kernels read as many as 16 rows
             copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
             a = rows_at
         added = add_rows(a, row_bytes, count, matrix, sums)
@@ -62,13 +63,18 @@ def multiply_pixels(
 
 
 @jit
-def gather_pixels(x, windows, first, count, target):
-    """Write the windows of *count* output pixels, of any images, as matrix rows."""
+def gather_pixels(x, windows, first, count, target, lines):
+    """Write the windows of *count* output pixels, of any images, as matrix rows.
+
+    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory; 0 for none.
+    """
+    if not have_room(windows):
+        lines = 0
     height, width = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH)
     size = word(windows, HEIGHT) * word(windows, WIDTH) * word(windows, CHANNELS)
     while count > 0:
         row, column = first // width, first % width
         run = min(count, width - column)
-        gather(x + row // height * size, windows, row % height, column, run, target)
+        gather(x + row // height * size, windows, row % height, column, run, target, lines)
         target += run * word(windows, ROW_BYTES)
         first, count = first + run, count - run

@@ -19,9 +19,19 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 ) = instructions.WINDOWS.slots(*instructions.WINDOWS.names)  # fmt: skip
 
 
+LINES_BYTES = instructions.ACC_BYTES
+"""Memory for padded lines: that of accumulators, which are not in use yet."""
+
+EDGE_BYTES = 512
+"""Number of bytes of a line that are copied in the time of a window that reaches over an edge."""
+
+
 @jit
-def gather(image, windows, row, column, count, target):
-    """Write *count* windows along a row of the output, from *column* on, as matrix rows."""
+def gather(image, windows, row, column, count, target, lines):
+    """Write *count* windows along a row of the output, from *column* on, as matrix rows.
+
+    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, if :func:`have_room`; else 0.
+    """
     if word(windows, IS_TRANSPOSED):
         for i in range(count):
             place = target + i * word(windows, ROW_BYTES)
@@ -40,6 +50,11 @@ def gather(image, windows, row, column, count, target):
         first = min(max(-(-left // stride), column), end)
         last = min(max((width - kernel + left) // stride + 1, first), end)
     y = row * word(windows, STRIDE_H) - word(windows, TOP)
+    edges = first - column + end - last
+    if lines and width * channels < EDGE_BYTES * edges:
+        pad_lines(image, windows, y, lines)
+        copy_padded(windows, column, count, target, lines)
+        return
     for _ in range(word(windows, KERNEL_H)):
         if y < 0 or y >= word(windows, HEIGHT):
             fill_strided(target, row_bytes, count, kernel * channels, word(windows, ZERO))
@@ -58,6 +73,51 @@ def gather(image, windows, row, column, count, target):
             gather_edge(line, windows, last, end, target + (last - column) * row_bytes)
         target += kernel * channels
         y += word(windows, DILATION_H)
+
+
+@jit
+def padded_bytes(windows):
+    """Return the number of bytes of a line of the image with what windows see beside it."""
+    seen = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W) + word(windows, KERNEL_W)
+    return max(word(windows, LEFT) + word(windows, WIDTH), seen) * word(windows, CHANNELS)
+
+
+@jit
+def have_room(windows):
+    """Return whether taps are neighbours, and padded lines fit into ``LINES_BYTES``.
+
+    Words of a kept program may be any numbers. Small factors keep their products from overflow.
+    """
+    if word(windows, DILATION_W) != 1 or word(windows, LEFT) < 0:
+        return False
+    for slot in (LEFT, WIDTH, OUT_WIDTH, STRIDE_W, KERNEL_W, KERNEL_H, CHANNELS):
+        if word(windows, slot) > LINES_BYTES:
+            return False
+    return word(windows, KERNEL_H) * padded_bytes(windows) <= LINES_BYTES
+
+
+@jit
+def pad_lines(image, windows, y, target):
+    """Write the lines of windows, from line *y* of the image on, with what is around the image."""
+    size, line_bytes = word(windows, WIDTH) * word(windows, CHANNELS), padded_bytes(windows)
+    place = target + word(windows, LEFT) * word(windows, CHANNELS)
+    fill_bytes(target, word(windows, ZERO), word(windows, KERNEL_H) * line_bytes)
+    for _ in range(word(windows, KERNEL_H)):
+        if 0 <= y < word(windows, HEIGHT):
+            copy_flipped(image + y * size, place, size, word(windows, FLIP))
+        place += line_bytes
+        y += word(windows, DILATION_H)
+
+
+@jit
+def copy_padded(windows, column, count, target, lines):
+    """Write *count* windows, from *column* of the output on, from padded lines."""
+    row_bytes, step = word(windows, ROW_BYTES), word(windows, STRIDE_W) * word(windows, CHANNELS)
+    line_bytes, size = padded_bytes(windows), word(windows, KERNEL_W) * word(windows, CHANNELS)
+    source = lines + column * step
+    for _ in range(word(windows, KERNEL_H)):
+        copy_strided(source, step, target, row_bytes, count, size, 0)
+        source, target = source + line_bytes, target + size
 
 
 @jit

@@ -1,15 +1,15 @@
 """Integer operators of two 8-bit operands.
 
 The core's kernel is run on all 65,536 pairs. ADD, SUB and MUL are sums and products with one
-rounding at the end, so a formula in float32 is tried on all pairs. Its constants are moved by a few
-units in the last place. If such a formula gives all results, the kernel computes it; otherwise the
-kernel reads a table.
+rounding at the end, so formulas in float32 are tried on all pairs. Their constants are moved by a
+few units in the last place. If a formula gives all results, the kernel computes it; otherwise the
+kernel reads a table. Sums that are rounded to nearest take the least time, and are tried first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -44,6 +44,11 @@ EXTREMES = {
     ("MAXIMUM", "UINT8"): Operation.LARGER_UINT8,
     ("MINIMUM", "INT8"): Operation.SMALLER_INT8,
     ("MINIMUM", "UINT8"): Operation.SMALLER_UINT8,
+}
+
+_NEAREST = {
+    "INT8": Operation.NEAREST_SUM_OF_INT8,
+    "UINT8": Operation.NEAREST_SUM_OF_UINT8,
 }
 
 _FORMULAS = {
@@ -100,9 +105,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
     if known.length == known.vector_end:
         formula = find_formula(call, known.vector, builder.exact)
     if formula is not None:
-        is_product = call.name == PRODUCT
-        operation = _FORMULAS[is_product, call.input(0).type.name]
-        emit_operation(call, builder, operation, formula)
+        emit_operation(call, builder, *formula)
     elif known.length == known.vector_end:
         emit_operation(call, builder, Operation.LOOKUP_PAIR, (known.vector,))
     else:
@@ -110,8 +113,18 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
         emit_operation(call, builder, Operation.LOOKUP_PAIR_BY_POSITION, parameters)
 
 
-def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a formula whose results are *wanted*; None if none is found.
+def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Parameters] | None:
+    """Return a formula whose results are *wanted*, with its parameters; None if none is found."""
+    kind = call.input(0).type.name
+    found = _find_nearest_sum(call, wanted, exact)
+    if found is not None:
+        return _NEAREST[kind], found
+    found = _find_truncation(call, wanted, exact)
+    return None if found is None else (_FORMULAS[call.name == PRODUCT, kind], found)
+
+
+def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | None:
+    """Return the parameters of a sum or product to which a half is added before it is truncated.
 
     Without *exact*, the formula of real arithmetic is returned untried.
     """
@@ -153,6 +166,47 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> Parameters | None:
     return None
 
 
+def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | None:
+    """Return the parameters of a sum that is rounded to the nearest integer, or None.
+
+    Some processors round a product before it is added, others do not. Both must give *wanted*.
+    Without *exact*, the sum of real arithmetic is returned untried.
+    """
+    if call.name not in SUMS:
+        return None
+    y = call.output()
+    low, high = quantized_activation_range(activation_of(call), y)
+    a, b = _every_pair(call.input(0).dtype)
+
+    def fails(factors: Sequence[np.float32], pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+        """Return the positions of pairs for which the sum gives a wrong result."""
+        sums = [add(a[pairs], b[pairs], *factors) for add in (_rounded_sum, _fused_sum)]
+        is_right = [np.rint(found).clip(low, high) == wanted[pairs] for found in sums]
+        return np.flatnonzero(~np.logical_and(*is_right))
+
+    hard = np.empty(0, np.intp)
+    for (a_factor, b_factor, offset), half in _sums(call):
+        bias = half - 0.5
+        factors = [np.float32(x) for x in (a_factor, b_factor, offset + y.zero_point + bias)]
+        if not _are_plain(*map(float, factors)) or (exact and len(fails(factors, hard))):
+            continue
+        wrong = fails(factors, slice(None)) if exact else hard
+        if not len(wrong):
+            return (*map(float, factors), low, high)
+        hard = np.append(hard, wrong[:: len(wrong) // _HARD + 1])
+    return None
+
+
+def _are_plain(a_factor: float, b_factor: float, offset: float) -> bool:
+    """Return whether all sums and products of bytes with these float32 are exact in float64.
+
+    Sums are less than 2**11 then, and multiples of 2**-42.
+    """
+    factors = a_factor, b_factor
+    are_wide = all(2.0**-19 <= abs(factor) <= 2 for factor in factors)
+    return are_wide and (offset == 0 or 2.0**-19 <= abs(offset) <= 2.0**10)
+
+
 @cache
 def _every_pair(dtype: np.dtype[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     values = every_value(dtype).astype(np.float32)
@@ -172,6 +226,30 @@ def _sum(
     """Return ``a * a_factor + b * b_factor + offset`` in float32, before rounding."""
     f = np.float32
     return a * f(a_factor) + b * f(b_factor) + f(offset)
+
+
+def _rounded_sum(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    a_factor: np.float32,
+    b_factor: np.float32,
+    offset: np.float32,
+) -> NDArray[np.float32]:
+    """Return ``a * a_factor + (b * b_factor + offset)``, with products rounded to float32."""
+    return a * a_factor + (b * b_factor + offset)
+
+
+def _fused_sum(
+    a: NDArray[np.float32],
+    b: NDArray[np.float32],
+    a_factor: np.float32,
+    b_factor: np.float32,
+    offset: np.float32,
+) -> NDArray[np.float32]:
+    """Return the same without rounding of products; see :func:`_are_plain`."""
+    f, wide = np.float32, np.float64
+    second = (b * wide(b_factor) + wide(offset)).astype(f)
+    return (a * wide(a_factor) + second.astype(wide)).astype(f)
 
 
 def _product(
