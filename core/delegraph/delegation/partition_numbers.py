@@ -31,7 +31,11 @@ def _renumbered(
     partitions: Iterable[PartitionPlacement],
     crossings: Iterable[Crossing],
 ) -> Placement:
-    """Return *placement* with other nodes, partitions and crossings, and new partition numbers."""
+    """Return a copy of *placement* with these nodes, partitions and crossings.
+
+    *crossings* are the tensors that pass between partitions. *partitions* are numbered from 0, in
+    the given order.
+    """
     kept = list(partitions)
     new = {partition.index: i for i, partition in enumerate(kept)}
     return replace(

@@ -77,7 +77,7 @@ def _run(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _blamed(file: Path, provider: str) -> Iterator[None]:
-    """Turn any error of the file's code into a ``PluginLoadError`` that names the line."""
+    """Context that turns any error of the file's code into a ``PluginLoadError`` with the line."""
     try:
         yield
     except (KeyboardInterrupt, PluginError):

@@ -256,9 +256,9 @@ class Line:
             return found  # type: ignore[no-any-return]  # _listen has looked
 
     def death(self, is_unreadable: bool = False) -> Death:
-        """Return the death of the process after its pipe broke; kill the process if it still runs.
+        """Kill the process if it still runs, and return the error that says how it ended.
 
-        *is_unreadable* says that its messages cannot be read.
+        If *is_unreadable*, the error says that the process's messages cannot be read.
         """
         if not is_unreadable:
             self.child.wait(_END)

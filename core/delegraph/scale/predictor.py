@@ -327,7 +327,7 @@ class Predictor:
 
     @contextmanager
     def _ready(self) -> Iterator[Facts]:
-        """Yield the facts of the loaded model, with exclusive use of it."""
+        """Load the model if necessary; during the block, no other thread uses it."""
         if os.getpid() != self._process:  # a forked process lacks the parent's threads
             self._forget()
         with self._lock:

@@ -78,7 +78,7 @@ class _Limits:
     end: float | None = None
 
     def with_all(self, seconds: float | None) -> _Limits:
-        """Return limits for a test that may take *seconds* in total, from now on."""
+        """Return a copy with *seconds*, counted from now, as the limit of the whole test."""
         if seconds is None:
             return replace(self, end=None)
         what = _LIMIT_OF_ALL.format(seconds=seconds)

@@ -52,7 +52,7 @@ class InterpreterWrapper:
     # -- running -------------------------------------------------------------------------------
 
     def AllocateTensors(self, subgraph_index: int = -1) -> None:
-        """Allocate a subgraph; -1 means the first one, with all checks of ``allocate_tensors``."""
+        """Allocate a subgraph; with -1, do what :meth:`Interpreter.allocate_tensors` does."""
         run, session = self._session.calls.run, self._session
         if subgraph_index == -1:
             run("AllocateTensors", session.allocate_first)

@@ -131,7 +131,7 @@ class Worker:
         self._work(self, requests, answers)
 
     def limit_processor(self) -> None:
-        """Let the system kill the process after the seconds of a case, counted from now.
+        """Let the system kill this process once a case has used its seconds of processor time.
 
         It uses a timer, because some systems ignore later changes of RLIMIT_CPU.
         """

@@ -67,7 +67,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class PrecisionDrop(JsonRecord):
-    """Mean average precision that a set-up loses against the first one, by one definition.
+    """Mean average precision that a set-up loses against the first set-up, by one metric.
 
     Attributes:
         drop: the first set-up's precision minus this one's.

@@ -16,7 +16,10 @@ from delegraph_flex.node_def import Shape
 
 
 def node_environment(context: DelegateContext) -> NodeEnvironment:
-    """Return the environment of a subgraph's nodes; all subgraphs share its resources."""
+    """Return what the TensorFlow operators of *context*'s subgraph use beside their tensors.
+
+    These are resources, functions and threads. All subgraphs share the resources.
+    """
     functions = Functions(context)
     return NodeEnvironment(
         context.resources,

@@ -30,10 +30,10 @@ def has_open_shapes(model: PartitionModel) -> bool:
 
 
 class OpenPartition:
-    """A partition that Delegraph's kernels run.
+    """A partition with open shapes, which Delegraph's kernels run instead of JAX.
 
     Args:
-        model: the partition, with the shapes of its inputs.
+        model: the partition; its inputs have the shapes of the next runs.
         numerics: official kernels whose rounding is used.
     """
 

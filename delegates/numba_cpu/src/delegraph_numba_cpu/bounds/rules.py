@@ -63,7 +63,7 @@ class Touched:
         return found
 
     def has(self, name: str) -> bool:
-        """Return whether the word *name* is an address; a missing address is 0."""
+        """Return whether the optional address in the word *name* is given; else the word is 0."""
         return isinstance(self._words[name], Address)
 
     def read(self, name: str, stop: int, start: int = 0) -> None:

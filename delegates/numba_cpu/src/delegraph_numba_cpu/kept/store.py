@@ -75,7 +75,10 @@ class Places:
         return self.entries.map(_version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
-        """Yield the claims that are stored for *key*, and whether they are in the model file."""
+        """Yield what is stored under *key* in the model file (with True), and in the cache (False).
+
+        They say which nodes of a model are claimed; *key* stands for the model and the options.
+        """
         if self.entries is not None:
             content = self.entries.read(_version_everywhere(), key)
             if content is not None:
