@@ -153,7 +153,8 @@ def _start_workers() -> None:
     wide = tensor((1 << 20,))
     tensors = {"x": wide, "y": wide}
     model = graph_model([("ADD", "x x", "y")], inputs="x", outputs="y", tensors=tensors)
-    with Interpreter(model_content=model, num_threads=2) as interpreter:
+    names = ["numba_cpu"] if "numba_cpu" in available_delegates() else []
+    with Interpreter(model_content=model, delegates=names, num_threads=2) as interpreter:
         interpreter.allocate_tensors()
         for _ in range(20):  # the first ones show that a second thread pays
             interpreter.invoke()

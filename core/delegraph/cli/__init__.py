@@ -193,8 +193,9 @@ def _main(words: list[str]) -> int:
     failure = outcome if isinstance(outcome, Failure) else None
     if failure is not None:
         hint = "" if failure.is_expected else f" ({TRACEBACK} shows where; {FAULT})"
-        if failure.is_authors and TRACEBACK not in words:
-            hint = f" ({TRACEBACK} shows more)"
+        if failure.place:
+            hint = f"; at {failure.place}"
+            hint += "" if TRACEBACK in words else f" ({TRACEBACK} shows more)"
         click.echo(f"error: {failure.message}{hint}", err=True)
         if JSON in words:
             answer["error"] = failure.to_json()

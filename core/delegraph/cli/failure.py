@@ -38,14 +38,14 @@ class Failure(JsonRecord):
         message: text of the error, on one line.
         exit_code: exit code of the process.
         is_expected: whether the error was raised on purpose.
-        is_authors: whether the code of a delegate raised it; the message says where.
+        place: line of a delegate's code that raised the error; empty if it is not known.
     """
 
     type: str
     message: str
     exit_code: int
     is_expected: bool = field(default=True, metadata={"json_key": None})
-    is_authors: bool = field(default=False, metadata={"json_key": None})
+    place: str = field(default="", metadata={"json_key": None})
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
@@ -62,9 +62,8 @@ class Failure(JsonRecord):
             by = _by(error)
             text = f"{by}: {in_words(error)}" if by else f"{error}{_advice(error)}"
             text, place = _on_one_line(text), origin(error)
-            if place is not None and f", line {place.line}" not in text:
-                text += f"; at {place}"
-            return cls(kind, text, code, is_authors=place is not None)
+            is_named = place is None or f", line {place.line}" in text
+            return cls(kind, text, code, place="" if is_named else str(place))
         if _is_of_official_runtime(error):
             text = _on_one_line(f"the official runtime fails: {_start(str(error))}")
             return cls(kind, f"{text}; --runtime delegraph may run it, or say more", CHECK_FAILED)

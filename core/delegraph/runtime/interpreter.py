@@ -77,8 +77,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         experimental_force_delegate_node_profiling: profile delegate nodes as a whole only.
         delegates: ``["openvino", "sin:x=1"]``; a set or mapping is applied by rank. None means the
             delegates of the user's ``delegraph.toml``. Delegates that the model's operators need
-            come first. The default delegate, if installed and ready, gets the remaining nodes.
-            ``[]`` means no requested delegates.
+            come first; an installed default delegate gets the other nodes. ``[]`` means none.
         custom_ops: custom operators of this interpreter, by name.
         numerics: round as the official ``"builtin"`` or ``"reference"`` kernels where they differ.
         placement: which nodes delegates may claim: ``PlacementPolicy(rules, require, partitions)``.

@@ -94,7 +94,7 @@ def test_ends_of_rows_suffice(
     model, x = chain_model(*chain), values(*chain[0])
     ours, row = program_of(model, level, threads, monkeypatch)
     assert int(row.words["has_ends"]) == 1
-    monkeypatch.setattr(inverted_residual_f32, "_end_pixels", lambda *given: 0)
+    monkeypatch.setattr(inverted_residual_f32, "end_pixels", lambda *given: 0)
     whole, row = program_of(model, level, threads, monkeypatch)
     assert int(row.words["has_ends"]) == 0
     np.testing.assert_array_equal(run(ours, x), run(whole, x))

@@ -22,7 +22,7 @@ def test_a_gallery_runs_models_of_no_operator_before_it_is_asked_for(
         return trial_of(case)
 
     monkeypatch.setattr(trials, "trial_of", noted)
-    trials._gallery.cache_clear()
+    trials.gallery_of.cache_clear()
     delegate = subject_of(SoundDelegate).make()
     first = next(gallery_for(delegate, 1))
     assert set(ran) == {first.case.op}

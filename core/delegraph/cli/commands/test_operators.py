@@ -98,7 +98,7 @@ _SWEEP = "Delegraph sweep"
 @click.option(
     "--badge",
     metavar="FILE",
-    help="Write a badge for a README: FILE.svg, or FILE.json for shields.io.",
+    help="Write a badge: FILE.svg, or FILE.json for shields.io.",
 )
 @json_option
 @diagnosis_options

@@ -245,13 +245,13 @@ def gallery_for(delegate: Delegate, count: int) -> Iterator[Trial]:
     """Yield *count* trials of every operator; without dynamic shapes if the delegate is static."""
     is_static = not delegate.flags & DelegateFlags.ALLOW_DYNAMIC_TENSORS
     for op in (*REGISTERED_OPERATORS, *MICRO_OPERATORS):
-        for trial in _gallery(op, count):
+        for trial in gallery_of(op, count):
             if not (is_static and "dynamic-shapes" in trial.features):
                 yield trial
 
 
 @cache
-def _gallery(op: str, count: int) -> tuple[Trial, ...]:
+def gallery_of(op: str, count: int) -> tuple[Trial, ...]:
     """Return at most *count* trials of an operator, each with different types."""
     return tuple(islice(_of_different_types(cases(op, count=count)), count))
 

@@ -7,7 +7,8 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16  # adds operations
+from delegraph_numba_cpu.codegen import elementwise_int8 as elementwise_int8  # adds operations
+from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16
 from delegraph_numba_cpu.codegen import elementwise_integer as elementwise_integer
 from delegraph_numba_cpu.codegen import elementwise_sin_cos as elementwise_sin_cos
 from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, run_step

@@ -153,7 +153,7 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
         outputs = layer.call.output().shape[3]
         pixel = _pixel(outputs, is_copied=chain.expand is None)
         over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
-        end = _end_pixels(chain, over, builder.level.vector_bytes)
+        end = end_pixels(chain, over, builder.level.vector_bytes)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
@@ -177,7 +177,7 @@ def _pixel(channels: int, is_copied: bool) -> int:
     return (4 * channels + 63) // 64 * 64 | 64
 
 
-def _end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
+def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
     """Return the number of pixels at each end of a row that are copied; 0 for whole rows.
 
     Only windows over the edge of the image need a copy with zeros beside it. All register tiles but

@@ -1,0 +1,115 @@
+"""Operations on pairs of 8-bit integers: sums, products, and the larger or smaller one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from llvmlite import ir
+
+from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, HALF, WIDE, operation
+from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I32, call
+from delegraph_numba_cpu.codegen.lanes import Lanes
+from delegraph_numba_cpu.instructions.elementwise import Operation
+
+
+def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
+    return Lanes(a.builder, a.builder.icmp_unsigned("<", a.value, b.value))
+
+
+def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
+    """Return float32 as bytes, clamped; *half* is added before the truncation.
+
+    The lowering has checked that all values fit int32.
+    """
+    return _as_bytes((x + half.with_sign_of(x)).to_integer() + zero, low, high, signed)
+
+
+def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
+    """Return int32 as bytes, clamped."""
+    if not _PACKS:
+        return whole.at_least(low).at_most(high).narrow(I8)
+    found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
+    if signed:
+        return found.at_least(low).at_most(high)
+    found = _unsigned_less(found, low).choose(low, found)
+    return _unsigned_less(high, found).choose(high, found)
+
+
+def _saturated(x: Lanes, signed: bool) -> Lanes:
+    """Return 64 int32 as the nearest bytes."""
+    builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
+    parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
+    halves = [
+        call(builder, "llvm.x86.avx512.packssdw.512", words, parts[i : i + 2]) for i in (0, 2)
+    ]
+    name = "packsswb" if signed else "packuswb"
+    zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
+    dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
+    # Every 16 bytes hold four of each part.
+    order = [4 * (i % 4) + i // 4 for i in range(16)]
+    return Lanes(builder, builder.bitcast(_shuffled(builder, dwords, order), kind))
+
+
+def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
+    numbers = list(lanes)
+    mask = ir.Constant(ir.VectorType(I32, len(numbers)), numbers)
+    return builder.shuffle_vector(vector, vector, mask)
+
+
+def _sum(signed: bool) -> Callable[..., Lanes]:
+    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and clamped.
+
+    Sums and products are rounded one by one; the lowering has tried this on every pair.
+    """
+
+    def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
+        return _rounded(a * a_factor + b * b_factor + offset, *rounding, signed=signed)
+
+    return function
+
+
+def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
+    """Return the same sum, rounded to the nearest integer and clamped.
+
+    The zero point is in the offset. The lowering has tried this on every pair, with products that
+    are rounded before they are added and with others.
+    """
+
+    def function(a: Lanes, b: Lanes, a_factor: Lanes, b_factor: Lanes, offset: Lanes,
+                 low: Lanes, high: Lanes) -> Lanes:  # fmt: skip
+        a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
+        total = a.times_plus(a_factor, b.times_plus(b_factor, offset))
+        return _as_bytes(total.nearest_integer(), low, high, signed)
+
+    return function
+
+
+def _product(signed: bool) -> Callable[..., Lanes]:
+    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and clamped."""
+
+    def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
+                 *rounding: Lanes) -> Lanes:  # fmt: skip
+        a, b = a.widen(I32, signed=signed), b.widen(I32, signed=signed)
+        product = ((a - a_zero).to_float() * (b - b_zero).to_float()) * factor
+        return _rounded(product, *rounding, signed=signed)
+
+    return function
+
+
+_PACKS = GRANULE == 64
+_PAIRS = WIDE if _PACKS else HALF
+
+operation(Operation.SUM_OF_INT8, "ffffiii", _PAIRS)(_sum(True))
+operation(Operation.SUM_OF_UINT8, "ffffiii", _PAIRS)(_sum(False))
+operation(Operation.NEAREST_SUM_OF_INT8, "fffii", _PAIRS)(_nearest_sum(True))
+operation(Operation.NEAREST_SUM_OF_UINT8, "fffii", _PAIRS)(_nearest_sum(False))
+operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
+operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
+
+operation(Operation.LARGER_INT8)(lambda a, b: (a > b).choose(a, b))
+operation(Operation.LARGER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(b, a))
+operation(Operation.SMALLER_INT8)(lambda a, b: (a > b).choose(b, a))
+operation(Operation.SMALLER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(a, b))
