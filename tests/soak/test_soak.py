@@ -40,7 +40,8 @@ def test_a_short_soak_finds_nothing_wrong(tmp_path: Path) -> None:
     assert report.exists(), done.stderr
     told = json.loads(report.read_text())
     assert done.returncode == int(bool(told["wrong"]))
-    assert not [text for text in told["wrong"] if not text.startswith("bytes")]  # too short for it
+    few = ("bytes", "files")  # a short run shows no trend of what open interpreters hold
+    assert not [text for text in told["wrong"] if not text.startswith(few)]
     assert {"invoke", "interrupt"} <= set(told["acts"])
 
 
