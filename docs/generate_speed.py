@@ -258,7 +258,7 @@ def _runtimes(entries: Sequence[Entry]) -> list[str]:
 DRAWN = {"numba_cpu": "mine", "OpenVINO": "vino", "ONNX Runtime": "onnx", "TFLite builtin": "plain"}
 """The runtimes in the picture, and the classes of their dots; the core is far to the right."""
 
-LEFT, WIDE, STEP, LEAST, MOST = 330, 600, 18, 0.2, 8.0
+LEFT, WIDE, STEP, LEAST, MOST = 370, 600, 18, 0.2, 8.0
 
 STYLE = """\
 <style>
@@ -288,7 +288,8 @@ def picture(kept: dict[str, Any]) -> str:
     parts, top = [_legend(kept["networks"])], 40
     for threads in _threads(kept["networks"]):
         own = [entry for entry in kept["networks"] if entry["threads"] == threads]
-        title = f"{_in_words(threads).capitalize()}: time by XNNPACK's, left of 1 is faster"
+        number = _in_words(threads).capitalize()
+        title = f"{number}: time divided by that of XNNPACK; left of 1 is faster"
         parts.append(f'<text class="head" x="12" y="{top + 22}">{title}</text>')
         parts += _panel(sorted(own, key=lambda e: (-_order(e), e["network"])), top + 34, names)
         top += 34 + STEP * len(own) + 34
