@@ -20,6 +20,7 @@ from delegraph.errors import DelegraphError
 from delegraph.memory import aligned_buffer
 from delegraph.testing import cases
 from delegraph_numba_cpu.bounds import Overrun
+from delegraph_numba_cpu.bounds.rules import check_row
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row, constant
@@ -170,6 +171,10 @@ def test_records_that_rows_write_are_written_first_and_alone(tmp_path: Path) -> 
         check_computed_records(rows[::-1], offsets)
     with pytest.raises(Overrun, match="other values lie where a record is"):
         check_computed_records(rows, dict.fromkeys(offsets, 0))
+    pack = next(row for row in rows if row.block.kernel == "pack_stack")
+    copy = Row(pack.block, pack.tiles, {**pack.words, "matrix": pack.words["matrices"]})
+    with pytest.raises(Overrun, match="the copied record is there before the run"):
+        check_row(copy, 1, 64)
 
 
 def test_nothing_lies_in_the_scratch_memory_of_a_row() -> None:

@@ -91,6 +91,7 @@ def pack_stack(row: Touched) -> None:
     row.write("matrices", images * size)
     row.write("headers", images * count * instructions.HEADER_BYTES)
     row.write("weights", images * count * 64 * steps)
+    row.require(row.is_constant("matrix"), "the copied record is there before the run")
     made, *others = row.records("matrices", images, size)
     row.require(len(others) + 1 == images, "each image gets its record")
     copied = row.record("matrix")
