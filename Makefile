@@ -275,7 +275,7 @@ types: $(VENV)/installed-test
 
 types-of-all:
 	$(BIN)/mypy
-	$(BIN)/mypy docs/demo/demo.py docs/demo/demo_digits.py docs/demo/demo_run.py docs/demo/make_photo.py docs/demo/make_sines.py docs/demo/make_language_model.py docs/generate_operators.py docs/generate_json_schemas.py docs/generate_speed.py docs/json_examples.py \
+	$(BIN)/mypy docs/demo/demo.py docs/demo/demo_digits.py docs/demo/demo_run.py docs/demo/make_photo.py docs/demo/make_sines.py docs/demo/make_language_model.py docs/generate_operators.py docs/generate_json_schemas.py docs/generate_speed.py docs/speed_pictures.py docs/speed_results.py docs/json_examples.py \
 	  docs/make_pictures.py docs/make_screenshots.py docs/run_notebooks.py
 	$(BIN)/mypy tests/aarch64
 

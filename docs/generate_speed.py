@@ -3,8 +3,8 @@
     python docs/generate_speed.py
 
 ``tests/benchmarks/networks.py --page`` measures, keeps the results and runs this. The names of
-networks, and where they are published, are in ``speed_networks.json``. Pictures follow the
-reader's light or dark colours. ``tests/docs/test_speed.py`` makes both again and compares.
+networks, and where they are published, are in ``speed_networks.json``. ``speed_pictures.py`` draws.
+``tests/docs/test_speed.py`` makes all of it again and compares.
 """
 
 from __future__ import annotations
@@ -12,26 +12,30 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
-RESULTS, NAMES = FOLDER / "speed.json", FOLDER / "speed_networks.json"
+from speed_pictures import picture, roofs_picture
+from speed_results import (
+    BASE,
+    FOLDER,
+    ORDER,
+    RESULTS,
+    Entry,
+    Names,
+    counts,
+    in_words,
+    kind_of,
+    names_of_networks,
+    runtimes_of,
+    slowest_first,
+    threads_of,
+)
+
 PAGE, PICTURE = FOLDER / "speed.md", FOLDER / "pictures" / "speed.svg"
 ROOFS = FOLDER / "pictures" / "roofs.svg"
 
 BEGIN, END = "<!-- Written by docs/generate_speed.py -->", "<!-- to here -->"
-
-BASE = "XNNPACK"
-ORDER = ("numba_cpu", "OpenVINO", "ONNX Runtime", "TFLite builtin", "core")
-"""The runtimes that are compared with XNNPACK; levels of numba_cpu follow it."""
-
-Entry = dict[str, Any]
-"""A network with a number of threads and the results of all runtimes."""
-
-Names = dict[str, dict[str, str]]
-"""Mapping from each network to its name and where it is published."""
 
 
 # -- the page --------------------------------------------------------------------------------------
@@ -39,16 +43,16 @@ Names = dict[str, dict[str, str]]
 
 def part(kept: dict[str, Any]) -> str:
     """Return the generated part of the page."""
-    names = json.loads(NAMES.read_text(encoding="utf-8"))
+    names = names_of_networks()
     entries: list[Entry] = kept["networks"]
-    runtimes = _runtimes(entries)
+    runtimes = runtimes_of(entries)
     lines = [_machine(kept, entries), "", *_summary(entries, runtimes), ""]
     lines += [f"![Ratio of each runtime's time to XNNPACK's, by network]({_link(PICTURE)})", ""]
-    for threads in _threads(entries):
+    for threads in threads_of(entries):
         own = [entry for entry in entries if entry["threads"] == threads]
-        lines += [f"### {_in_words(threads).capitalize()}", ""]
+        lines += [f"### {in_words(threads).capitalize()}", ""]
         lines += [*_table(own, runtimes, names, _ratio), ""]
-    own = [entry for entry in entries if entry["threads"] == min(_threads(entries))]
+    own = [entry for entry in entries if entry["threads"] == min(threads_of(entries))]
     shown = [BASE, *runtimes]
     lines += ["### First answer and memory", "", _FIRST, "", *_table(own, shown, names, _start)]
     lines += ["", "### Exactness", "", _EXACT, "", *_table(own, shown, names, _difference)]
@@ -135,13 +139,13 @@ def _machine(kept: dict[str, Any], entries: Sequence[Entry]) -> str:
 def _summary(entries: Sequence[Entry], runtimes: Sequence[str]) -> Iterator[str]:
     yield "| threads | runtime | networks | mean | floats | integers | least | most | slower |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for threads in _threads(entries):
+    for threads in threads_of(entries):
         for runtime in runtimes:
             found = {
                 (entry["network"], entry["kind"]): result["ratio"]["value"]
                 for entry in entries
                 for result in entry["results"]
-                if (entry["threads"], result["runtime"]) == (threads, runtime) and _counts(result)
+                if (entry["threads"], result["runtime"]) == (threads, runtime) and counts(result)
             }
             if found:
                 floats = [value for (_, kind), value in found.items() if kind == "FLOAT32"]
@@ -150,11 +154,6 @@ def _summary(entries: Sequence[Entry], runtimes: Sequence[str]) -> Iterator[str]
                 cells = (threads, runtime, len(values), *map(_mean, (values, floats, others)))
                 ends = (_short(min(values)), _short(max(values)), sum(v > 1 for v in values))
                 yield _line(*cells, *ends)
-
-
-def _counts(result: Entry) -> bool:
-    """Return whether a result has a ratio, and not that of the core in place of a delegate."""
-    return result["ratio"] is not None and result["taken"] != 0
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -172,29 +171,18 @@ def _table(
     has_times = cell is _ratio
     yield _line("network", "type", *(["XNNPACK ms"] if has_times else []), *runtimes)
     yield _line(*["---"] * (2 + has_times + len(runtimes)))
-    for entry in sorted(entries, key=lambda entry: (-_order(entry), entry["network"])):
+    for entry in slowest_first(entries):
         by_name = {result["runtime"]: result for result in entry["results"]}
         base = by_name.get(BASE)
         milliseconds = f"{base['milliseconds']:.3g}" if base and not base["error"] else ""
         cells = [cell(by_name[name]) if name in by_name else "" for name in runtimes]
         times = [milliseconds] if has_times else []
-        yield _line(_linked(entry["network"], names), _kind(entry), *times, *cells)
+        yield _line(_linked(entry["network"], names), kind_of(entry), *times, *cells)
 
 
 def _linked(network: str, names: Names) -> str:
     known = names.get(network)
     return network if known is None else f"[{known['name']}]({known['source']})"
-
-
-def _kind(entry: Entry) -> str:
-    return str(entry["kind"]).lower()
-
-
-def _order(entry: Entry) -> float:
-    """Return the ratio of numba_cpu; 0 without one."""
-    found = (r["ratio"] for r in entry["results"] if r["runtime"] == "numba_cpu")
-    ratio = next(found, None)
-    return 0.0 if ratio is None else float(ratio["value"])
 
 
 def _ratio(result: Entry) -> str:
@@ -236,169 +224,6 @@ def _line(*cells: object) -> str:
 
 def _short(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.3g}"
-
-
-def _threads(entries: Sequence[Entry]) -> list[int]:
-    return sorted({entry["threads"] for entry in entries})
-
-
-def _in_words(threads: int) -> str:
-    words = {1: "one", 2: "two", 4: "four", 8: "eight"}
-    return f"{words.get(threads, threads)} thread{'s' * (threads != 1)}"
-
-
-def _runtimes(entries: Sequence[Entry]) -> list[str]:
-    """Return the runtimes beside XNNPACK that have results, in a fixed order."""
-    found = {result["runtime"] for entry in entries for result in entry["results"]} - {BASE}
-    return sorted(found, key=lambda name: (ORDER.index(name.split(" avx")[0]), name))
-
-
-# -- the picture -----------------------------------------------------------------------------------
-
-DRAWN = {"numba_cpu": "mine", "OpenVINO": "vino", "ONNX Runtime": "onnx", "TFLite builtin": "plain"}
-"""The runtimes in the picture, and the classes of their dots; the core is far to the right."""
-
-LEFT, WIDE, STEP, LEAST, MOST = 370, 600, 18, 0.2, 8.0
-
-STYLE = """\
-<style>
-svg { --page: #ffffff; --line: #cbd5e1; --ink: #1f2937; --soft: #64748b;
-  --mine: #0d9488; --vino: #7e22ce; --onnx: #c2410c; --plain: #94a3b8; }
-@media (prefers-color-scheme: dark) { svg { --page: #111827; --line: #475569; --ink: #e5e7eb;
-  --soft: #94a3b8; --mine: #2dd4bf; --vino: #d8b4fe; --onnx: #fb923c; --plain: #64748b; } }
-text { fill: var(--ink);
-  font: 12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
-.head { font-size: 14px; font-weight: 600; }
-.page { fill: var(--page); }
-.end { text-anchor: end; }
-.middle { text-anchor: middle; fill: var(--soft); }
-.line { stroke: var(--line); }
-.one { stroke: var(--ink); }
-.mine { fill: var(--mine); stroke: var(--mine); }
-.vino { fill: var(--vino); stroke: var(--vino); }
-.onnx { fill: var(--onnx); stroke: var(--onnx); }
-.plain { fill: var(--plain); stroke: var(--plain); }
-.dot { fill-opacity: 0.35; stroke-opacity: 0.8; }
-</style>"""
-
-
-def picture(kept: dict[str, Any]) -> str:
-    """Return the dot plot of the ratios, a panel for each number of threads, sorted."""
-    names = json.loads(NAMES.read_text(encoding="utf-8"))
-    parts, top = [_legend(kept["networks"])], 40
-    for threads in _threads(kept["networks"]):
-        own = [entry for entry in kept["networks"] if entry["threads"] == threads]
-        number = _in_words(threads).capitalize()
-        title = f"{number}: time divided by that of XNNPACK; left of 1 is faster"
-        parts.append(f'<text class="head" x="12" y="{top + 22}">{title}</text>')
-        parts += _panel(sorted(own, key=lambda e: (-_order(e), e["network"])), top + 34, names)
-        top += 34 + STEP * len(own) + 34
-    return _drawn("Ratio of the time of each runtime to XNNPACK's, for each network", parts, top)
-
-
-def _drawn(about: str, parts: Sequence[str], height: int) -> str:
-    """Return a picture of *parts*, with the title *about*."""
-    size = f'viewBox="0 0 {LEFT + WIDE + 30} {height}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<title>{about}</title>'
-    page = f'<rect class="page" width="100%" height="{height}"/>'
-    return "\n".join([head, STYLE, page, *parts, "</svg>"]) + "\n"
-
-
-def _legend(entries: Sequence[Entry]) -> str:
-    found, parts, x = _runtimes(entries), [], LEFT
-    for name in (name for name in DRAWN if name in found):
-        parts.append(f'<circle class="{DRAWN[name]}" cx="{x}" cy="20" r="4.5"/>')
-        parts.append(f'<text x="{x + 10}" y="24">{name}</text>')
-        x += 140
-    return "\n".join(parts)
-
-
-def _panel(entries: Sequence[Entry], top: int, names: Names) -> Iterator[str]:
-    bottom = top + STEP * len(entries)
-    for mark in (0.25, 0.5, 1, 2, 4, 8):
-        kind, x = "one" if mark == 1 else "line", _x(mark)
-        yield f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>'
-        yield f'<text class="middle" x="{x}" y="{bottom + 16}">{mark:g}</text>'
-    for number, entry in enumerate(entries):
-        y = top + STEP * number + STEP // 2
-        network = str(entry["network"])
-        name = names.get(network, {}).get("name", network)
-        kind = f"{escape(name)}, {_kind(entry)}"
-        yield f'<text class="end" x="{LEFT - 12}" y="{y + 4}">{kind}</text>'
-        by_name = {r["runtime"]: r["ratio"] for r in entry["results"] if _counts(r)}
-        for runtime in reversed([name for name in DRAWN if name in by_name]):
-            ratio, kind = by_name[runtime], DRAWN[runtime]
-            low, high = _x(ratio["low"]), _x(ratio["high"])
-            yield f'<line class="{kind}" x1="{low}" x2="{high}" y1="{y}" y2="{y}"/>'
-            yield f'<circle class="{kind}" cx="{_x(ratio["value"])}" cy="{y}" r="4.5"/>'
-
-
-def _x(ratio: float) -> float:
-    """Return the place of a ratio on the logarithmic axis; what is beyond its ends is at them."""
-    bounded = min(MOST, max(LEAST, ratio))
-    return round(LEFT + WIDE * math.log(bounded / LEAST) / math.log(MOST / LEAST), 1)
-
-
-# -- the picture of roofs --------------------------------------------------------------------------
-
-FAMILIES = (
-    ("convolutions in one", {"CONV_2D", "DEPTHWISE_CONV_2D"}),
-    ("CONV_2D", {"CONV_2D"}),
-    ("DEPTHWISE_CONV_2D", {"DEPTHWISE_CONV_2D"}),
-    ("TRANSPOSE_CONV", {"TRANSPOSE_CONV"}),
-    ("FULLY_CONNECTED", {"FULLY_CONNECTED"}),
-    ("attention", {"BATCH_MATMUL", "SOFTMAX"}),
-    ("BATCH_MATMUL", {"BATCH_MATMUL"}),
-    ("others", set[str]()),
-)
-"""Families: an operator, fused or not, is in the first whose names it has."""
-
-ROW, FULL = 40, 1.0
-
-
-def roofs_picture(kept: dict[str, Any]) -> str:
-    """Return the picture of the share of the roof that operators reach, by family and type."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for entry in kept.get("roofs", ()):
-        kind = "float32" if entry["kind"] == "FLOAT32" else "integers"
-        for each in entry["operators"]:
-            if each["delegate"]:
-                found.setdefault((_family(each["operators"]), kind), []).append(each)
-    order = [(name, kind) for name, _ in FAMILIES for kind in ("float32", "integers")]
-    rows = [key for key in order if key in found]
-    top, bottom = 40, 40 + ROW * len(rows)
-    title = "Share of the roof that operators reach, one thread"
-    parts = [f'<text class="head" x="12" y="24">{title}</text>']
-    for mark in (0, 0.2, 0.4, 0.6, 0.8, 1):
-        x = _roof_x(mark)
-        kind = "one" if mark == FULL else "line"
-        parts.append(f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
-        parts.append(f'<text class="middle" x="{x}" y="{bottom + 16}">{mark:.0%}</text>')
-    for number, key in enumerate(rows):
-        parts += _roof_row(key, found[key], top + ROW * number + ROW // 2)
-    return _drawn(title, parts, bottom + 30)
-
-
-def _roof_row(key: tuple[str, str], operators: Sequence[Entry], y: int) -> Iterator[str]:
-    kind = "mine" if key[1] == "float32" else "onnx"
-    yield f'<text class="end" x="{LEFT - 12}" y="{y + 4}">{", ".join(key)}</text>'
-    for each in sorted(operators, key=lambda each: -each["share"]):
-        radius = round(1 + 16 * math.sqrt(each["share"]), 1)
-        yield f'<circle class="{kind} dot" cx="{_roof_x(each["of_roof"])}" cy="{y}" r="{radius}"/>'
-    shares = sum(each["share"] for each in operators)
-    mean = sum(each["share"] * min(each["of_roof"], FULL) for each in operators) / shares
-    x = _roof_x(mean)
-    yield f'<line class="one" x1="{x}" x2="{x}" y1="{y - 16}" y2="{y + 16}"/>'
-
-
-def _family(operators: str) -> str:
-    names = set(operators.split("+"))
-    return next(family for family, wanted in FAMILIES if wanted <= names)
-
-
-def _roof_x(share: float) -> float:
-    """Return the place of a share of the roof; what is above it is at it."""
-    return round(LEFT + WIDE * min(share, FULL), 1)
 
 
 # -- files -----------------------------------------------------------------------------------------

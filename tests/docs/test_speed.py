@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "generate_speed.py"
-_spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-speed = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(speed)
+from support.scripts import script
+
+results = script("speed_results.py")  # which the other two import
+pictures = script("speed_pictures.py")
+speed = script("generate_speed.py")
 
 AGAIN = "run: python docs/generate_speed.py"
 
 
 @pytest.fixture
 def kept() -> Any:
-    return json.loads(speed.RESULTS.read_text(encoding="utf-8"))
+    return json.loads(results.RESULTS.read_text(encoding="utf-8"))
 
 
 def test_the_page_is_what_the_results_give(kept: Any) -> None:
@@ -34,7 +31,7 @@ def test_the_page_is_what_the_results_give(kept: Any) -> None:
 
 @pytest.mark.parametrize("name", ["PICTURE", "ROOFS"])
 def test_the_pictures_are_what_the_results_give(kept: Any, name: str) -> None:
-    drawn = speed.picture(kept) if name == "PICTURE" else speed.roofs_picture(kept)
+    drawn = pictures.picture(kept) if name == "PICTURE" else pictures.roofs_picture(kept)
     assert drawn == getattr(speed, name).read_text(encoding="utf-8"), AGAIN
     ElementTree.fromstring(drawn)
 
@@ -49,12 +46,12 @@ def test_the_pictures_are_what_the_results_give(kept: Any, name: str) -> None:
     ],
 )
 def test_an_operator_is_in_one_family(operators: str, family: str) -> None:
-    assert speed._family(operators) == family
+    assert pictures.family_of(operators) == family
 
 
 def test_every_network_is_in_the_table_of_its_threads(kept: Any) -> None:
     part = speed.part(kept)
-    names = json.loads(speed.NAMES.read_text(encoding="utf-8"))
+    names = results.names_of_networks()
     shown = [names.get(e["network"], {"name": e["network"]})["name"] for e in kept["networks"]]
     assert all(part.count(f"| [{name}](") + part.count(f"| {name} |") >= 3 for name in shown)
 
@@ -64,4 +61,4 @@ def test_a_changed_result_changes_page_and_picture(kept: Any) -> None:
     result = next(r for r in other["networks"][0]["results"] if r["runtime"] == "numba_cpu")
     result["ratio"]["value"] *= 2
     assert speed.part(other) != speed.part(kept)
-    assert speed.picture(other) != speed.picture(kept)
+    assert pictures.picture(other) != pictures.picture(kept)

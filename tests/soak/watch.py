@@ -54,10 +54,10 @@ def sample() -> Sample:
 
 
 def growth(samples: Sequence[Sample]) -> list[str]:
-    """Return what grew from the second third of the samples to the last, in words.
+    """Return a sentence for each quantity that grew from the second third to the last third.
 
-    The least of each third counts: interpreters that are open at a sample hold files and threads,
-    and only what is left when few are open has leaked.
+    The least sample of each third counts. Open interpreters hold files and threads, so a sample
+    shows a leak only when few of them are open.
     """
     if len(samples) < FEWEST:
         return []

@@ -2,7 +2,7 @@
 
 Files of delegates decide which code runs in this process: they hold compiled code, or permission to
 load native code. A user who can write such a file can run code here. A checksum does not help,
-since that user can compute it. So files and folders are used only if nobody but this user and root
+since that user can compute it. So files and folders are used only if no user but this one and root
 may write them:
 
 - The file and all folders from the cache's own folder down belong to this user or to root, and

@@ -16,9 +16,9 @@ from delegraph_flex.node_def import Shape
 
 
 def node_environment(context: DelegateContext) -> NodeEnvironment:
-    """Return what the TensorFlow operators of *context*'s subgraph use beside their tensors.
+    """Return the resources, functions and threads of *context*'s subgraph for its operators.
 
-    These are resources, functions and threads. All subgraphs share the resources.
+    All subgraphs of a model share the resources.
     """
     functions = Functions(context)
     return NodeEnvironment(

@@ -1,0 +1,67 @@
+"""Results that ``speed.md`` shows, as ``speed.json`` has them, and the names of networks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+RESULTS, NAMES = FOLDER / "speed.json", FOLDER / "speed_networks.json"
+
+BASE = "XNNPACK"
+
+ORDER = ("numba_cpu", "OpenVINO", "ONNX Runtime", "TFLite builtin", "core")
+"""Runtimes that are compared with XNNPACK; levels of numba_cpu follow it."""
+
+Entry = dict[str, Any]
+"""A network with a number of threads and the results of all runtimes."""
+
+Names = dict[str, dict[str, str]]
+"""Mapping from each network to its ``name`` and its ``source``, the address of its file."""
+
+
+def names_of_networks() -> Names:
+    """Return the names and sources of published networks."""
+    found: Names = json.loads(NAMES.read_text(encoding="utf-8"))
+    return found
+
+
+def threads_of(entries: Sequence[Entry]) -> list[int]:
+    """Return the numbers of threads that were measured, in order."""
+    return sorted({entry["threads"] for entry in entries})
+
+
+def in_words(threads: int) -> str:
+    """Return a number of threads in words, such as ``"two threads"``."""
+    words = {1: "one", 2: "two", 4: "four", 8: "eight"}
+    return f"{words.get(threads, threads)} thread{'s' * (threads != 1)}"
+
+
+def runtimes_of(entries: Sequence[Entry]) -> list[str]:
+    """Return the runtimes beside XNNPACK that have results, in a fixed order."""
+    found = {result["runtime"] for entry in entries for result in entry["results"]} - {BASE}
+    return sorted(found, key=lambda name: (ORDER.index(name.split(" avx")[0]), name))
+
+
+def kind_of(entry: Entry) -> str:
+    """Return the type of a network's first input, such as ``"float32"``."""
+    return str(entry["kind"]).lower()
+
+
+def slowest_first(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries in the order of numba_cpu's ratio, the largest first."""
+    return sorted(entries, key=lambda entry: (-_ratio_of_numba_cpu(entry), entry["network"]))
+
+
+def _ratio_of_numba_cpu(entry: Entry) -> float:
+    """Return the ratio of numba_cpu; 0 without one."""
+    found = (r["ratio"] for r in entry["results"] if r["runtime"] == "numba_cpu")
+    ratio = next(found, None)
+    return 0.0 if ratio is None else float(ratio["value"])
+
+
+def counts(result: Entry) -> bool:
+    """Return whether a result has a ratio, and not that of the core in place of a delegate."""
+    return result["ratio"] is not None and result["taken"] != 0
