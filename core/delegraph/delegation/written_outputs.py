@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,16 @@ def run_first(
         logger.warning("%s did not write its output %r: %s", what, tensor, _HOW)
 
 
+class _Marked(NamedTuple):
+    """An output with a mark: its number, tensor and array, and bytes without and with the mark."""
+
+    number: int
+    tensor: Tensor
+    data: NDArray[Any]
+    before: NDArray[np.uint8]
+    given: NDArray[np.uint8]
+
+
 class Marks:
     """Bytes put into the outputs of a kernel before it runs, which it should overwrite.
 
@@ -87,18 +97,17 @@ class Marks:
     ) -> None:
         arrays = [None if tensor is None else tensor.data for tensor in inputs]
         read = [array for array in arrays if isinstance(array, np.ndarray)]
-        self._marked: list[tuple[int, Tensor, NDArray[Any], NDArray[np.uint8]]] = []
-        self._before: list[NDArray[np.uint8]] = []
+        self._marked: list[_Marked] = []
         for number, tensor in enumerate(outputs):
             data = tensor.data
             if _can_be_marked(tensor) and not any(np.may_share_memory(data, x) for x in read):
                 content = _content(data) if is_whole else _content(data)[: _MARK.size]
-                self._before.append(content.copy())
-                self._marked.append((number, tensor, data, _marked(content)))
+                before = content.copy()
+                self._marked.append(_Marked(number, tensor, data, before, _marked(content)))
 
     def invert(self) -> None:
         """Put the inverted bytes into the outputs, for one more run."""
-        for _, _, data, given in self._marked:
+        for _, _, data, _, given in self._marked:
             np.invert(given, out=given)
             _content(data)[: given.size] = given
 
@@ -108,7 +117,7 @@ class Marks:
         An output without such values is left out, and so is one whose result lies elsewhere.
         """
         found = {}
-        for number, tensor, data, given in self._marked:
+        for number, tensor, data, _, given in self._marked:
             if tensor.data is data and not tensor.data_is_stale:
                 same = _content(data)[: given.size] == given
                 still = same.reshape(-1, min(data.itemsize, given.size)).all(axis=1)
@@ -119,9 +128,9 @@ class Marks:
     def unwritten(self) -> list[Tensor]:
         """Return the outputs that have the whole mark still, and give them back their bytes."""
         left, found = self.left(), []
-        for (number, tensor, data, given), before in zip(self._marked, self._before, strict=True):
+        for number, tensor, data, before, _ in self._marked:
             if number in left and left[number].all():
-                _content(data)[: given.size] = before
+                _content(data)[: before.size] = before
                 found.append(tensor)
         return found
 
