@@ -138,7 +138,7 @@ def test_windows_as_large_as_each_image() -> None:
 
 
 @levels
-@pytest.mark.parametrize("rows", [1, 2, 6, 7, 13, 31])
+@pytest.mark.parametrize("rows", [1, 2, 4, 6, 9, 13, 17, 31])
 @pytest.mark.parametrize("outputs", [3, 16, 40, 80])
 @pytest.mark.parametrize("is_asymmetric", [False, True])
 def test_each_row_of_a_matrix_has_a_scale(

@@ -7,9 +7,6 @@ from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import conv_hybrid as instructions
 from delegraph_numba_cpu.instructions import conv_int8
 
-LEAST_ROWS = 14
-"""Number of matrix rows that micro-kernels read, even if there are fewer."""
-
 
 def _measured(row: Touched) -> int:
     """Declare the bytes of activations that are read; return the bytes of their measured ranges."""
@@ -45,11 +42,11 @@ def multiply(row: Touched) -> None:
     _check_weights(row, row_bytes)
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(row["column_tiles"] > 0 and parts == row.tiles, "each tile is a part of the result")
-    rows = max(row["step"], LEAST_ROWS) * row_bytes
+    rows = max(row["step"], instructions.ROWS) * row_bytes
     if row["layout"] == instructions.WINDOWED:
         row.read("x", image_bytes(windows, pixels))
     else:
-        row.read("x", (pixels + LEAST_ROWS - 1) * row_bytes)
+        row.read("x", (pixels + instructions.ROWS - 1) * row_bytes)
         rows = 0
     row.read("scales", 8 * -(-pixels // row["image_pixels"]))
     groups = -(-outputs // 64)  # some blocks of the last group are computed and dropped

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -17,12 +20,16 @@ from delegraph_numba_cpu.codegen.vector_ir import (
     masked_load,
     masked_store,
     multiply_add,
+    repeated,
     splat,
     store,
 )
 from delegraph_numba_cpu.instructions.conv_hybrid import HEADER
 
 i64, f32 = types.int64, types.float32
+
+VECTORS = 4
+"""Number of vectors of 16 activations in one step of the loops over them, to hide latencies."""
 
 BELOW_HALF = 0.5 - 2.0**-25
 """Largest float32 below 0.5: added before truncation, it rounds halves up and nothing less."""
@@ -49,21 +56,42 @@ def _folded(builder, x, combine):
     return builder.extract_element(x, ir.Constant(I32, 0))
 
 
+def _places(builder, base, index, vectors, itemsize):
+    """Return addresses of consecutive vectors: of 16 elements of *itemsize* bytes, from *index*."""
+    first = builder.add(base, builder.mul(index, integer(itemsize)))
+    return [builder.add(first, integer(16 * itemsize * i)) for i in range(vectors)]
+
+
 @intrinsic
 def measure_floats(context, source, count, target):
     """Store the least of *count* > 0 float32 and 0, and the largest; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
-        loop = Loop(builder, count, 16)
         zero = constant(0.0, V16F32)
-        low, high, unsound = loop.carried(zero), loop.carried(zero), loop.carried(zero)
-        mask = first_lanes(builder, builder.sub(count, loop.index), 16)
-        place = builder.add(source, builder.shl(loop.index, integer(2)))
-        x = masked_load(builder, place, mask, V16F32)
-        low, high = _smaller(builder, x, low), _larger(builder, x, high)
-        unsound = builder.fadd(unsound, builder.fmul(x, zero))
-        loop.close(low, high, unsound)
+
+        def measured(x, low, high, unsound):
+            unsound = builder.fadd(unsound, builder.fmul(x, zero))
+            return [_smaller(builder, x, low), _larger(builder, x, high), unsound]
+
+        def measure_vectors(index, values):
+            """Measure a vector for each three of *values*."""
+            places, found = _places(builder, source, index, len(values) // 3, 4), []
+            for i, place in enumerate(places):
+                found += measured(load(builder, place, V16F32), *values[3 * i : 3 * i + 3])
+            return found
+
+        index, found = repeated(
+            builder, integer(0), count, 16 * VECTORS, [zero] * 3 * VECTORS, measure_vectors
+        )
+        combined = [
+            functools.reduce(functools.partial(combine, builder), found[i::3])
+            for i, combine in enumerate((_smaller, _larger, _sum))
+        ]
+        index, found = repeated(builder, index, count, 16, combined, measure_vectors)
+        mask = first_lanes(builder, builder.sub(count, index), 16)
+        (place,) = _places(builder, source, index, 1, 4)
+        low, high, unsound = measured(masked_load(builder, place, mask, V16F32), *found)
         nothing = _folded(builder, unsound, _sum)  # 0 or NaN
         low, high = _folded(builder, low, _smaller), _folded(builder, high, _larger)
         store(builder, builder.fadd(low, nothing), target)
@@ -76,12 +104,12 @@ def measure_floats(context, source, count, target):
 def _rounder(builder, inverse, low, high):
     """Return a function of 16 float32: times *inverse*, rounded and clamped, as int32."""
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
-    halves = [constant(half, V16F32) for half in (-BELOW_HALF, BELOW_HALF)]
+    half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
 
     def rounded(x):
         x = builder.fmul(x, factor)
-        negative = builder.fcmp_ordered("<", x, constant(0.0, V16F32))
-        x = builder.fadd(x, builder.select(negative, *halves))
+        sign = builder.and_(builder.bitcast(x, V16I32), constant(-0x80000000))
+        x = builder.fadd(x, builder.bitcast(builder.or_(sign, half), V16F32))
         # Truncating after the clamp is the same, as bounds are integers.
         return builder.fptosi(clamp(builder, x, lowest, highest), V16I32)
 
@@ -90,18 +118,23 @@ def _rounder(builder, inverse, low, high):
 
 def _convert(builder, source, count, target, width, convert):
     """Append a loop over *count* > 0 float32; *convert* makes 16 values of *width* bytes of 16."""
-    loop = Loop(builder, count, 16)
-    place = builder.add(source, builder.shl(loop.index, integer(2)))
-    result = builder.add(target, builder.mul(loop.index, integer(width)))
-    left = builder.sub(count, loop.index)
-    with builder.if_else(builder.icmp_signed(">=", left, integer(16))) as (whole, part):
-        with whole:
-            store(builder, convert(load(builder, place, V16F32)), result)
-        with part:
-            mask = first_lanes(builder, left, 16)
-            some = convert(masked_load(builder, place, mask, V16F32))
-            masked_store(builder, some, result, mask)
-    loop.close()
+    index = integer(0)
+    for vectors in (VECTORS, 1):
+
+        def convert_vectors(index, values, vectors=vectors):
+            places = _places(builder, source, index, vectors, 4)
+            results = _places(builder, target, index, vectors, width)
+            for place, result in zip(places, results, strict=True):
+                store(builder, convert(load(builder, place, V16F32)), result)
+            return values
+
+        index, _ = repeated(builder, index, count, 16 * vectors, [], convert_vectors)
+    with builder.if_then(builder.icmp_signed("<", index, count)):
+        mask = first_lanes(builder, builder.sub(count, index), 16)
+        (place,), (result,) = (
+            _places(builder, base, index, 1, size) for base, size in ((source, 4), (target, width))
+        )
+        masked_store(builder, convert(masked_load(builder, place, mask, V16F32)), result, mask)
 
 
 @intrinsic

@@ -11,7 +11,12 @@ from numba import types
 from numba.extending import intrinsic
 
 from delegraph_numba_cpu.codegen import conv_int8_neon, dot_products, dot_products_neon
-from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import (
+    NARROW_TALL,
+    SINGLE,
+    WIDE,
+    WIDE_TALL,
+)
 from delegraph_numba_cpu.codegen.intrinsics import F32, I16, I32
 from delegraph_numba_cpu.codegen.vector_ir import (
     Loop,
@@ -144,8 +149,17 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
     return tile
 
 
-bytes_wide, bytes_single = _tile(WIDE_ROWS, WIDE, 1), _tile(1, SINGLE, 1)
-bytes_narrow = bytes_wide if (NARROW_ROWS, 1) == (WIDE_ROWS, WIDE) else _tile(NARROW_ROWS, 1, 1)
-nibbles_wide, nibbles_single = _tile(WIDE_ROWS, WIDE, 2), _tile(1, SINGLE, 2)
-parts_wide = _tile(WIDE_ROWS, WIDE, 2, by_parts=True)
-parts_single = _tile(1, SINGLE, 2, by_parts=True)
+SHORT = min(WIDE_TALL, 4)
+"""Number of rows of the tiles for few rows."""
+
+
+def _tiles(weights_a_byte, *, by_parts=False):
+    """Return :func:`_tile` for ``WIDE_TALL`` rows, for ``SHORT`` ones, and for a single one."""
+    sizes = (WIDE_TALL, WIDE), (SHORT, WIDE), (1, SINGLE)
+    return [_tile(*size, weights_a_byte, by_parts=by_parts) for size in sizes]
+
+
+bytes_wide, bytes_short, bytes_single = _tiles(1)
+bytes_narrow = bytes_wide if (NARROW_TALL, 1) == (WIDE_TALL, WIDE) else _tile(NARROW_TALL, 1, 1)
+nibbles_wide, nibbles_short, nibbles_single = _tiles(2)
+parts_wide, parts_short, parts_single = _tiles(2, by_parts=True)

@@ -49,6 +49,9 @@ one of the first four of eight inputs, the high half one of the last four.
 Each part has scales: after its bytes come the scales of 64 outputs, finite float16.
 """
 
+ROWS = 16
+"""Largest number of rows that a micro-kernel multiplies together; it reads as many."""
+
 GROUP_BYTES = 256
 """Number of bytes of one step of the weights of 64 outputs, and of 64 accumulators."""
 

@@ -12,15 +12,19 @@ from delegraph_numba_cpu.codegen.conv_hybrid_ir import (
     round_floats,
 )
 from delegraph_numba_cpu.codegen.conv_hybrid_micro_kernels import (
+    SHORT,
     bytes_narrow,
+    bytes_short,
     bytes_single,
     bytes_wide,
+    nibbles_short,
     nibbles_single,
     nibbles_wide,
+    parts_short,
     parts_single,
     parts_wide,
 )
-from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_ROWS, SINGLE, WIDE, WIDE_ROWS
+from delegraph_numba_cpu.codegen.conv_int8_micro_kernels import NARROW_TALL, SINGLE, WIDE, WIDE_TALL
 from delegraph_numba_cpu.codegen.intrinsics import (
     copy_bytes,
     jit,
@@ -154,7 +158,7 @@ def multiply(block, tile, worker):
 def multiply_pixels(block, first, last, first_column, last_column, memory):
     """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
 
-    Scratch memory holds accumulators, the windows' record, and windows.
+    Scratch memory holds accumulators, before them padded lines, the windows' record, and windows.
     """
     step, image_pixels = word(block, STEP), word(block, IMAGE_PIXELS)
     windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
@@ -170,7 +174,7 @@ def multiply_pixels(block, first, last, first_column, last_column, memory):
             if image_pixels == 1:
                 count = 1
             store_i64(windows + 8 * ZERO, load_i32(scales + 4) + 128)
-            gather_pixels(word(block, X), windows, first, count, rows_at, 0)
+            gather_pixels(word(block, X), windows, first, count, rows_at, memory)
             a = rows_at
         target = word(block, Y) + 4 * first * outputs
         for n in range(first_column, last_column, 4):
@@ -187,13 +191,11 @@ def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_ste
 
     Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
     """
-    headers = word(block, HEADERS) + n * HEADER_BYTES
-    height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
-    if rows == 1:
-        height = 1
-    for start in range(0, rows, height):
+    headers, start = word(block, HEADERS) + n * HEADER_BYTES, 0
+    while start < rows:
+        height = tile_height(block, rows - start, blocks_of_16)
         m = max(min(start, rows - height), 0)
-        accumulate(block, a + m * row_bytes, row_bytes, rows == 1, n, blocks_of_16, headers, acc)
+        accumulate(block, a + m * row_bytes, row_bytes, height, n, blocks_of_16, headers, acc)
         for j in range(blocks_of_16):
             columns = word(block, OUTPUTS) - 16 * (n + j)
             finish = (
@@ -206,24 +208,42 @@ def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_ste
                 finish_parts(*finish)
             else:
                 finish_floats(*finish)
+        start += height
 
 
 @jit
-def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
-    """Store the accumulators of one call of a micro-kernel at *acc*."""
+def tile_height(block, rows, blocks_of_16):
+    """Return the number of rows of the micro-kernel that begins *rows* rows."""
+    if rows == 1:
+        return 1
+    if rows <= SHORT:
+        return SHORT
+    return NARROW_TALL if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_TALL
+
+
+@jit
+def accumulate(block, a, row_bytes, height, n, blocks_of_16, headers, acc):
+    """Store the accumulators of one call of a micro-kernel of *height* rows at *acc*."""
     weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
     form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
-    for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):
+    for j in range(0, blocks_of_16, SINGLE if height == 1 else WIDE):
         tile = (
             a, row_bytes, weights, j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j
         )  # fmt: skip
-        if is_single:
+        if height == 1:
             if form == BYTES:
                 bytes_single(*tile)
             elif form == NIBBLES:
                 nibbles_single(*tile)
             else:
                 parts_single(*tile)
+        elif height == SHORT:
+            if form == BYTES:
+                bytes_short(*tile)
+            elif form == NIBBLES:
+                nibbles_short(*tile)
+            else:
+                parts_short(*tile)
         elif form == BYTES:
             if blocks_of_16 == 1:
                 bytes_narrow(*tile)

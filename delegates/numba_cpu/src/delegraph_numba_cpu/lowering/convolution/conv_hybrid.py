@@ -18,7 +18,6 @@ from delegraph_numba_cpu.lowering.checks import check_bias, first_rejection
 from delegraph_numba_cpu.lowering.convolution.conv_f32 import CLAMPS, check_constant, clamp_range
 from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
     CACHED_BYTES,
-    ROWS,
     pack_windows_record,
     row_tiles_for,
     tiles_for,
@@ -179,8 +178,9 @@ def emit_product(
     pixels, depth, outputs = sizes
     row_bytes = -(-depth // 4) * 4
     activations, scales = emit_quantized(call, builder, source, row_bytes, is_asymmetric)
-    step = min(max(CACHED_BYTES // row_bytes // ROWS, 1), -(-pixels // ROWS), 64) * ROWS
-    laid_out = max(step, ROWS) * row_bytes if layout == instructions.WINDOWED else 0
+    height = instructions.ROWS
+    step = min(max(CACHED_BYTES // row_bytes // height, 1), -(-pixels // height), 64) * height
+    laid_out = step * row_bytes if layout == instructions.WINDOWED else 0
     memory = -(-(conv_int8.ACC_BYTES + 256 + laid_out) // 64) * 64
     tiles = tiles_for(builder, pixels * depth * outputs, 4 * pixels * outputs, 1 << 20)
     row_tiles = row_tiles_for(builder, tiles, pixels)
@@ -220,7 +220,7 @@ def emit_quantized(
     """
     rows, size, length = source
     scales = builder.scratch(8 * rows)
-    quantized = builder.scratch(rows * length + ROWS * row_bytes)
+    quantized = builder.scratch(rows * length + instructions.ROWS * row_bytes)
     tiles, words = emit_measured(call, builder, rows, size)
     builder.emit(
         instructions.QUANTIZE, tiles, y=quantized, scales=scales, row_bytes=length,
