@@ -30,6 +30,7 @@ def _rows_of_bytes(row: Touched, itemsize: int) -> None:
     row.read("source", size)
     row.write("target", itemsize * size)
     row.read("table", 4 * 256)
+    row.scratch(4 * row["length"])
 
 
 @rule(softmax.SOFTMAX_INT16)

@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic, models, register_model
 
 from delegraph_numba_cpu.codegen import vector_ir
-from delegraph_numba_cpu.codegen.intrinsics import F32, I1, I8, I32, I64, call, jit
+from delegraph_numba_cpu.codegen.intrinsics import F32, I1, I8, I16, I32, I64, call, jit
 from delegraph_numba_cpu.codegen.lanes import Lanes
 
 LANES = vector_ir.LANES
@@ -257,8 +257,10 @@ load_floats, store_floats = loader(FLOATS), storer(FLOATS)
 load_ints, store_ints = loader(INTS), storer(INTS)
 load_signed, load_unsigned = whole_loader(SIGNED), whole_loader(UNSIGNED)
 store_signed, store_unsigned = whole_storer(SIGNED), whole_storer(UNSIGNED)
+load_some_signed, load_some_unsigned = loader(SIGNED), loader(UNSIGNED)
+store_some_signed, store_some_unsigned = storer(SIGNED), storer(UNSIGNED)
 widen_signed, widen_unsigned = loader(INTS, I8, True), loader(INTS, I8, False)
-store_low_bytes = storer(INTS, I8)
+store_low_bytes, store_low_halves = storer(INTS, I8), storer(INTS, I16)
 
 
 def folder(vector, function):

@@ -17,7 +17,8 @@ from delegraph_numba_cpu.codegen.registry import level
 LANES = level().vector_bytes // 4
 """Number of float32 or int32 in a vector of the level."""
 
-_HAS_BYTE_MASKS = level().vector_bytes == 64
+HAS_BYTE_MASKS = level().vector_bytes == 64
+"""Whether loads and stores of the first bytes of a vector are single instructions."""
 
 _NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I64: "i64"}
 
@@ -87,7 +88,7 @@ def _hidden(builder: Any, value: Any) -> Any:
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     """Return a mask of the first *count* lanes, at most all, and none if *count* < 0."""
-    if lanes == 64 and _HAS_BYTE_MASKS:  # one instruction makes the 64 bits
+    if lanes == 64 and HAS_BYTE_MASKS:  # one instruction makes the 64 bits
         for name, bound in (("smax", 0), ("smin", 64)):
             count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
         bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])
@@ -125,7 +126,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
         count: int64, less than the number of lanes; nothing is read if it is not positive.
         kind: type of the vector.
     """
-    if _HAS_BYTE_MASKS or kind.element != I8:
+    if HAS_BYTE_MASKS or kind.element != I8:
         return masked_load(builder, address, first_lanes(builder, count, kind.count), kind)
     count = call(builder, "llvm.smax.i64", I64, [count, integer(0)])
     found, size = ir.Constant(kind, [0] * kind.count), 1
@@ -144,7 +145,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
 def store_first(builder: Any, value: Any, address: Any, count: Any) -> None:
     """Write the first *count* elements of a vector to memory; see :func:`load_first`."""
     kind = value.type
-    if _HAS_BYTE_MASKS or kind.element != I8:
+    if HAS_BYTE_MASKS or kind.element != I8:
         masked_store(builder, value, address, first_lanes(builder, count, kind.count))
         return
     count, size = call(builder, "llvm.smax.i64", I64, [count, integer(0)]), kind.count // 2

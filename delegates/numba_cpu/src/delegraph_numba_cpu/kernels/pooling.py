@@ -5,6 +5,7 @@ from __future__ import annotations
 from delegraph_numba_cpu.codegen import registers as r
 from delegraph_numba_cpu.codegen.intrinsics import jit, load_i16, real, store_i16, word
 from delegraph_numba_cpu.codegen.registry import kernel
+from delegraph_numba_cpu.codegen.vector_ir import HAS_BYTE_MASKS
 from delegraph_numba_cpu.instructions import pooling as instructions
 
 (
@@ -28,8 +29,10 @@ def pool(block, itemsize, limit, combine):
     def run(block, tile, worker):
         height, width = word(block, HEIGHT), word(block, WIDTH)
         out_height, out_width = word(block, OUT_HEIGHT), word(block, OUT_WIDTH)
-        pixel = word(block, CHANNELS) * itemsize
         rows, tiles = word(block, ROWS), word(block, TILES)
+        stride, before = word(block, STRIDE_WIDTH), word(block, BEFORE_WIDTH)
+        window, channels = word(block, WINDOW_WIDTH), word(block, CHANNELS)
+        pixel = channels * itemsize
         low, high = limit(block, LOW), limit(block, HIGH)
         for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
             top = row % out_height * word(block, STRIDE_HEIGHT) - word(block, BEFORE_HEIGHT)
@@ -38,8 +41,8 @@ def pool(block, itemsize, limit, combine):
             image = word(block, SOURCE) + row // out_height * height * width * pixel
             target = word(block, TARGET) + row * out_width * pixel
             for column in range(out_width):
-                left = column * word(block, STRIDE_WIDTH) - word(block, BEFORE_WIDTH)
-                right = min(left + word(block, WINDOW_WIDTH), width)
+                left = column * stride - before
+                right = min(left + window, width)
                 left = max(left, 0)
                 combine(
                     image + (top * width + left) * pixel,
@@ -48,7 +51,7 @@ def pool(block, itemsize, limit, combine):
                     pixel,
                     right - left,
                     target + column * pixel,
-                    word(block, CHANNELS),
+                    channels,
                     low,
                     high,
                 )
@@ -119,11 +122,33 @@ def store_mean(target, total, share, least, most, count):
     r.store_floats(target, r.smaller_floats(most, value), count)
 
 
-def largest_bytes(fill, load, larger, smaller, store, widen):
+def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_some):
     """Return a function that stores each channel's largest byte of a window, clamped.
 
     Arguments are functions of ``registers``, for int8 or for uint8.
     """
+
+    @jit
+    def largest_of_last(source, row_step, rows, pixel, columns, target, channels, low, high):
+        """Do this for channels that fill no vector of bytes."""
+        if HAS_BYTE_MASKS:
+            least = value = fill(low)
+            for i in range(rows):
+                address = source + i * row_step
+                for _ in range(columns):
+                    value = larger(value, load_some(address, channels, least))
+                    address += pixel
+            store_some(target, smaller(value, fill(high)), channels)
+            return
+        floor, ceiling = r.ints(low), r.ints(high)
+        for c in range(0, channels, r.LANES):
+            wide = floor
+            for i in range(rows):
+                address = source + i * row_step + c
+                for _ in range(columns):
+                    wide = r.larger_ints(wide, widen(address, channels - c, floor))
+                    address += pixel
+            r.store_low_bytes(target + c, r.smaller_ints(wide, ceiling), channels - c)
 
     @jit
     def largest(source, row_step, rows, pixel, columns, target, channels, low, high):
@@ -137,15 +162,11 @@ def largest_bytes(fill, load, larger, smaller, store, widen):
                     value = larger(value, load(address))
                     address += pixel
             store(target + c, smaller(value, most))
-        floor, ceiling = r.ints(low), r.ints(high)
-        for c in range(whole, channels, r.LANES):
-            wide = floor
-            for i in range(rows):
-                address = source + i * row_step + c
-                for _ in range(columns):
-                    wide = r.larger_ints(wide, widen(address, channels - c, floor))
-                    address += pixel
-            r.store_low_bytes(target + c, r.smaller_ints(wide, ceiling), channels - c)
+        if whole < channels:
+            largest_of_last(
+                source + whole, row_step, rows, pixel, columns, target + whole, channels - whole,
+                low, high,
+            )  # fmt: skip
 
     return largest
 
@@ -237,13 +258,14 @@ pool(instructions.MEAN_U8, 1, word, mean_bytes(r.widen_unsigned))
 pool(
     instructions.MAX_S8, 1, word,
     largest_bytes(
-        r.signed, r.load_signed, r.larger_signed, r.smaller_signed, r.store_signed, r.widen_signed
+        r.signed, r.load_signed, r.larger_signed, r.smaller_signed, r.store_signed, r.widen_signed,
+        r.load_some_signed, r.store_some_signed,
     ),
 )  # fmt: skip
 pool(
     instructions.MAX_U8, 1, word,
     largest_bytes(
         r.unsigned, r.load_unsigned, r.larger_unsigned, r.smaller_unsigned, r.store_unsigned,
-        r.widen_unsigned,
+        r.widen_unsigned, r.load_some_unsigned, r.store_some_unsigned,
     ),
 )  # fmt: skip

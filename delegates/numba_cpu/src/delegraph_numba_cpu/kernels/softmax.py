@@ -8,6 +8,7 @@ import numpy as np
 from numba import types
 
 from delegraph_numba_cpu.codegen import math_functions
+from delegraph_numba_cpu.codegen import registers as r
 from delegraph_numba_cpu.codegen.intrinsics import (
     jit,
     load_f32,
@@ -17,7 +18,6 @@ from delegraph_numba_cpu.codegen.intrinsics import (
     real,
     store_f32,
     store_i16,
-    store_u8,
     word,
 )
 from delegraph_numba_cpu.codegen.registry import kernel
@@ -54,20 +54,22 @@ def log_softmax_row(source, target, rest, results, whole, count, beta):
 float_kernel(instructions.SOFTMAX, softmax_row, -INFINITY)
 float_kernel(instructions.LOG_SOFTMAX, log_softmax_row, -INFINITY)
 
-SOURCE, TARGET, ROWS, LENGTH, TILES, TABLE, FLIP, SCALE, HALF, LIMIT, ZERO_POINT = (
-    instructions.SOFTMAX_8_BIT.slots(*instructions.SOFTMAX_8_BIT.names)
-)
+(
+    SOURCE, TARGET, ROWS, LENGTH, TILES, SCRATCH, SCRATCH_BYTES, TABLE, FLIP, SCALE, HALF, LIMIT,
+    ZERO_POINT,
+) = instructions.SOFTMAX_8_BIT.slots(*instructions.SOFTMAX_8_BIT.names)  # fmt: skip
 
 
-def softmax_kernel(definition, itemsize, type_, store):
-    """Define a kernel of SOFTMAX of 8-bit rows; results have *itemsize* bytes."""
+def softmax_kernel(definition, itemsize, store):
+    """Define a kernel of SOFTMAX of 8-bit rows; *store* stores results of *itemsize* bytes."""
 
     @kernel(definition)
     def softmax_8_bit(block, tile, worker):
         """Write the softmax of this tile's rows; exponentials are summed in the official order."""
         rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
         table, flip, half = word(block, TABLE), word(block, FLIP), real(block, HALF)
-        limit, zero_point = word(block, LIMIT), word(block, ZERO_POINT)
+        values = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+        limit, zero_point = r.ints(word(block, LIMIT)), r.ints(word(block, ZERO_POINT))
         for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
             source = word(block, SOURCE) + i * length
             target = word(block, TARGET) + itemsize * i * length
@@ -77,16 +79,19 @@ def softmax_kernel(definition, itemsize, type_, store):
             total = ZERO
             for j in range(length):
                 difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-                total += load_f32(table + 4 * (difference & 255))
-            inverse = ONE / (total * real(block, SCALE))
-            for j in range(length):
-                difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
-                share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
-                store(target + itemsize * j, type_(min(share, limit) + zero_point))
+                value = load_f32(table + 4 * (difference & 255))
+                store_f32(values + 4 * j, value)
+                total += value
+            factor, bias = r.floats(ONE / (total * real(block, SCALE))), r.floats(half)
+            for j in range(0, length, r.LANES):
+                value = r.load_floats(values + 4 * j, length - j, bias)
+                share = r.to_ints(r.add_floats(r.multiply_floats(value, factor), bias))
+                share = r.add_ints(r.smaller_ints(share, limit), zero_point)
+                store(target + itemsize * j, share, length - j)
 
 
-softmax_kernel(instructions.SOFTMAX_8_BIT, 1, types.uint8, store_u8)
-softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
+softmax_kernel(instructions.SOFTMAX_8_BIT, 1, r.store_low_bytes)
+softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, r.store_low_halves)
 
 
 (

@@ -79,12 +79,15 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     """Emit the kernel call, with a table of exponentials."""
     x, y = call.input(0), call.output()
     is_wider = y.type.name == "INT16"
+    scratch_bytes = -(-4 * y.shape[-1] // 64) * 64
     zero_point = 0 if y.type.name == "UINT8" else y.zero_point
     emit_rows(
         call,
         builder,
         SOFTMAX_8_BIT_TO_INT16 if is_wider else SOFTMAX_8_BIT,
         () if is_wider else ("source",),
+        scratch=builder.scratch(scratch_bytes * builder.workers),
+        scratch_bytes=scratch_bytes,
         table=builder.constant(exponentials(x.scale, float(call.options.beta))),
         flip=128 if x.type.name == "INT8" else 0,
         scale=y.scale,
