@@ -23,9 +23,11 @@ SHAPE = (5, 7, 33)
 @levels
 @pytest.mark.parametrize("count", [3, 8, 100, 4099])
 def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -> None:
-    x = np.concatenate([floats(count), np.arange(-9, 9, dtype=np.float32) * 0.25])
-    for type in ("INT8", "UINT8", "INT16"):
-        output = tensor((), type, scale=0.5, zero_point=0 if type == "INT16" else 9)
+    special = np.float32([np.nan, np.inf, -np.inf, 3e38, -3e38, 70, -70])
+    halves = np.arange(-9, 9, dtype=np.float32) * 0.25
+    x = np.concatenate([special, floats(count), halves])
+    for type, zero in (("INT8", 9), ("INT8", -9), ("UINT8", 9), ("INT16", 0)):
+        output = tensor((), type, scale=0.5, zero_point=zero)
         check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
 
 

@@ -30,6 +30,17 @@ def times_power_of_two(x: Lanes, n: Lanes) -> Lanes:
     return _by_sixteen(scale, x, n)
 
 
+def nearest_integer(x: Lanes) -> Lanes:
+    """Return int32 nearest to floats, halves to even; the least one for NaN and beyond int32."""
+    kind = ir.VectorType(I32, 16)
+
+    def convert(builder: Any, x: Any) -> Any:
+        arguments = [x, ir.Constant(kind, [0] * 16), ALL, CURRENT_ROUNDING]
+        return call(builder, "llvm.x86.avx512.mask.cvtps2dq.512", kind, arguments)
+
+    return _by_sixteen(convert, x)
+
+
 def reciprocal(x: Lanes) -> Lanes:
     """Return ``1 / x`` to a unit in the last place, for numbers from 2**-60 to 2**60."""
 

@@ -1,4 +1,4 @@
-"""Operations on pairs of 8-bit integers: sums, products, and the larger or smaller one."""
+"""Operations on 8-bit integers that packing instructions make cheap: mostly on pairs of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from delegraph_numba_cpu.codegen import avx512
 from delegraph_numba_cpu.codegen.elementwise_operations import GRANULE, HALF, WIDE, operation
 from delegraph_numba_cpu.codegen.intrinsics import I8, I16, I32, call
 from delegraph_numba_cpu.codegen.lanes import Lanes
@@ -36,13 +37,16 @@ def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
     return _unsigned_less(high, found).choose(high, found)
 
 
-def _saturated(x: Lanes, signed: bool) -> Lanes:
-    """Return 64 int32 as the nearest bytes."""
+def _saturated(x: Lanes, signed: bool, zero: Lanes | None = None) -> Lanes:
+    """Return 64 int32 as the nearest bytes; *zero* is added to the nearest 16 bits, if given."""
     builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
     parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
     halves = [
         call(builder, "llvm.x86.avx512.packssdw.512", words, parts[i : i + 2]) for i in (0, 2)
     ]
+    if zero is not None:
+        summand = _shuffled(builder, zero.narrow(I16).value, range(32))
+        halves = [call(builder, "llvm.sadd.sat.v32i16", words, [x, summand]) for x in halves]
     name = "packsswb" if signed else "packuswb"
     zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
     dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
@@ -82,7 +86,21 @@ def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
                  low: Lanes, high: Lanes) -> Lanes:  # fmt: skip
         a, b = (x.widen(I32, signed=signed).to_float() for x in (a, b))
         total = a.times_plus(a_factor, b.times_plus(b_factor, offset))
-        return _as_bytes(total.nearest_integer(), low, high, signed)
+        nearest = avx512.nearest_integer(total) if _PACKS else total.nearest_integer()
+        return _as_bytes(nearest, low, high, signed)
+
+    return function
+
+
+def _quantized(signed: bool) -> Callable[..., Lanes]:
+    """Return float32 times a factor, rounded to even, clamped, plus the zero point.
+
+    The limit *high* is relative to the zero point. NaN becomes the least value.
+    """
+
+    def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
+        whole = avx512.nearest_integer((x * factor).at_most(high))
+        return _saturated(whole, signed, zero_point)
 
     return function
 
@@ -108,6 +126,9 @@ operation(Operation.NEAREST_SUM_OF_INT8, "fffii", _PAIRS)(_nearest_sum(True))
 operation(Operation.NEAREST_SUM_OF_UINT8, "fffii", _PAIRS)(_nearest_sum(False))
 operation(Operation.PRODUCT_OF_INT8, "iiffiii", _PAIRS)(_product(True))
 operation(Operation.PRODUCT_OF_UINT8, "iiffiii", _PAIRS)(_product(False))
+if _PACKS:
+    operation(Operation.QUANTIZE_INT8, "fffi")(_quantized(True))
+    operation(Operation.QUANTIZE_UINT8, "fffi")(_quantized(False))
 
 operation(Operation.LARGER_INT8)(lambda a, b: (a > b).choose(a, b))
 operation(Operation.LARGER_UINT8)(lambda a, b: _unsigned_less(a, b).choose(b, a))

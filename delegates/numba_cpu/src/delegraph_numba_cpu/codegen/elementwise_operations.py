@@ -267,12 +267,10 @@ def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
     return function
 
 
-for code, letter in (
-    (Operation.QUANTIZE_INT8, "b"),
-    (Operation.QUANTIZE_UINT8, "b"),
-    (Operation.QUANTIZE_INT16, "h"),
-):
-    operation(code, "fffi", HALF)(_quantize(TYPES[letter]))
+if GRANULE < 64:
+    for code in (Operation.QUANTIZE_INT8, Operation.QUANTIZE_UINT8):
+        operation(code, "fffi", HALF)(_quantize(I8))
+operation(Operation.QUANTIZE_INT16, "fffi", HALF)(_quantize(I16))
 for code, letter in (
     (Operation.QUANTIZE_BY_DIVISION_INT8, "b"),
     (Operation.QUANTIZE_BY_DIVISION_UINT8, "b"),

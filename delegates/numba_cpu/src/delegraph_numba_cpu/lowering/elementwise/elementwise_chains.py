@@ -37,6 +37,9 @@ LENGTH = 1024
 Several vectors of this length fit into the L1 cache.
 """
 
+PIECE_BYTES = 4 * LENGTH
+"""The same in bytes of the widest tensor, where one step reads its sources in place."""
+
 LONGEST = 4096
 """Largest number of elements at a time, if it must be a multiple of a source's period."""
 
@@ -176,7 +179,7 @@ class Chain:
         if not elements:
             return
         code, slots = self._encoded()
-        length, layouts = self._layouts(builder.level.vector_bytes, elements)
+        length, layouts = self._layouts(builder.level.vector_bytes, elements, self._most(itemsize))
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
         register_bytes = -(-length * widest // 64) * 64 + 1024
@@ -200,6 +203,12 @@ class Chain:
             **self._source_words(),
         )
 
+    def _most(self, itemsize: int) -> int:
+        """Number of elements at a time that is aimed at; the target's have *itemsize* bytes."""
+        if len(self._steps) > 1 or any(len(s.geometry.shape) > 1 for s in self._sources):
+            return LENGTH
+        return PIECE_BYTES // max(itemsize, *(source.itemsize for source in self._sources))
+
     def _source_words(self) -> dict[str, Any]:
         places = [source.place for source in self._sources]
         return {f"source{i}": places[i] if i < len(places) else 0 for i in range(SOURCES)}
@@ -222,10 +231,10 @@ class Chain:
             and memories.count(memories[i]) == 1
         )
 
-    def _layouts(self, granule: int, elements: int) -> tuple[int, list[Layout]]:
+    def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[Layout]]:
         """Return the number of elements in a piece, and each source's layout at this length.
 
-        The length is a multiple of *granule*.
+        The length is a multiple of *granule*, and about *most* if there are as many *elements*.
         """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
@@ -237,7 +246,7 @@ class Chain:
                 unit = common
             else:
                 layouts[i] = Layout.STRIDED
-        length = max(min(LENGTH, elements + unit - 1) // unit, 1) * unit
+        length = max(min(most, elements + unit - 1) // unit, 1) * unit
         return length, layouts
 
     def _records(self, layouts: Sequence[Layout]) -> NDArray[np.int64]:
