@@ -1,9 +1,9 @@
 """Instructions of ``kernels/elementwise.py``: chains of operations on single elements.
 
-A *chain* is a sequence of *steps* that runs on about a thousand elements at a time, so that results
-of one step stay in the L1 cache for the next. Steps read and write *slots*: first those of the
-sources, then that of the target, then temporaries. A source that is repeated to the target's shape
-is first copied to its slot; any other source is read in place.
+A *chain* is a sequence of *steps* that runs on one to four thousand elements at a time, so that
+results of one step stay in the L1 cache for the next. Steps read and write *slots*: first those of
+the sources, then that of the target, then temporaries. A source that is repeated to the target's
+shape is first copied to its slot; any other source is read in place.
 """
 
 from __future__ import annotations
