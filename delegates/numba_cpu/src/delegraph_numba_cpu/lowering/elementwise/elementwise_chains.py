@@ -207,7 +207,8 @@ class Chain:
         """Number of elements at a time that is aimed at; the target's have *itemsize* bytes."""
         if len(self._steps) > 1 or any(len(s.geometry.shape) > 1 for s in self._sources):
             return LENGTH
-        return PIECE_BYTES // max(itemsize, *(source.itemsize for source in self._sources))
+        widest = max(itemsize, *(source.itemsize for source in self._sources))
+        return max(LENGTH, PIECE_BYTES // widest)
 
     def _source_words(self) -> dict[str, Any]:
         places = [source.place for source in self._sources]
