@@ -230,10 +230,6 @@ def test_kernels_take_over_what_a_delegate_fails_to_do(phase: str) -> None:
 
 
 def test_what_calls_a_subgraph_stays_with_the_runtimes_state() -> None:
-    class Fails(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return FailsKernel(self)
-
     class FailsKernel(ByNameKernel):
         def prepare(self, context: DelegateContext, node: Node) -> None:
             raise OSError("device lost")
@@ -242,7 +238,7 @@ def test_what_calls_a_subgraph_stays_with_the_runtimes_state() -> None:
         run(
             compiled_model(
                 doubling_while(),
-                [Fails("WHILE", flags=DYNAMIC)],
+                [ByName("WHILE", flags=DYNAMIC, kernel=FailsKernel)],
                 failures=FailurePolicy("fallback"),
             ),
             np.float32([3]),

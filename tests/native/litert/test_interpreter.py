@@ -170,12 +170,8 @@ def test_a_kernel_may_run_another_interpreter_and_handle_its_errors() -> None:
                 run(interpreter(Fails("eval", ValueError("inner"))))
             raise LookupError("outer")
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Nests(self)
-
     with pytest.raises(LookupError, match="outer"):
-        run(interpreter(Delegate("SIN")))
+        run(interpreter(ByName("SIN", kernel=Nests)))
 
 
 def test_the_official_class_gets_a_text_and_the_delegate_keeps_the_exception() -> None:
@@ -259,12 +255,8 @@ def test_the_switch_interval_lasts_as_long_as_an_invoke() -> None:
             seen.append(sys.getswitchinterval())
             super().eval(context, node)
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Sees(self)
-
     before = sys.getswitchinterval()
-    run(interpreter(Delegate("SIN"), switch_interval=1e-4))
+    run(interpreter(ByName("SIN", kernel=Sees), switch_interval=1e-4))
     assert seen == pytest.approx([1e-4, 1e-4])
     assert sys.getswitchinterval() == before
     with pytest.raises(ArgumentError, match="switch_interval is 0, expected seconds > 0"):
@@ -378,11 +370,7 @@ def test_a_time_limit_stops_an_invoke() -> None:
             while True:
                 raise_if_requested(context)
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Sleeps(self)
-
-    subject = interpreter(Delegate("SIN"), limits=Limits(time=0.2))
+    subject = interpreter(ByName("SIN", kernel=Sleeps), limits=Limits(time=0.2))
     with pytest.raises(TimeLimitError, match=r"time limit of 0\.2 s"):
         run(subject)
 

@@ -378,16 +378,12 @@ def test_nodes_of_an_absorbed_subgraph_are_with_the_delegate_of_the_caller() -> 
 
 
 def test_a_quarantined_delegate_is_called_so() -> None:
-    class Wrong(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return WrongKernel(self)
-
     class WrongKernel(ByNameKernel):
         def eval(self, context: DelegateContext, node: Node) -> None:
             super().eval(context, node)
             context.tensors[node.outputs[0]].data[...] += 1
 
-    delegates = [Wrong("MUL", name="wrong"), ByName("SIN", name="right")]
+    delegates = [ByName("MUL", name="wrong", kernel=WrongKernel), ByName("SIN", name="right")]
     interpreter = Interpreter(
         model_content=sines(), delegates=delegates, failures=FailurePolicy(on_failure="shadow")
     )
