@@ -22,8 +22,6 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import Padding, TensorType
 
-Array = NDArray[Any]
-
 _TYPES = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 _SCALE_TOLERANCE = 1e-6
 
