@@ -23,6 +23,7 @@ from delegraph import (
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.answering import Answering
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 
@@ -92,14 +93,8 @@ def test_placement_tells_delegate_partition_or_reason_for_every_node() -> None:
 
 
 def test_bare_false_is_recorded_as_no_reason_given() -> None:
-    class Silent(ByName):
-        def is_node_supported_by_delegate(
-            self, registration: Registration, node: Node, context: DelegateContext
-        ) -> bool | Rejection:
-            return False
-
-    interpreter = Interpreter(model_content=sines(), delegates=[Silent()])
-    assert str(interpreter.placement.nodes[0].rejections["by_name"]) == "no reason given"
+    interpreter = Interpreter(model_content=sines(), delegates=[Answering(False)])
+    assert str(interpreter.placement.nodes[0].rejections["answering"]) == "no reason given"
 
 
 def test_limits_on_partitions_keep_the_largest() -> None:
