@@ -5,22 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from delegraph import (
-    Delegate,
-    DelegateContext,
-    Interpreter,
-    Rejection,
-    SimpleDelegateInterface,
-)
+from delegraph import Delegate, DelegateContext, Interpreter, Rejection, SimpleDelegateInterface
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools.explanation import (
-    SignaturePlacement,
-    Stage,
-    explain,
-    explain_placement,
-)
+from delegraph.tools.explanation import SignaturePlacement, Stage, explain, explain_placement
 from delegraph.tools.refusals import Refusal
 from support.answering import Answering
 from support.by_name import ByName

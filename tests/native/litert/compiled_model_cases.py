@@ -21,12 +21,7 @@ from litert_cases import run_cases
 
 from delegraph import DelegateContext, DelegateFlags, FailurePolicy, Interpreter, Limits, Node
 from delegraph.errors import OperatorError
-from delegraph.native import (
-    compiled_model,
-    litert_custom_op,
-    litert_delegate,
-    register_accelerator,
-)
+from delegraph.native import compiled_model, litert_custom_op, litert_delegate, register_accelerator
 from delegraph.native.litert.compiled_model_check import check_compiled_model
 from delegraph.operators import CustomOp
 from delegraph.testing import one_op_model, tensor

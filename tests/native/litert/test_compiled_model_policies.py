@@ -198,10 +198,7 @@ def test_a_resize_that_breaks_a_requirement_is_an_error() -> None:
             return context.tensors[node.inputs[0]].shape == (4,)
 
     model = compiled_model(
-        sines(),
-        [Small()],
-        placement=PlacementPolicy(require="full"),
-        options=without_xnnpack(),
+        sines(), [Small()], placement=PlacementPolicy(require="full"), options=without_xnnpack()
     )
     with model, pytest.raises(PlacementError, match="nodes stay behind"):
         model.resize_input_tensor(0, [5], strict=False)

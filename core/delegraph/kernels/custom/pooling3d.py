@@ -97,9 +97,7 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
     return values[1:4]
 
 
-def _taps(
-    windows: list[Window],
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+def _taps(windows: list[Window]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Yield, for each tap, the index of the outputs that use it and the index of their inputs.
 
     A tap is a position in the box. *windows* are the windows along depth, height and width.

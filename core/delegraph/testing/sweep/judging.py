@@ -147,11 +147,7 @@ def innermost(error: BaseException) -> str:
 
 
 def difference_fault(
-    core: Run,
-    mine: Run,
-    capabilities: Capabilities,
-    only_shapes: bool,
-    nudged: Sequence[Run] = (),
+    core: Run, mine: Run, capabilities: Capabilities, only_shapes: bool, nudged: Sequence[Run] = ()
 ) -> Fault | None:
     """Return a fault if a delegate's run differs from the core's beyond the tolerance.
 

@@ -154,11 +154,7 @@ functions(
 )
 functions({"Atan2": np.arctan2, "NextAfter": np.nextafter}, FLOATS, broadcasts=True)
 functions(
-    {
-        "BitwiseAnd": np.bitwise_and,
-        "BitwiseOr": np.bitwise_or,
-        "BitwiseXor": np.bitwise_xor,
-    },
+    {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor},
     INTEGERS,
     broadcasts=True,
 )
