@@ -116,7 +116,7 @@ def test_small_partitions_are_left() -> None:
 
 class Failing(ByName):
     def __init__(self, where: str) -> None:
-        super().__init__("ADD", name=f"fails_in_{where}")
+        super().__init__("ADD", name=f"fails_in_{where}", kernel=FailingKernel)
         self.where = where
 
     def initialize(self, context: DelegateContext) -> None:
@@ -129,9 +129,6 @@ class Failing(ByName):
         if self.where == "claim" and registration.name == "MUL":
             raise KeyError("boom")
         return super().is_node_supported_by_delegate(registration, node, context)
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return FailingKernel(self)
 
 
 class FailingKernel(ByNameKernel):

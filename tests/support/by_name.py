@@ -45,7 +45,7 @@ class ByName(SimpleDelegateInterface):
         flags: DelegateFlags = DelegateFlags.NONE,
         options: DelegateOptions | None = None,
         name: str = "by_name",
-        kernel: type[ByNameKernel] | None = None,
+        kernel: Callable[[Any], SimpleDelegateKernelInterface] | None = None,
     ) -> None:
         self.ops: Collection[str] = ops
         self.calls: list[str] = []

@@ -80,11 +80,8 @@ class Does(ByName):
     """Takes SIN, and calls a function before it computes."""
 
     def __init__(self, function: Any, flags: DelegateFlags = DYNAMIC) -> None:
-        super().__init__("SIN", flags=flags, name="does")
+        super().__init__("SIN", flags=flags, name="does", kernel=DoesKernel)
         self.function = function
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return DoesKernel(self)
 
 
 class DoesKernel(ByNameKernel):

@@ -62,11 +62,8 @@ class Calls(ByName):
     """Takes SIN, and calls a function with the context in one phase."""
 
     def __init__(self, function: Any, phase: str = "eval") -> None:
-        super().__init__("SIN", flags=DYNAMIC, name="calls")
+        super().__init__("SIN", flags=DYNAMIC, name="calls", kernel=CallsKernel)
         self.function, self.phase = function, phase
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return CallsKernel(self)
 
 
 class CallsKernel(ByNameKernel):

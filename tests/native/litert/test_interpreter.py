@@ -57,7 +57,9 @@ class Fails(ByName):
     """Raises an exception at one place."""
 
     def __init__(self, where: str, error: BaseException) -> None:
-        super().__init__("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name="fails")
+        super().__init__(
+            "SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name="fails", kernel=FailsKernel
+        )
         self.where, self.error = where, error
 
     def fail(self, where: str) -> None:
@@ -67,9 +69,6 @@ class Fails(ByName):
     def is_node_supported_by_delegate(self, *arguments: Any) -> Any:
         self.fail("claim")
         return super().is_node_supported_by_delegate(*arguments)
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return FailsKernel(self)
 
 
 class FailsKernel(ByNameKernel):
