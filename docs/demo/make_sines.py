@@ -56,11 +56,7 @@ def sines_model() -> bytes:
         ),
     ]
     graph = SubGraph(
-        tensors=tuple(tensors),
-        inputs=(X,),
-        outputs=(Y,),
-        operators=tuple(operators),
-        name="main",
+        tensors=tuple(tensors), inputs=(X,), outputs=(Y,), operators=tuple(operators), name="main"
     )
     signature = SignatureDef(
         inputs=(TensorMap(name="x", tensor_index=X),),

@@ -52,10 +52,7 @@ def model(
     ]
     tensors[TWO] = Tensor(shape=constant_shape, type=type, buffer=1, name="two")
     graph = SubGraph(
-        tensors=tuple(tensors),
-        inputs=(0,),
-        outputs=(1 + len(steps),),
-        operators=tuple(operators),
+        tensors=tuple(tensors), inputs=(0,), outputs=(1 + len(steps),), operators=tuple(operators)
     )
     return write_model(
         Model(

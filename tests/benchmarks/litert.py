@@ -54,15 +54,9 @@ class Adds(ByNameKernel):
         np.add(self.x.data, self.y.data, out=self.target.data)
 
 
-class Each(ByName):
-    """Takes every ADD, each as a partition of its own."""
-
-    def __init__(self, kernel: type[ByNameKernel]) -> None:
-        super().__init__("ADD", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS)
-        self._kernel = kernel
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return self._kernel(self)
+def each(kernel: type[ByNameKernel]) -> ByName:
+    """Return a delegate that takes every ADD, each as a partition of its own."""
+    return ByName("ADD", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, kernel=kernel)
 
 
 def chain() -> bytes:
@@ -112,8 +106,8 @@ def nodes() -> None:
     official = interpreter(content)
     made = {
         "native ADD": official,
-        "empty kernel": interpreter(content, Each(Empty), **alone),
-        "np.add": interpreter(content, Each(Adds), **alone),
+        "empty kernel": interpreter(content, each(Empty), **alone),
+        "np.add": interpreter(content, each(Adds), **alone),
         "native ADD again": interpreter(content),
     }
     for name, one in made.items():
@@ -161,11 +155,11 @@ def both_apis() -> None:
         {
             "Interpreter": interpreter({"model_content": content})._interpreter.invoke,
             "Interpreter, empty": interpreter(
-                {"model_content": content}, Each(Empty)
+                {"model_content": content}, each(Empty)
             )._interpreter.invoke,
             "CompiledModel": runner(plain),
             "CompiledModel, made here": runner(compiled_model(content, [], options=options)),
-            "CompiledModel, empty": runner(compiled_model(content, [Each(Empty)], options=options)),
+            "CompiledModel, empty": runner(compiled_model(content, [each(Empty)], options=options)),
         },
         SECONDS,
     )
@@ -209,13 +203,13 @@ def busy_thread() -> None:
             sum(range(1000))
 
     content = {"model_content": mixed()}
-    quiet = times({"quiet": interpreter(content, Each(Adds)).invoke}, 0.5)["quiet"]
+    quiet = times({"quiet": interpreter(content, each(Adds)).invoke}, 0.5)["quiet"]
     print(f"10 Python nodes between native ones: {quiet[1] * 1e3:.2f} ms, median")
     thread = threading.Thread(target=spin)
     thread.start()
     try:
         for seconds in (None, 1e-3, 1e-4):
-            made = interpreter(content, Each(Adds), switch_interval=seconds)
+            made = interpreter(content, each(Adds), switch_interval=seconds)
             found = times({"busy": made.invoke}, 0.5)["busy"]
             print(f"  beside a busy thread, switch_interval={seconds}: {found[1] * 1e3:.2f} ms")
     finally:

@@ -61,11 +61,7 @@ def test_explain_shows_who_runs_what_there(delegraph: Command, runtime: str, sin
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("explain", "--partition-policy", "measured"),
-        ("explain", "--lock", "lock.json"),
-    ],
+    "words", [("explain", "--partition-policy", "measured"), ("explain", "--lock", "lock.json")]
 )
 def test_what_only_delegraphs_interpreter_has_is_refused(
     delegraph: Command, runtime: str, sines: Path, words: tuple[str, ...]

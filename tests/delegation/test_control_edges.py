@@ -5,11 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from delegraph.delegation.control_edges import (
-    Edges,
-    moved_control_edges,
-    parse_control_edges,
-)
+from delegraph.delegation.control_edges import Edges, moved_control_edges, parse_control_edges
 from delegraph.graph.model import CONTROL_EDGES
 
 VERSION = 1  # the one that TFLite writes

@@ -18,7 +18,6 @@ from delegraph import (
     Interpreter,
     Node,
     Rejection,
-    SimpleDelegateKernelInterface,
 )
 from delegraph.errors import DelegateError, DelegraphError, PartitionRejected
 from delegraph.native import LiteRtInterpreter
@@ -34,7 +33,7 @@ class Choosy(ByName):
     """Refuses partitions that hold one of *unwanted*: when asked, or in its kernel's ``init``."""
 
     def __init__(self, *ops: str, unwanted: str = "", by: str = "check", **how: Any) -> None:
-        super().__init__(*ops, **how)
+        super().__init__(*ops, kernel=LivingKernel, **how)
         self.unwanted, self.by = unwanted, by
         self.asked: list[tuple[int, ...]] = []
 
@@ -47,9 +46,6 @@ class Choosy(ByName):
         if self.by == "check" and self.has_unwanted(context, params):
             return Rejection("too-big", "the engine has room for less")
         return True
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return LivingKernel(self)
 
 
 class LivingKernel(ByNameKernel):
@@ -75,17 +71,6 @@ class LivingKernel(ByNameKernel):
         self.delegate.calls.append("close")
 
 
-class Computing(ByName):
-    """Computes with kernels of a class."""
-
-    def __init__(self, kernel: type[ByNameKernel], *ops: str) -> None:
-        super().__init__(*ops)
-        self.kernel = kernel
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return self.kernel(self)
-
-
 # -- results ---------------------------------------------------------------------------------------
 
 
@@ -97,7 +82,7 @@ def test_a_kernel_that_returns_its_values_is_an_error(host: Host, is_sequence: b
             value = np.sin(context.tensors[node.inputs[0]].data)
             return [value] if is_sequence else value  # type: ignore[return-value]
 
-    made = host(model_content=sines(), delegates=[Computing(Returns, "SIN")])
+    made = host(model_content=sines(), delegates=[ByName("SIN", kernel=Returns)])
     wanted = r"Returns\.eval returned float32 \[4\] and did not write it into the output: write"
     with made, pytest.raises(DelegraphError, match=wanted):
         run(made)
@@ -112,7 +97,7 @@ def test_a_kernel_that_writes_nothing_is_logged_at_the_first_run(
             y = context.tensors[node.outputs[0]].data
             y = np.sin(context.tensors[node.inputs[0]].data)  # noqa: F841 - the mistake
 
-    with host(model_content=sines(), delegates=[Computing(Forgets, "SIN")]) as made:
+    with host(model_content=sines(), delegates=[ByName("SIN", kernel=Forgets)]) as made:
         for _ in range(2):
             run(made)
     told = [record.getMessage() for record in caplog.records]
@@ -131,7 +116,7 @@ def test_an_array_in_the_place_of_an_output_is_logged(
             x, y = context.tensors[node.inputs[0]], context.tensors[node.outputs[0]]
             y.data = np.sin(x.data)
 
-    made = host(model_content=sines(), delegates=[Computing(Replaces, "SIN")])
+    made = host(model_content=sines(), delegates=[ByName("SIN", kernel=Replaces)])
     with made:
         run(made)
     wanted = "Replaces.eval put another array in the place of Tensor(1, 'a', FLOAT32[4]): write"
@@ -157,7 +142,7 @@ def test_data_that_was_read_while_preparing_is_named(host: Host) -> None:
         def eval(self, context: DelegateContext, node: Node) -> None:
             self.data[...] = 1
 
-    made = host(model_content=sines(), delegates=[Computing(Early, "SIN")])
+    made = host(model_content=sines(), delegates=[ByName("SIN", kernel=Early)])
     wanted = r"'NoneType'.*; data that is read while preparing is None: keep the tensor"
     with made, pytest.raises(DelegraphError, match=wanted):
         run(made)

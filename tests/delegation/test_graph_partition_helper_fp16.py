@@ -55,9 +55,7 @@ class Float16(Delegate):
         nodes = helper.get_nodes_of_first_n_largest_partitions(self._n)
         self._rejections = helper.rejections
         context.replace_node_subsets_with_delegate_kernels(
-            Registration(self.name(), _prepare_shown, init=self._init, uses_blas=True),
-            nodes,
-            self,
+            Registration(self.name(), _prepare_shown, init=self._init, uses_blas=True), nodes, self
         )
 
     def supports(

@@ -407,10 +407,6 @@ def test_partitions_with_loops_run_alone_in_any_shape(size: int) -> None:
 def test_loops_have_the_same_bytes_in_both_hosts_and_whatever_was_done_before() -> None:
     found: list[bytes] = []
 
-    class Loops(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return LoopKernel(self)
-
     class LoopKernel(ByNameKernel):
         def init(self, context: Any, params: DelegateParams) -> None:
             super().init(context, params)
@@ -424,14 +420,16 @@ def test_loops_have_the_same_bytes_in_both_hosts_and_whatever_was_done_before() 
                 found.append(params.partition_model().content)
 
     content = looping()
-    with LiteRtInterpreter(model_content=content, delegates=[Loops("WHILE")]) as interpreter:
+    with LiteRtInterpreter(
+        model_content=content, delegates=[ByName("WHILE", kernel=LoopKernel)]
+    ) as interpreter:
         interpreter.allocate_tensors()
     with Interpreter(model_content=content, delegates=[ByName("MUL")]) as interpreter:
         interpreter.resize_tensor_input(0, [5])
         interpreter.allocate_tensors()
         interpreter.resize_tensor_input(0, [1])
         interpreter.allocate_tensors()
-        interpreter.modify_graph_with_delegate(Loops("WHILE"))
+        interpreter.modify_graph_with_delegate(ByName("WHILE", kernel=LoopKernel))
         interpreter.allocate_tensors()
     assert len(found) > 3
     assert set(found) == {partition_of(content, 1, 2).content}

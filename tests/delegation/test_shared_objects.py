@@ -22,11 +22,8 @@ class Engine:
 
 class Sharing(ByName):
     def __init__(self) -> None:
-        super().__init__("SIN")
+        super().__init__("SIN", kernel=SharingKernel)
         self.engines: list[ref[Engine]] = []
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return SharingKernel(self)
 
 
 class SharingKernel(ByNameKernel):

@@ -23,14 +23,12 @@ NEEDS_ENGINE = pytest.mark.skipif(
     reason="ONNX Runtime is not installed: pip install onnx onnxruntime",
 )
 MISTAKES = {
-    "layout": [
-        ('"CONV_2D": (0, 3, 1, 2)', '"CONV_2D": (0, 3, 2, 1)'),
-    ],
+    "layout": [('"CONV_2D": (0, 3, 1, 2)', '"CONV_2D": (0, 3, 2, 1)')],
     "padding": [
         (
             'given["pads"] = [*(w.before for w in windows), *(w.after for w in windows)]',
             'given["auto_pad"] = "SAME_UPPER" if options.padding.name == "SAME" else "VALID"',
-        ),
+        )
     ],
 }
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from delegraph.errors import ArgumentError
 from delegraph.testing.sweep.input_roundings import nudged
 
-Arrays = list[NDArray[Any]]
-
 DISTINCT = 2048
 """Elements that are drawn; longer arrays repeat them."""
 

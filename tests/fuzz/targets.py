@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,11 +29,17 @@ from delegraph.testing.sweep.judging import (
     Run,
     difference_fault,
     error_fault,
-    is_random,
 )
 from fuzz.copies import Copy
 from fuzz.feeding import Feeding
 from fuzz.starting_models import StartingModel, starting_models
+
+RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR")
+
+
+def is_random(names: Sequence[str]) -> bool:
+    """Whether an operator in *names* computes random numbers."""
+    return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)
 
 
 @dataclass(frozen=True)

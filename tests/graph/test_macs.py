@@ -55,11 +55,7 @@ CASES = [
 
 @pytest.mark.parametrize(("op", "inputs", "output", "options", "count"), CASES)
 def test_multiply_accumulates_are_counted(
-    op: str,
-    inputs: Sequence[TensorDef],
-    output: tuple[int, ...],
-    options: Table | None,
-    count: int,
+    op: str, inputs: Sequence[TensorDef], output: tuple[int, ...], options: Table | None, count: int
 ) -> None:
     model = parse_model(one_op_model(op, inputs, [tensor(output)], options))
     (subgraph,) = model.subgraphs

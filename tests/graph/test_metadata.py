@@ -162,8 +162,7 @@ LIES = zip_end(1, 46, 1 << 30)
         ),
         (
             with_metadata(
-                RELU,
-                (of_tensor("x", BoundingBoxProperties(index=(7, 0, 1, 2), type=2)),),
+                RELU, (of_tensor("x", BoundingBoxProperties(index=(7, 0, 1, 2), type=2)),)
             ),
             "the order of a box's numbers is [7, 0, 1, 2]",
         ),

@@ -103,13 +103,6 @@ def test_a_state_that_a_later_node_reads_is_copied(reads_again: bool) -> None:
     assert in_place(interpreter) == [() if reads_again else ("state",)]
 
 
-class Overwriting(ByName):
-    """Says that its outputs may lie in the memory of its inputs."""
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return OverwritingKernel(self)
-
-
 class OverwritingKernel(ByNameKernel):
     def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
         return True
@@ -121,9 +114,9 @@ COMPARING = FailurePolicy(on_failure="shadow", shadow_share=1.0)
 @pytest.mark.parametrize(
     ("delegate", "failures", "expected"),
     [
-        (Overwriting("ADD", "MUL"), None, ("state",)),
-        (Overwriting("ADD", "MUL"), COMPARING, ()),
-        (Overwriting("ADD", "MUL"), FailurePolicy(on_failure="fallback"), ()),
+        (ByName("ADD", "MUL", kernel=OverwritingKernel), None, ("state",)),
+        (ByName("ADD", "MUL", kernel=OverwritingKernel), COMPARING, ()),
+        (ByName("ADD", "MUL", kernel=OverwritingKernel), FailurePolicy(on_failure="fallback"), ()),
         (ByName("ADD", "MUL"), None, ()),
     ],
     ids=["allowed", "shadow", "fallback", "by default not"],
@@ -144,13 +137,10 @@ class BrokenKernel(ByNameKernel):
         raise ValueError("who knows")
 
 
-class Broken(ByName):
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return BrokenKernel(self)
-
-
 def test_a_delegate_that_fails_to_say_is_named() -> None:
-    _, step = runner_of(accumulating(reads_again=False), delegates=[Broken("ADD", "MUL")])
+    _, step = runner_of(
+        accumulating(reads_again=False), delegates=[ByName("ADD", "MUL", kernel=BrokenKernel)]
+    )
     step.bind_state()
     with pytest.raises(DelegateError, match=r"'by_name', may_share_memory.*who knows"):
         step(x=ONES)

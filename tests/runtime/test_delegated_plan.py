@@ -23,6 +23,7 @@ from delegraph import (
 from delegraph.errors import ArgumentError, DelegateError, UnresolvedOpError
 from delegraph.schema.options import AddOptions, MulOptions, VarHandleOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
+from support.answering import Answering
 from support.by_name import ByName, ByNameKernel, X, Y, partitions, run, sines
 
 
@@ -92,14 +93,8 @@ def test_placement_tells_delegate_partition_or_reason_for_every_node() -> None:
 
 
 def test_bare_false_is_recorded_as_no_reason_given() -> None:
-    class Silent(ByName):
-        def is_node_supported_by_delegate(
-            self, registration: Registration, node: Node, context: DelegateContext
-        ) -> bool | Rejection:
-            return False
-
-    interpreter = Interpreter(model_content=sines(), delegates=[Silent()])
-    assert str(interpreter.placement.nodes[0].rejections["by_name"]) == "no reason given"
+    interpreter = Interpreter(model_content=sines(), delegates=[Answering(False)])
+    assert str(interpreter.placement.nodes[0].rejections["answering"]) == "no reason given"
 
 
 def test_limits_on_partitions_keep_the_largest() -> None:
@@ -121,7 +116,7 @@ def test_small_partitions_are_left() -> None:
 
 class Failing(ByName):
     def __init__(self, where: str) -> None:
-        super().__init__("ADD", name=f"fails_in_{where}")
+        super().__init__("ADD", name=f"fails_in_{where}", kernel=FailingKernel)
         self.where = where
 
     def initialize(self, context: DelegateContext) -> None:
@@ -134,9 +129,6 @@ class Failing(ByName):
         if self.where == "claim" and registration.name == "MUL":
             raise KeyError("boom")
         return super().is_node_supported_by_delegate(registration, node, context)
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return FailingKernel(self)
 
 
 class FailingKernel(ByNameKernel):

@@ -288,11 +288,8 @@ class FailsForMul(ByName):
     """Takes nodes 1, 2 and 4 of sines in two partitions; the kernel that gets MUL fails."""
 
     def __init__(self, phase: str) -> None:
-        super().__init__("ADD", "MUL")
+        super().__init__("ADD", "MUL", kernel=FailsForMulKernel)
         self.phase = phase
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return FailsForMulKernel(self)
 
 
 class FailsForMulKernel(ByNameKernel):

@@ -1,5 +1,10 @@
 """Reading and writing tensors as the official Python interpreter does."""
 
+from __future__ import annotations
+
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
@@ -10,6 +15,7 @@ from delegraph.operators.tensor import AllocationType, Tensor
 from delegraph.runtime.execution.calls import Calls
 from delegraph.runtime.execution.cancellation import Cancellation
 from delegraph.runtime.tensor_access import (
+    MemoryViews,
     bound_read,
     bound_write,
     read_tensor,
@@ -227,3 +233,27 @@ def test_a_bound_write_and_read_are_of_the_tensor_as_it_was_bound():
     assert read().tolist() == [0, 0, 0]
     x.data_is_stale = True
     assert read() is None
+
+
+def test_a_view_is_alive_until_its_last_slice_is_gone() -> None:
+    views, data = MemoryViews(), np.zeros(4)
+    views.require_none()
+    first, second = views.export(data), views.export(data)
+    part = first[1:]
+    part[0] = 7
+    assert data.tolist() == [0, 7, 0, 0]
+    del first, second
+    with pytest.raises(StateError, match="at least 1 reference to internal data"):
+        views.require_none()
+    del part
+    views.require_none()
+
+
+def test_a_view_keeps_its_memory() -> None:
+    data = np.zeros(4)
+    memory = weakref.ref(data)
+    view = MemoryViews().export(data)
+    del data
+    gc.collect()
+    assert memory() is not None
+    assert view.tolist() == [0, 0, 0, 0]

@@ -40,12 +40,9 @@ class Late(ByName):
     """
 
     def __init__(self, *ops: str, name: str = "late", before: Hook = nothing, **more: Any) -> None:
-        super().__init__(*ops, name=name, **more)
+        super().__init__(*ops, name=name, kernel=LateKernel, **more)
         self.log: list[str] = []
         self.before = before
-
-    def create_delegate_kernel_interface(self) -> LateKernel:
-        return LateKernel(self)
 
 
 class LateKernel(ByNameKernel):
@@ -94,12 +91,9 @@ class InThread(ByName):
         flags: DelegateFlags = DelegateFlags.NONE,
         options: DelegateOptions | None = None,
     ) -> None:
-        super().__init__(*ops, name=name, flags=flags, options=options)
+        super().__init__(*ops, name=name, flags=flags, options=options, kernel=InThreadKernel)
         self.before = before
         self.pool = ThreadPoolExecutor(4, thread_name_prefix=name)
-
-    def create_delegate_kernel_interface(self) -> InThreadKernel:
-        return InThreadKernel(self)
 
 
 class InThreadKernel(ByNameKernel):

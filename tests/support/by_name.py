@@ -45,11 +45,12 @@ class ByName(SimpleDelegateInterface):
         flags: DelegateFlags = DelegateFlags.NONE,
         options: DelegateOptions | None = None,
         name: str = "by_name",
+        kernel: Callable[[Any], SimpleDelegateKernelInterface] | None = None,
     ) -> None:
         self.ops: Collection[str] = ops
         self.calls: list[str] = []
         self.params: list[DelegateParams] = []
-        self._flags, self._name = flags, name
+        self._flags, self._name, self._kernel = flags, name, kernel or ByNameKernel
         self._options = options or DelegateOptions()
 
     def name(self) -> str:
@@ -69,7 +70,7 @@ class ByName(SimpleDelegateInterface):
         return Rejection("op", actual=registration.name, expected=" or ".join(self.ops))
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return ByNameKernel(self)
+        return self._kernel(self)
 
 
 class ByNameKernel(SimpleDelegateKernelInterface):

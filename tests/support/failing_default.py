@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from delegraph import DelegateFlags, SimpleDelegateKernelInterface
+from delegraph import DelegateFlags
 from support.by_name import ByName, ByNameKernel
 
 PLUGIN = """\
@@ -38,7 +38,7 @@ class Failing(ByName):
         error: type[Exception] = RuntimeError,
         spoil: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        super().__init__(*ops, flags=flags, name="failing")
+        super().__init__(*ops, flags=flags, name="failing", kernel=FailingKernel)
         self.at, self.n, self.error, self.spoil = at, n, error, spoil
         self.visits: dict[str, int] = {}
 
@@ -56,9 +56,6 @@ class Failing(ByName):
     def is_node_supported_by_delegate(self, registration: Any, node: Any, context: Any) -> Any:
         self.reach("claim")
         return super().is_node_supported_by_delegate(registration, node, context)
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return FailingKernel(self)
 
 
 class FailingKernel(ByNameKernel):

@@ -10,10 +10,7 @@ import pytest
 
 from delegraph import Interpreter, OpResolverType, PlacementPolicy, PlacementRule
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
-from delegraph.delegation.control_edges import (
-    moved_control_edges,
-    parse_control_edges,
-)
+from delegraph.delegation.control_edges import moved_control_edges, parse_control_edges
 from delegraph.errors import (
     ArgumentError,
     DelegateError,

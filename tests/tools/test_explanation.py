@@ -5,47 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from delegraph import (
-    Delegate,
-    DelegateContext,
-    Interpreter,
-    Node,
-    Registration,
-    Rejection,
-    SimpleDelegateInterface,
-    SimpleDelegateKernelInterface,
-)
+from delegraph import Delegate, DelegateContext, Interpreter, Rejection, SimpleDelegateInterface
 from delegraph.errors import ArgumentError
 from delegraph.graph.loader import load_model
 from delegraph.testing import one_op_model, tensor
-from delegraph.tools.explanation import (
-    SignaturePlacement,
-    Stage,
-    explain,
-    explain_placement,
-)
+from delegraph.tools.explanation import SignaturePlacement, Stage, explain, explain_placement
 from delegraph.tools.refusals import Refusal
+from support.answering import Answering
 from support.by_name import ByName
 from support.half_weights import half_weights
 from support.language_models import language_model
 
 SIN = one_op_model("SIN", [tensor((2,))], [tensor((2,))])
-
-
-class Refusing(SimpleDelegateInterface):
-    def __init__(self, answer: bool | Rejection) -> None:
-        self._answer = answer
-
-    def name(self) -> str:
-        return "refusing"
-
-    def is_node_supported_by_delegate(
-        self, registration: Registration, node: Node, context: DelegateContext
-    ) -> bool | Rejection:
-        return self._answer
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        raise AssertionError("takes no node")
 
 
 class Silent(Delegate):
@@ -67,10 +38,10 @@ def test_a_model_nobody_touches_is_one_stage() -> None:
 
 
 def test_a_reason_is_told_without_the_tensor_so_that_nodes_group() -> None:
-    (refusal,) = refusals(Refusing(Rejection("rank", actual=1, expected=4, tensor=0)))
+    (refusal,) = refusals(Answering(Rejection("rank", actual=1, expected=4, tensor=0)))
     runner = ("Delegraph",)
     assert refusal == Refusal(
-        "refusing", "rank", "rank: is 1, needs 4", 0, (0,), ("SIN",), runner, bytes=8
+        "answering", "rank", "rank: is 1, needs 4", 0, (0,), ("SIN",), runner, bytes=8
     )
 
 
@@ -83,7 +54,7 @@ def test_constants_that_are_computed_once_are_in_no_stage_and_no_rejection() -> 
     assert [refusal.nodes for refusal in found.refusals] == [(1, 3)]
 
 
-@pytest.mark.parametrize("make", [lambda: Refusing(False), Silent], ids=["False", "silence"])
+@pytest.mark.parametrize("make", [lambda: Answering(False), Silent], ids=["False", "silence"])
 def test_no_answer_is_reported_as_such(
     make: Callable[[], Delegate | SimpleDelegateInterface],
 ) -> None:

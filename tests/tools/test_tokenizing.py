@@ -61,9 +61,7 @@ def test_notes_say_what_was_done() -> None:
     notes: list[str] = []
     said = TensorMetadata(name="x", tokenizer=REGEX)
     text_as_input("the bad bad film", entry(1, 3), said, notes.append)
-    assert notes == [
-        "4 words by the metadata's regex tokenizer, 2 of them unknown, 1 cut off",
-    ]
+    assert notes == ["4 words by the metadata's regex tokenizer, 2 of them unknown, 1 cut off"]
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,7 @@ class DelegraphTarget(aot_types.Target):
 
     def flatten(self) -> dict[str, Any]:
         """Return the configuration that the backend is created from."""
-        return {
-            "backend_id": self.backend_id(),
-            "delegate": self.delegate,
-            "options": self.options,
-        }
+        return {"backend_id": self.backend_id(), "delegate": self.delegate, "options": self.options}
 
 
 @import_vendor.register_backend

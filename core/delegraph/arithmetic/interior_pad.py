@@ -50,11 +50,7 @@ class InteriorPadding:
 
     @classmethod
     def of(
-        cls,
-        shape: Sequence[int],
-        low: Sequence[int],
-        high: Sequence[int],
-        between: Sequence[int],
+        cls, shape: Sequence[int], low: Sequence[int], high: Sequence[int], between: Sequence[int]
     ) -> InteriorPadding:
         """Return the placement for an array of *shape*.
 

@@ -90,7 +90,7 @@ class ModelEntries:
         """
         name, found = self._found(version, key)
         content = None if found is None else found.tobytes()
-        return content if content is not None and name.endswith(_digest(content)) else None
+        return content if content is not None and name.endswith(hex_digest(content)) else None
 
     def keep(self, version: str, key: str, content: bytes) -> bool:
         """Add content to the file that is being written; return whether a file is being written.
@@ -104,7 +104,7 @@ class ModelEntries:
         """
         if self._written is None:
             return False
-        self._written[f"{self._start(version, key)}-{_digest(content)}"] = content
+        self._written[f"{self._start(version, key)}-{hex_digest(content)}"] = content
         return True
 
     def _found(self, version: str, key: str) -> tuple[str, NDArray[np.uint8] | None]:
@@ -117,12 +117,8 @@ class ModelEntries:
 
     def _start(self, version: str, key: str) -> str:
         """Beginning of the name of the entry for *key*; the digest of the content follows it."""
-        digest = _digest(key.encode())[:32]
+        digest = hex_digest(key.encode())[:32]
         return f"{self._namespace}/{_checked('version', version)}/{digest}"
-
-
-def _digest(content: bytes) -> str:
-    return hex_digest(content)
 
 
 def _checked(what: str, name: str) -> str:

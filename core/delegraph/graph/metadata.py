@@ -227,10 +227,7 @@ class _Reader:
         return tuple(self._tensor(index, record, units) for index, record in pairs)
 
     def _tensor(
-        self,
-        index: int,
-        record: tables.TensorMetadata,
-        common_units: Sequence[tables.ProcessUnit],
+        self, index: int, record: tables.TensorMetadata, common_units: Sequence[tables.ProcessUnit]
     ) -> TensorMetadata:
         properties = record.content.content_properties if record.content else None
         normalization = _unit(record, tables.NormalizationOptions)

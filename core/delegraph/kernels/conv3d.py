@@ -15,11 +15,7 @@ from delegraph.arithmetic.padding import require_fit, window
 from delegraph.arithmetic.patches import Patches
 from delegraph.arithmetic.weights import bias_or_zeros, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    options_or_defaults,
-    require_counts,
-    require_type,
-)
+from delegraph.operators.checks import options_or_defaults, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,

@@ -29,19 +29,9 @@ from delegraph.arithmetic.weights import (
 )
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import (
-    options_or_defaults,
-    require_counts,
-    require_type,
-)
+from delegraph.operators.checks import options_or_defaults, require_counts, require_type
 from delegraph.operators.op_table import kernel
-from delegraph.operators.registration import (
-    Eval,
-    Node,
-    OpContext,
-    input_tensor,
-    output_tensor,
-)
+from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import TensorType
 

@@ -20,12 +20,7 @@ from delegraph.arithmetic.activation import (
     float_activation_range,
     quantized_activation_range,
 )
-from delegraph.arithmetic.weights import (
-    at_first_use,
-    bias_or_zeros,
-    dense_values,
-    once_if_constant,
-)
+from delegraph.arithmetic.weights import at_first_use, bias_or_zeros, dense_values, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (

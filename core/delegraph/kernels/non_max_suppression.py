@@ -151,11 +151,7 @@ def kept_boxes(
 
 
 def _lowered(
-    score: np.float32,
-    shares: Floats,
-    overlap: np.float32,
-    threshold: np.float32,
-    sigma: np.float32,
+    score: np.float32, shares: Floats, overlap: np.float32, threshold: np.float32, sigma: np.float32
 ) -> np.float32 | None:
     """Return *score*, lowered for the overlaps in *shares*; None if one reaches *overlap*.
 

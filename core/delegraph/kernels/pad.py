@@ -154,10 +154,7 @@ def _mirror(shape: Sequence[int], pads: Pads, skip: int) -> Any:
         end = before + shape[axis]
         # Axes before this one are complete; later axes only have their interior so far.
         lead, rest = (slice(None),) * axis, interior[axis + 1 :]
-        for start, length, first in (
-            (0, before, before + skip),
-            (end, after, end - skip - after),
-        ):
+        for start, length, first in ((0, before, before + skip), (end, after, end - skip - after)):
             if length:
                 target = (*lead, slice(start, start + length), *rest)
                 mirrored = (*lead, slice(first, first + length), *rest)

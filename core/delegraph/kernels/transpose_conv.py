@@ -26,11 +26,7 @@ from delegraph.arithmetic.quantized_product import QuantizedProduct
 from delegraph.arithmetic.weights import bias_or_zeros, channel_rows, once_if_constant
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import (
-    options_or_defaults,
-    require_counts,
-    require_type,
-)
+from delegraph.operators.checks import options_or_defaults, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,

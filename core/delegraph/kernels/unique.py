@@ -6,12 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import (
-    require_counts,
-    require_type,
-    tensor_types,
-    type_option,
-)
+from delegraph.operators.checks import require_counts, require_type, tensor_types, type_option
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType

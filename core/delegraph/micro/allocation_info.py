@@ -87,10 +87,7 @@ def allocation_infos(
 
 class _Builder:
     def __init__(
-        self,
-        model: Model,
-        scratch: Sequence[ScratchRequest],
-        offline_offsets: Sequence[int] | None,
+        self, model: Model, scratch: Sequence[ScratchRequest], offline_offsets: Sequence[int] | None
     ) -> None:
         self._model = model
         self._scratch: dict[tuple[int, int], list[AllocationInfo]] = {}

@@ -18,11 +18,7 @@ from delegraph.errors import ArgumentError, OperatorError, StateError
 from delegraph.graph.dtypes import byte_size
 from delegraph.graph.model import Model, TensorSpec
 from delegraph.memory.best_fit import align
-from delegraph.micro.allocation_info import (
-    AllocationInfo,
-    ScratchRequest,
-    allocation_infos,
-)
+from delegraph.micro.allocation_info import AllocationInfo, ScratchRequest, allocation_infos
 from delegraph.micro.arena_memory import ArenaBuffer, ArenaMemory
 from delegraph.micro.offline_plans import offline_plan
 from delegraph.micro.planners import (
@@ -382,9 +378,7 @@ class MicroAllocator:
 
 
 def _chosen_planner(
-    planner: PlannerKind | MicroMemoryPlanner,
-    arena: PersistentBufferAllocator,
-    target: MicroTarget,
+    planner: PlannerKind | MicroMemoryPlanner, arena: PersistentBufferAllocator, target: MicroTarget
 ) -> MicroMemoryPlanner:
     """Return the planner that *planner* names, with memory in *arena*, or the caller's planner."""
     if planner == "greedy":

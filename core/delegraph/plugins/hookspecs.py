@@ -31,12 +31,7 @@ PROJECT = "delegraph"
 API_VERSION = 1
 """Version of the hooks and specs; it is raised when plugins for the last version would break."""
 
-NAMES = (
-    "delegraph_delegates",
-    "delegraph_custom_ops",
-    "delegraph_commands",
-    "delegraph_compilers",
-)
+NAMES = ("delegraph_delegates", "delegraph_custom_ops", "delegraph_commands", "delegraph_compilers")
 """Names of all hooks, in the order in which they are called."""
 
 F = TypeVar("F", bound=Callable[..., object])

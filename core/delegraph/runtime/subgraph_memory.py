@@ -14,12 +14,7 @@ from delegraph.graph.dtypes import OBJECT_TYPES, byte_size
 from delegraph.graph.model import column_of
 from delegraph.graph.tensor_loader import MAX_RANK
 from delegraph.lazy_dataclass import dataclass, field
-from delegraph.memory.arena_planner import (
-    ArenaPlanner,
-    PlannerGraph,
-    PlanNode,
-    TensorKind,
-)
+from delegraph.memory.arena_planner import ArenaPlanner, PlannerGraph, PlanNode, TensorKind
 from delegraph.memory.workspace import Workspace
 from delegraph.operators.checks import require_dimensions
 from delegraph.operators.tensor import AllocationType, Tensor

@@ -41,11 +41,7 @@ class BatchedModel:
     """
 
     def __init__(
-        self,
-        setup: Setup,
-        signature: str | None,
-        batching: Batching,
-        max_batch: int,
+        self, setup: Setup, signature: str | None, batching: Batching, max_batch: int
     ) -> None:
         self._setup = setup
         self._spare: AnyInterpreter | None = setup.interpreter()

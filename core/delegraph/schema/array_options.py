@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from delegraph.schema.enums import (
-    ActivationFunctionType,
-    MirrorPadMode,
-    TensorType,
-)
+from delegraph.schema.enums import ActivationFunctionType, MirrorPadMode, TensorType
 from delegraph.schema.table import (
     FLOAT32,
     INT32,

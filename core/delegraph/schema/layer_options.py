@@ -19,17 +19,7 @@ from delegraph.schema.enums import (
     Padding,
     TensorType,
 )
-from delegraph.schema.table import (
-    INT32,
-    UINT8,
-    Table,
-    array,
-    boolean,
-    enum,
-    float32,
-    int32,
-    vector,
-)
+from delegraph.schema.table import INT32, UINT8, Table, array, boolean, enum, float32, int32, vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,13 +13,7 @@ import numpy as np
 from flatbuffers import number_types
 from numpy.typing import NDArray
 
-from delegraph.schema.parts_outside import (
-    ALIGNMENT,
-    PartsOutside,
-    aligned,
-    large_parts,
-    padded,
-)
+from delegraph.schema.parts_outside import ALIGNMENT, PartsOutside, aligned, large_parts, padded
 from delegraph.schema.reader import FILE_IDENTIFIER
 from delegraph.schema.table import (
     UINT8,

@@ -16,7 +16,6 @@ from delegraph.testing.operator_case import Fed
 
 T = TypeVar("T")
 
-FLOATS = ("FLOAT32", "FLOAT16", "BFLOAT16", "FLOAT64")
 QUANTIZED = ("INT8", "UINT8", "INT16")
 INTEGERS = ("INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64")
 PLAIN = ("FLOAT32", "FLOAT16", "BFLOAT16", *INTEGERS, "BOOL", "INT4", "COMPLEX64", "STRING")

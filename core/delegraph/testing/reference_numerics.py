@@ -76,10 +76,7 @@ DIFFERENCES = (
         "values are divided by the scale and round halves away from zero",
     ),
     NumericsDifference(
-        ("QUANTIZE",),
-        ("UINT8", "INT8"),
-        "vector loops round halves up",
-        "halves go away from zero",
+        ("QUANTIZE",), ("UINT8", "INT8"), "vector loops round halves up", "halves go away from zero"
     ),
     NumericsDifference(
         ("RESIZE_BILINEAR",),
@@ -88,10 +85,7 @@ DIFFERENCES = (
         "float32 products are added column by column",
     ),
     NumericsDifference(
-        ("SUM",),
-        ("UINT8",),
-        "sums are scaled in float32",
-        "sums are scaled by a 31-bit multiplier",
+        ("SUM",), ("UINT8",), "sums are scaled in float32", "sums are scaled by a 31-bit multiplier"
     ),
     NumericsDifference(
         ("MEAN",),

@@ -45,10 +45,7 @@ class InputRequest:
     sample_rate: int | None = None
 
     def arrays(
-        self,
-        details: Sequence[Details],
-        model: Model,
-        signature: str | None = None,
+        self, details: Sequence[Details], model: Model, signature: str | None = None
     ) -> list[GivenInput]:
         """Return the values of all inputs, in the order of *details*.
 

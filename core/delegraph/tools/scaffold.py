@@ -39,12 +39,7 @@ UNARY = {
     "SQUARE": "np.square",
     "TANH": "np.tanh",
 }
-BINARY = {
-    "ADD": "np.add",
-    "DIV": "np.divide",
-    "MUL": "np.multiply",
-    "SUB": "np.subtract",
-}
+BINARY = {"ADD": "np.add", "DIV": "np.divide", "MUL": "np.multiply", "SUB": "np.subtract"}
 OPERATORS = UNARY | BINARY
 """Mapping from each operator that a project can start with to its NumPy function on floats."""
 
@@ -108,10 +103,7 @@ KINDS = {
             "src/{package}/delegate.py": ("kernel/delegate.py",),
         },
     ),
-    "engine": Kind(
-        "A delegate that hands $operators_text to $engine",
-        _ENGINE,
-    ),
+    "engine": Kind("A delegate that hands $operators_text to $engine", _ENGINE),
     "compiler": Kind(
         "A delegate that hands $operators_text to $engine, also ahead of time",
         {
@@ -190,11 +182,7 @@ class Project:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        operators: Sequence[str],
-        template: str = "kernel",
-        engine: str = "custom",
+        cls, name: str, operators: Sequence[str], template: str = "kernel", engine: str = "custom"
     ) -> Project:
         """Return the project for a typed name: ``delegraph-My.Chip`` means ``my_chip``.
 

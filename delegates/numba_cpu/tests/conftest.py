@@ -19,6 +19,7 @@ from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
 from delegraph_numba_cpu.library.cpu import supported_levels
 from delegraph_numba_cpu.library.kernel_library import Library, library
+from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
 
@@ -91,6 +92,20 @@ class Chain:
 def lib() -> Library:
     """The kernels of the best level."""
     return library(supported_levels()[0])
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Partitions that were lowered since."""
+    found: list[object] = []
+    lower_all = schedule.lower_all
+
+    def watched(partition: Any, builder: Any) -> None:
+        found.append(partition)
+        lower_all(partition, builder)
+
+    monkeypatch.setattr(schedule, "lower_all", watched)
+    return found
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from delegraph.testing import cases
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.kept import program_file as file
 from delegraph_numba_cpu.kept.reading import Host, read
-from delegraph_numba_cpu.kept.writing import written
+from delegraph_numba_cpu.kept.writing import pieces_of
 from delegraph_numba_cpu.lowering import OPERATORS
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.guarded_memory import GuardedMemory
@@ -167,7 +167,7 @@ def _start(op: str, model: bytes) -> Start | None:
     _kept_alive.append(interpreter)
     assert kernel.program is not None
     constants: dict[bytes, bytes] = {}
-    content = written(kernel.program, KEY, constants)
+    content = b"".join(pieces_of(kernel.program, KEY, constants))
     return Start(op, content, {k: _guarded(c) for k, c in constants.items()}, tensors, kernel)
 
 

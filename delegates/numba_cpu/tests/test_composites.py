@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from delegraph.testing import constant, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph.testing.several_ops import NodeText, SubgraphText, subgraphs_model
 from delegraph_numba_cpu.kept import store
-from delegraph_numba_cpu.lowering import schedule
 from support.official import official_outputs
 
 RNG = np.random.default_rng(0)
@@ -165,17 +163,11 @@ def test_litert_which_runs_subgraphs_itself_keeps_composites() -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
-def test_a_program_with_composites_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_composites_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lowered: list[object]
+) -> None:
     monkeypatch.setenv(store.VARIABLE, "1")
     monkeypatch.setattr(store, "LEAST_NODES", 1)
-    lowered: list[object] = []
-    lower_all = schedule.lower_all
-
-    def watched(partition: Any, builder: Any) -> None:
-        lowered.append(partition)
-        lower_all(partition, builder)
-
-    monkeypatch.setattr(schedule, "lower_all", watched)
     path, found = tmp_path / "model.tflite", []
     path.write_bytes(layer_model())
     for _ in range(2):

@@ -30,7 +30,7 @@ from delegraph_numba_cpu.kept import store
 from delegraph_numba_cpu.kept.checks import check_computed_records, check_numbers, check_scratch
 from delegraph_numba_cpu.kept.keys import version
 from delegraph_numba_cpu.kept.reading import Host, read
-from delegraph_numba_cpu.kept.writing import written
+from delegraph_numba_cpu.kept.writing import pieces_of
 from delegraph_numba_cpu.library.cpu import level_named
 from delegraph_numba_cpu.library.kernel_library import library
 from delegraph_numba_cpu.lowering import schedule
@@ -130,12 +130,12 @@ def sound_models(op: str, folder: Path, count: int) -> Iterator[bytes]:
 
 def check_round_trip(content: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter, built = made(content, folder)
-    expected, files = answers(interpreter), [written(p, KEY) for p in built.programs]
+    expected, files = answers(interpreter), [b"".join(pieces_of(p, KEY)) for p in built.programs]
     with monkeypatch.context() as patch:
         forbid_lowering(patch)
         again, kept = made(content, folder)
     assert built.programs
-    assert [written(program, KEY) for program in kept.programs] == files
+    assert [b"".join(pieces_of(p, KEY)) for p in kept.programs] == files
     for found, wanted in zip(answers(again), expected, strict=True):
         assert found.tobytes() == wanted.tobytes()
 
@@ -260,6 +260,6 @@ def test_shared_constants_of_equal_sums_stay_apart() -> None:
         words = {"source": Address(constant(array)), "target": Address(Memory(array.nbytes))}
         rows.append(Row(COPY, 1, {**words, "bytes": array.nbytes, "tiles": 1}))
     shared: dict[bytes, bytes] = {}
-    written(Program(rows, kernels, 1), KEY, shared)
+    pieces_of(Program(rows, kernels, 1), KEY, shared)
     found = [content[: first.nbytes] for content in shared.values()]
     assert found == [array.tobytes() for array in both]

@@ -18,7 +18,6 @@ from delegraph import Interpreter
 from delegraph.delegation import Rejection
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.kept import claims, keys, program_file, store
-from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from delegraph_numba_cpu.program.program import GUARD_VARIABLE
 from test_kept_programs import DIGITS, MODELS, UNKEPT, Watched, answers, made, needs_library
@@ -44,20 +43,6 @@ print(hashlib.sha256(i.get_tensor(i.get_output_details()[0]["index"]).tobytes())
 def keep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.VARIABLE, "1")
     monkeypatch.setattr(store, "LEAST_NODES", 1)
-
-
-@pytest.fixture
-def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Partitions that were lowered since."""
-    found: list[object] = []
-    lower_all = schedule.lower_all
-
-    def watched(partition: Any, builder: Any) -> None:
-        found.append(partition)
-        lower_all(partition, builder)
-
-    monkeypatch.setattr(schedule, "lower_all", watched)
-    return found
 
 
 def files(folder: Path) -> list[Path]:

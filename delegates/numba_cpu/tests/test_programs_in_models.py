@@ -24,7 +24,6 @@ from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate
 from delegraph_numba_cpu.kept import claims, code_digest, keys, program_file, store
 from delegraph_numba_cpu.library import cpu
-from delegraph_numba_cpu.lowering import schedule
 from delegraph_numba_cpu.options import NumbaCpuOptions
 from kept_program_damage import damaged
 from test_kept_programs import DIGITS, MODELS, answers, needs_library
@@ -78,20 +77,6 @@ class Opened:
         )
         self.interpreter.allocate_tensors()
         self.answers = answers(self.interpreter)
-
-
-@pytest.fixture
-def lowered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Partitions that were lowered since."""
-    found: list[object] = []
-    lower_all = schedule.lower_all
-
-    def watched(partition: Any, builder: Any) -> None:
-        found.append(partition)
-        lower_all(partition, builder)
-
-    monkeypatch.setattr(schedule, "lower_all", watched)
-    return found
 
 
 @pytest.fixture

@@ -213,9 +213,7 @@ def test_the_page_maps_every_official_flag_to_options_that_there_are() -> None:
 LANGUAGE = ROOT / "docs" / "demo" / "models" / "language_model.tflite"
 
 
-def test_a_step_of_decode_hands_on_its_caches_and_has_tokens_per_second(
-    delegraph: Command,
-) -> None:
+def test_a_step_of_decode_hands_on_its_caches_and_has_tokens_per_second(delegraph: Command) -> None:
     ran = delegraph("benchmark", LANGUAGE, "--signature", "decode", *BRIEF)
     assert "signature decode; others: prefill_8" in ran.lines
     names = ", ".join(f"kv_cache_{kind}_{layer}" for kind in "kv" for layer in "01")

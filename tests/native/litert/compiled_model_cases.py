@@ -21,12 +21,7 @@ from litert_cases import run_cases
 
 from delegraph import DelegateContext, DelegateFlags, FailurePolicy, Interpreter, Limits, Node
 from delegraph.errors import OperatorError
-from delegraph.native import (
-    compiled_model,
-    litert_custom_op,
-    litert_delegate,
-    register_accelerator,
-)
+from delegraph.native import compiled_model, litert_custom_op, litert_delegate, register_accelerator
 from delegraph.native.litert.compiled_model_check import check_compiled_model
 from delegraph.operators import CustomOp
 from delegraph.testing import one_op_model, tensor
@@ -87,11 +82,7 @@ def errors() -> None:
         def eval(self, context: DelegateContext, node: Node) -> None:
             raise KeyError("100%s on purpose")
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Fails(self)
-
-    model = compiled_model(sines(), [Delegate("SIN")])
+    model = compiled_model(sines(), [ByName("SIN", kernel=Fails)])
     for _ in range(2):
         try:
             run(model)
@@ -146,13 +137,9 @@ def shadow() -> None:
             super().eval(context, node)
             context.tensors[node.outputs[0]].data[0] += 1
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Wrong(self)
-
     for flags in (DelegateFlags.NONE, DYNAMIC):
         policy = FailurePolicy("shadow", validate=True)
-        model = compiled_model(sines(), [Delegate("SIN", flags=flags)], failures=policy)
+        model = compiled_model(sines(), [ByName("SIN", flags=flags, kernel=Wrong)], failures=policy)
         np.testing.assert_allclose(run(model), wanted(X), rtol=1e-5)
         assert model.placement.quarantined == ("by_name",)
 
@@ -204,12 +191,8 @@ def overhead() -> None:
         def eval(self, context: DelegateContext, node: Node) -> None:
             pass
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Empty(self)
-
     best = {}
-    for name, delegates in (("ours", [Delegate("SIN")]), ("native", [])):
+    for name, delegates in (("ours", [ByName("SIN", kernel=Empty)]), ("native", [])):
         model: Any = compiled_model(sines(), delegates, options=without_xnnpack())
         buffers = model.create_input_buffers(0), model.create_output_buffers(0)
         taken = []

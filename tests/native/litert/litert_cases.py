@@ -89,11 +89,7 @@ def errors() -> None:
         def eval(self, context: DelegateContext, node: Node) -> None:
             raise KeyError("100%s on purpose")
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Fails(self)
-
-    made = interpreter(Delegate("SIN"))
+    made = interpreter(ByName("SIN", kernel=Fails))
     for _ in range(2):
         try:
             run(made)
@@ -109,11 +105,7 @@ def overhead() -> None:
         def eval(self, context: DelegateContext, node: Node) -> None:
             pass
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Empty(self)
-
-    made = interpreter(Delegate("SIN"))  # two partitions
+    made = interpreter(ByName("SIN", kernel=Empty))  # two partitions
     run(made)
     best = {}
     for name, invoke in (("ours", made._interpreter.invoke), ("native", _native().invoke)):

@@ -62,12 +62,8 @@ def test_a_kernel_learns_the_limit_and_cannot_exceed_it(run: Any) -> None:
             seen.append(context.memory_limit.bytes)
             context.resize_tensor(context.tensors[node.outputs[0]], [1000])
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Kernel(self)
-
     with pytest.raises(OperatorError, match="needs 4000 bytes, more than the limit of 3000"):
-        run(sines(), 4, delegates=[Delegate("SIN")], limits=Limits(memory=3000))
+        run(sines(), 4, delegates=[ByName("SIN", kernel=Kernel)], limits=Limits(memory=3000))
     assert set(seen) == {3000}
 
 

@@ -116,10 +116,7 @@ def test_the_kernel_computes_nodes_of_any_shape(
 @pytest.mark.parametrize(
     ("factor", "text"),
     [
-        (
-            99,
-            r"Node number 0 \(Scale\) failed to invoke: .*Run of the C kernel",
-        ),
+        (99, r"Node number 0 \(Scale\) failed to invoke: .*Run of the C kernel"),
         (98, r"Node number 0 \(Scale\) failed to prepare: .*GetOutputLayouts of the C kernel"),
     ],
 )

@@ -80,11 +80,8 @@ class Does(ByName):
     """Takes SIN, and calls a function before it computes."""
 
     def __init__(self, function: Any, flags: DelegateFlags = DYNAMIC) -> None:
-        super().__init__("SIN", flags=flags, name="does")
+        super().__init__("SIN", flags=flags, name="does", kernel=DoesKernel)
         self.function = function
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return DoesKernel(self)
 
 
 class DoesKernel(ByNameKernel):
@@ -270,12 +267,8 @@ def test_a_kernel_that_cannot_be_prepared_says_so(flags: DelegateFlags) -> None:
         def prepare(self, context: DelegateContext, node: Node) -> None:
             raise OSError("no device")
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Unprepared(self)
-
     with pytest.raises(OSError, match="no device"):
-        run(compiled_model(sines(), [Delegate("SIN", flags=flags)]))
+        run(compiled_model(sines(), [ByName("SIN", flags=flags, kernel=Unprepared)]))
 
 
 def test_a_refused_delegate_is_told_why() -> None:

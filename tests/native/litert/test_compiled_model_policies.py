@@ -62,11 +62,8 @@ class Calls(ByName):
     """Takes SIN, and calls a function with the context in one phase."""
 
     def __init__(self, function: Any, phase: str = "eval") -> None:
-        super().__init__("SIN", flags=DYNAMIC, name="calls")
+        super().__init__("SIN", flags=DYNAMIC, name="calls", kernel=CallsKernel)
         self.function, self.phase = function, phase
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return CallsKernel(self)
 
 
 class CallsKernel(ByNameKernel):
@@ -198,10 +195,7 @@ def test_a_resize_that_breaks_a_requirement_is_an_error() -> None:
             return context.tensors[node.inputs[0]].shape == (4,)
 
     model = compiled_model(
-        sines(),
-        [Small()],
-        placement=PlacementPolicy(require="full"),
-        options=without_xnnpack(),
+        sines(), [Small()], placement=PlacementPolicy(require="full"), options=without_xnnpack()
     )
     with model, pytest.raises(PlacementError, match="nodes stay behind"):
         model.resize_input_tensor(0, [5], strict=False)
@@ -230,10 +224,6 @@ def test_kernels_take_over_what_a_delegate_fails_to_do(phase: str) -> None:
 
 
 def test_what_calls_a_subgraph_stays_with_the_runtimes_state() -> None:
-    class Fails(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return FailsKernel(self)
-
     class FailsKernel(ByNameKernel):
         def prepare(self, context: DelegateContext, node: Node) -> None:
             raise OSError("device lost")
@@ -242,7 +232,7 @@ def test_what_calls_a_subgraph_stays_with_the_runtimes_state() -> None:
         run(
             compiled_model(
                 doubling_while(),
-                [Fails("WHILE", flags=DYNAMIC)],
+                [ByName("WHILE", flags=DYNAMIC, kernel=FailsKernel)],
                 failures=FailurePolicy("fallback"),
             ),
             np.float32([3]),

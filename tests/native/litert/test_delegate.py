@@ -295,11 +295,7 @@ def test_options_are_for_names() -> None:
 
 
 def test_shapes_known_only_while_invoking_reach_a_dynamic_delegate() -> None:
-    class Multiplies(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return OpenKernel(self)
-
-    interpreter = official(positive_positions(), Multiplies("MUL", flags=DYNAMIC))
+    interpreter = official(positive_positions(), ByName("MUL", flags=DYNAMIC, kernel=OpenKernel))
     for x in ([1, 0, 2, 3], [0, 0, 0, 5], [1, 1, 1, 1]):
         values = np.array(x, np.float32)
         found = run(interpreter, values)
@@ -337,11 +333,7 @@ def test_nodes_in_the_body_of_a_loop_are_delegated() -> None:
 
 
 def test_variables_keep_their_values_between_invokes_and_are_reset() -> None:
-    class Remembers(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Recurrent(self)
-
-    interpreter = official(remembering(), Remembers("RNN", flags=DYNAMIC))
+    interpreter = official(remembering(), ByName("RNN", flags=DYNAMIC, kernel=Recurrent))
     one = np.ones((1, 1), np.float32)
     interpreter.allocate_tensors()
     found = []
@@ -418,10 +410,6 @@ def test_a_delegates_buffers_are_copied_when_others_read_them_and_freed_in_the_e
 
 
 def test_strings_are_read_and_written() -> None:
-    class Shouts(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Gather(self)
-
     tensors = {
         "x": tensor((3,), "STRING"),
         "i": constant(np.array([2, 0], np.int32)),
@@ -430,7 +418,7 @@ def test_strings_are_read_and_written() -> None:
     content = graph_model(
         [("GATHER", "x i", "y", GatherOptions())], inputs="x", outputs="y", tensors=tensors
     )
-    interpreter = official(content, Shouts("GATHER", flags=DYNAMIC))
+    interpreter = official(content, ByName("GATHER", flags=DYNAMIC, kernel=Gather))
     for words in ([b"one", b"two", b"three"], [b"", b"b", "\u00e9".encode()]):
         x = np.array(words, object)
         assert run(interpreter, x).tolist() == [words[2].upper(), words[0].upper()]

@@ -57,7 +57,9 @@ class Fails(ByName):
     """Raises an exception at one place."""
 
     def __init__(self, where: str, error: BaseException) -> None:
-        super().__init__("SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name="fails")
+        super().__init__(
+            "SIN", flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name="fails", kernel=FailsKernel
+        )
         self.where, self.error = where, error
 
     def fail(self, where: str) -> None:
@@ -67,9 +69,6 @@ class Fails(ByName):
     def is_node_supported_by_delegate(self, *arguments: Any) -> Any:
         self.fail("claim")
         return super().is_node_supported_by_delegate(*arguments)
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return FailsKernel(self)
 
 
 class FailsKernel(ByNameKernel):
@@ -170,12 +169,8 @@ def test_a_kernel_may_run_another_interpreter_and_handle_its_errors() -> None:
                 run(interpreter(Fails("eval", ValueError("inner"))))
             raise LookupError("outer")
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Nests(self)
-
     with pytest.raises(LookupError, match="outer"):
-        run(interpreter(Delegate("SIN")))
+        run(interpreter(ByName("SIN", kernel=Nests)))
 
 
 def test_the_official_class_gets_a_text_and_the_delegate_keeps_the_exception() -> None:
@@ -259,12 +254,8 @@ def test_the_switch_interval_lasts_as_long_as_an_invoke() -> None:
             seen.append(sys.getswitchinterval())
             super().eval(context, node)
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Sees(self)
-
     before = sys.getswitchinterval()
-    run(interpreter(Delegate("SIN"), switch_interval=1e-4))
+    run(interpreter(ByName("SIN", kernel=Sees), switch_interval=1e-4))
     assert seen == pytest.approx([1e-4, 1e-4])
     assert sys.getswitchinterval() == before
     with pytest.raises(ArgumentError, match="switch_interval is 0, expected seconds > 0"):
@@ -378,11 +369,7 @@ def test_a_time_limit_stops_an_invoke() -> None:
             while True:
                 raise_if_requested(context)
 
-    class Delegate(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Sleeps(self)
-
-    subject = interpreter(Delegate("SIN"), limits=Limits(time=0.2))
+    subject = interpreter(ByName("SIN", kernel=Sleeps), limits=Limits(time=0.2))
     with pytest.raises(TimeLimitError, match=r"time limit of 0\.2 s"):
         run(subject)
 

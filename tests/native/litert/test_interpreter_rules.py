@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import (
-    Interpreter,
-    OpResolverType,
-    PlacementPolicy,
-    PlacementRule,
-)
+from delegraph import Interpreter, OpResolverType, PlacementPolicy, PlacementRule
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.native import LiteRtInterpreter
 from delegraph.testing import constant, graph_model

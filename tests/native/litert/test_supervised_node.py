@@ -38,7 +38,9 @@ class Wrong(ByName):
         tolerance: float | None = None,
         name: str = "wrong",
     ) -> None:
-        super().__init__(*ops, flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name=name)
+        super().__init__(
+            *ops, flags=DelegateFlags.ALLOW_DYNAMIC_TENSORS, name=name, kernel=WrongKernel
+        )
         self.fault, self.from_run, self.tolerance = fault, from_run, tolerance
         self.runs = 0
 
@@ -47,9 +49,6 @@ class Wrong(ByName):
             None if self.tolerance is None else {"FLOAT32": Tolerance(absolute=self.tolerance)}
         )
         return Capabilities(tolerance=allowed)
-
-    def create_delegate_kernel_interface(self) -> ByNameKernel:
-        return WrongKernel(self)
 
 
 class WrongKernel(ByNameKernel):

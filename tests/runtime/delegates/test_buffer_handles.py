@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from delegraph import (
-    DelegateContext,
-    Interpreter,
-    Node,
-    SimpleDelegateKernelInterface,
-)
+from delegraph import DelegateContext, Interpreter, Node, SimpleDelegateKernelInterface
 from delegraph.errors import DelegateError, DelegateNodeError
 from delegraph.schema.options import AddOptions
 from delegraph.testing import graph_model

@@ -95,12 +95,8 @@ def test_nodes_can_be_replaced_only_while_the_delegate_chooses() -> None:
             registration = Registration("late", lambda context, node: lambda: None)
             context.replace_node_subsets_with_delegate_kernels(registration, [1], self)
 
-    class TooLate(ByName):
-        def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-            return Late(self)
-
     with pytest.raises(DelegateError, match="only while a delegate is being applied"):
-        Interpreter(model_content=sines(), delegates=[TooLate("SIN")])
+        Interpreter(model_content=sines(), delegates=[ByName("SIN", kernel=Late)])
 
 
 # -- a resize ------------------------------------------------------------------------------------

@@ -24,11 +24,7 @@ from delegraph import (
 from delegraph.errors import OperatorError
 from delegraph.operators.registration import Eval
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
-from delegraph.schema.options import (
-    IfOptions,
-    MulOptions,
-    WhileOptions,
-)
+from delegraph.schema.options import IfOptions, MulOptions, WhileOptions
 from delegraph.testing import constant, graph_model, subgraphs_model, tensor
 from delegraph.testing.several_ops import SubgraphText
 from support.timed_delegate import US, Clock, Timed, chain, kernels, measure, watching
@@ -229,12 +225,7 @@ def test_a_loop_that_never_ends_on_made_up_data_is_left() -> None:
         "y",
         {},
     )
-    forever: SubgraphText = (
-        [("Always", "x", "c")],
-        "x",
-        "c",
-        {"c": tensor((1,), "BOOL")},
-    )
+    forever: SubgraphText = ([("Always", "x", "c")], "x", "c", {"c": tensor((1,), "BOOL")})
 
     def always(context: OpContext, node: Node) -> Eval:
         c = context.tensors[node.outputs[0]]

@@ -20,9 +20,7 @@ from delegraph import (
 )
 from delegraph.operators.registration import Eval
 from delegraph.runtime.delegates.measured_partitions import losing_nodes
-from delegraph.schema.options import (
-    GatherOptions,
-)
+from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, tensor
 from support.timed_delegate import Clock, Timed, TimedKernel, chain, kernels, measure, watching
 
@@ -169,10 +167,7 @@ def test_the_rest_of_the_run_sees_variables_as_after_one_run() -> None:
     )
     clock = Clock()
     seen: list[Any] = []
-    ops = {
-        "Accumulate": accumulate(clock),
-        "Watch": Registration("Watch", watching(seen)),
-    }
+    ops = {"Accumulate": accumulate(clock), "Watch": Registration("Watch", watching(seen))}
     with Interpreter(model_content=model, custom_ops=ops) as interpreter:
         interpreter.modify_graph_with_delegate(Accumulating(clock, {"Accumulate": 1e-3}))
         session = interpreter.session

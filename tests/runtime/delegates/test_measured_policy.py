@@ -26,10 +26,7 @@ from delegraph import (
 )
 from delegraph.delegation.rules import PlacementRule
 from delegraph.operators.registration import Eval
-from delegraph.schema.options import (
-    AddOptions,
-    MulOptions,
-)
+from delegraph.schema.options import AddOptions, MulOptions
 from delegraph.testing import graph_model
 from support.timed_delegate import Clock, Timed, TimedKernel, chain, kernels
 
@@ -92,11 +89,7 @@ def idle(context: OpContext, node: Node) -> Eval:
 
 
 CRAWL = graph_model(
-    [
-        ("ADD", "x x", "a", AddOptions()),
-        ("MUL", "a a", "b", MulOptions()),
-        ("Idle", "b", "y"),
-    ],
+    [("ADD", "x x", "a", AddOptions()), ("MUL", "a a", "b", MulOptions()), ("Idle", "b", "y")],
     inputs="x",
     outputs="y",
 )
@@ -189,8 +182,6 @@ def test_shadowing_starts_with_the_users_first_invoke() -> None:
 
 def test_largest_policy_does_not_measure() -> None:
     with Interpreter(
-        model_content=CRAWL,
-        custom_ops={"Idle": Registration("Idle", idle)},
-        delegates=[Crawling()],
+        model_content=CRAWL, custom_ops={"Idle": Registration("Idle", idle)}, delegates=[Crawling()]
     ) as interpreter:
         assert taken(interpreter) == [(0,), (2,)]

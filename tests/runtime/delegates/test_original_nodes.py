@@ -256,10 +256,7 @@ def test_a_custom_operator_without_kernel_is_named() -> None:
 
 def test_a_kernel_that_fails_is_named() -> None:
     model = graph_model(
-        [("ADD", "x b", "y", AddOptions())],
-        inputs="x b",
-        outputs="y",
-        tensors={"b": tensor((1,))},
+        [("ADD", "x b", "y", AddOptions())], inputs="x b", outputs="y", tensors={"b": tensor((1,))}
     )
     interpreter = Interpreter(model_content=model, delegates=[Faulty(dynamic=True)])
     interpreter.allocate_tensors()

@@ -24,6 +24,7 @@ from delegraph.plugins import installed
 from delegraph.runtime.unresolved_ops import check_resolved
 from delegraph.schema.options import AddOptions, GatherOptions, VarHandleOptions, WhileOptions
 from delegraph.testing import constant, graph_model, one_op_model, subgraphs_model, tensor
+from support.answering import Answering
 from support.by_name import ByName, ByNameKernel, X, run, sines
 from support.corpus import corpus_file, needs_corpus
 from support.half_weights import STORED, half_weights
@@ -134,14 +135,8 @@ def test_rows_are_flat_and_one_a_node() -> None:
 
 
 def test_a_node_that_nobody_took_was_refused_by_all_delegates() -> None:
-    class Silent(ByName):
-        def is_node_supported_by_delegate(
-            self, registration: Registration, node: Node, context: DelegateContext
-        ) -> bool | Rejection:
-            return False
-
-    placement = Interpreter(model_content=sines(), delegates=[Silent(name="silent")]).placement
-    assert {row["reasons"] for row in placement.rows()} == {"silent: no reason given"}
+    placement = Interpreter(model_content=sines(), delegates=[Answering(False)]).placement
+    assert {row["reasons"] for row in placement.rows()} == {"answering: no reason given"}
 
 
 def test_a_delegate_that_says_nothing_gave_no_reason() -> None:
@@ -378,16 +373,12 @@ def test_nodes_of_an_absorbed_subgraph_are_with_the_delegate_of_the_caller() -> 
 
 
 def test_a_quarantined_delegate_is_called_so() -> None:
-    class Wrong(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return WrongKernel(self)
-
     class WrongKernel(ByNameKernel):
         def eval(self, context: DelegateContext, node: Node) -> None:
             super().eval(context, node)
             context.tensors[node.outputs[0]].data[...] += 1
 
-    delegates = [Wrong("MUL", name="wrong"), ByName("SIN", name="right")]
+    delegates = [ByName("MUL", name="wrong", kernel=WrongKernel), ByName("SIN", name="right")]
     interpreter = Interpreter(
         model_content=sines(), delegates=delegates, failures=FailurePolicy(on_failure="shadow")
     )

@@ -38,10 +38,7 @@ class Opening(ByName):
     """Leaves the shape of what it computes open until it has run."""
 
     def __init__(self, *ops: str) -> None:
-        super().__init__(*ops, flags=DYNAMIC, name="opening")
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return OpeningKernel(self)
+        super().__init__(*ops, flags=DYNAMIC, name="opening", kernel=OpeningKernel)
 
 
 class OpeningKernel(ByNameKernel):
@@ -239,12 +236,9 @@ class Looking(ByName):
     """Notes whether its output is dynamic when its kernel is prepared, and may give it a shape."""
 
     def __init__(self, flags: DelegateFlags, shape: tuple[int, ...] | None = None) -> None:
-        super().__init__("WHERE", flags=flags)
+        super().__init__("WHERE", flags=flags, kernel=LookingKernel)
         self.seen: list[bool] = []
         self.shape = shape
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return LookingKernel(self)
 
 
 class LookingKernel(SimpleDelegateKernelInterface):

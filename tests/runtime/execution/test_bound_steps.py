@@ -17,7 +17,6 @@ from delegraph import (
     Node,
     OpContext,
     Registration,
-    SimpleDelegateKernelInterface,
 )
 from delegraph.delegation.delegate import raise_if_requested
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError
@@ -33,11 +32,8 @@ class Native(ByName):
     """Notes which of both was called; *within* is called first."""
 
     def __init__(self, within: Callable[[DelegateContext, Node], None] | None = None) -> None:
-        super().__init__("ADD")
+        super().__init__("ADD", kernel=NativeKernel)
         self.within = within
-
-    def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
-        return NativeKernel(self)
 
 
 class NativeKernel(ByNameKernel):

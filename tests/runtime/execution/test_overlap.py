@@ -21,11 +21,7 @@ from delegraph import (
     Node,
     OpResolverType,
 )
-from delegraph.errors import (
-    CallCancelledError,
-    DelegateNodeError,
-    TimeLimitError,
-)
+from delegraph.errors import CallCancelledError, DelegateNodeError, TimeLimitError
 from delegraph.graph import parse_model
 from delegraph.graph.model import CONTROL_EDGES
 from delegraph.memory.arena_planner import TensorKind

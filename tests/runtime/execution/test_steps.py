@@ -88,11 +88,7 @@ def two_reshapes() -> bytes:
         ],
         inputs="x shape back",
         outputs="y",
-        tensors={
-            "x": tensor((6,)),
-            "shape": tensor((2,), "INT32"),
-            "back": tensor((2,), "INT32"),
-        },
+        tensors={"x": tensor((6,)), "shape": tensor((2,), "INT32"), "back": tensor((2,), "INT32")},
     )
 
 
@@ -285,11 +281,7 @@ def test_an_output_that_another_node_writes_is_not_left_open() -> None:
 
 
 def test_a_variable_keeps_the_shape_in_which_it_got_memory() -> None:
-    tensors = {
-        "n": tensor((1,), "INT32"),
-        "r": tensor((2,)),
-        "v": tensor((2,), is_variable=True),
-    }
+    tensors = {"n": tensor((1,), "INT32"), "r": tensor((2,)), "v": tensor((2,), is_variable=True)}
     nodes = [("RESHAPE", "x n", "r"), ("CONCATENATION", "x x", "v")]
     model = graph_model(nodes, inputs="x n", outputs="v", tensors=tensors)
     with Interpreter(model_content=model) as interpreter:

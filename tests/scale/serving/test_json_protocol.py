@@ -137,12 +137,7 @@ def test_a_response_has_json_then_bytes() -> None:
         "model_version": "3",
         "id": "7",
         "outputs": [
-            {
-                "name": "y",
-                "datatype": "INT8",
-                "shape": [2],
-                "parameters": {"binary_data_size": 2},
-            },
+            {"name": "y", "datatype": "INT8", "shape": [2], "parameters": {"binary_data_size": 2}},
             {"name": "z", "datatype": "FP32", "shape": [1, 1], "data": [0.5]},
         ],
     }

@@ -42,10 +42,7 @@ def test_a_multiplier_beyond_32_bits_is_documented():
         ("(STRIDED_SLICE): the slice is [1], expected [2]", "lengths-beyond-the-dimension"),
         ("(FAKE_QUANT): num_bits is -1, expected 0 to 31", "fake-quant-of-other-bits"),
         ("cannot have shape [-8], expected dimensions from 0 to 9", "dimensions-beyond-int32"),
-        (
-            "(STABLEHLO_SHIFT_LEFT): [1] amounts for [2] elements",
-            "shift-left-with-too-few-amounts",
-        ),
+        ("(STABLEHLO_SHIFT_LEFT): [1] amounts for [2] elements", "shift-left-with-too-few-amounts"),
         ("(RNN): 't2' has shape [1, 1], expected [1]", "biases-of-another-rank"),
         (
             "'t0' has 1 scales of 32 elements each, expected blocks of the rows of [1, 1]",

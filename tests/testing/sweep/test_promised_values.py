@@ -23,11 +23,7 @@ def zero(context: Any, node: Any, run: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "features", "outcome"),
-    [
-        (np.nan, (), "not judged"),
-        (np.nan, ("extreme-values",), "fault"),
-        (1.0, (), "fault"),
-    ],
+    [(np.nan, (), "not judged"), (np.nan, ("extreme-values",), "fault"), (1.0, (), "fault")],
 )
 def test_extreme_values_are_judged_where_a_claim_has_them(
     value: float, features: tuple[str, ...], outcome: str

@@ -62,11 +62,7 @@ class Work:
                 work.do("eval", 0.5)
                 super().eval(context, node)
 
-        class Working(ByName):
-            def create_delegate_kernel_interface(self) -> ByNameKernel:
-                return Kernel(self)
-
-        return Working("SIN")
+        return ByName("SIN", kernel=Kernel)
 
 
 def test_stages_are_in_order_and_a_delegates_time_is_in_its_own(sines: Path, runtime: Any) -> None:
@@ -174,11 +170,7 @@ def test_what_a_delegate_raises_in_a_signature_is_raised(signatures: str, runtim
         def eval(self, context: DelegateContext, node: Node) -> None:
             raise KeyError("a reason")
 
-    class Failing(ByName):
-        def create_delegate_kernel_interface(self) -> ByNameKernel:
-            return Fails(self)
-
-    setup = Setup(signatures, runtime, [Failing("SIN")], use_default_delegates=False)
+    setup = Setup(signatures, runtime, [ByName("SIN", kernel=Fails)], use_default_delegates=False)
     with pytest.raises(Exception, match="a reason") as raised:
         benchmark(setup, control=BRIEF, signature="wave")
     errors = (raised.value, raised.value.__cause__)

@@ -25,11 +25,7 @@ from support.seeded_faults import with_kernel
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("delegates", [[], [with_kernel(WrongProduct)()]])
 def test_nodes_give_the_same_together_as_alone(
-    chain: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    runtime: str,
-    delegates: list[Any],
+    chain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str, delegates: list[Any]
 ) -> None:
     other = graph_model([mul("x x", "a"), *CHAIN[1:]], inputs="x", outputs="y")
     reference = setup_of(file(tmp_path, other, "other.tflite"), "delegraph")

@@ -81,8 +81,7 @@ def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None
         names += f" and {more} more" if more > 0 else ""
     copied = f"{size(handed_on.copied_bytes)} copied" if handed_on.copied_bytes else "not copied"
     print_paragraph(
-        out,
-        f"state: each run hands {names} on to the next: {size(handed_on.bytes)}, {copied}",
+        out, f"state: each run hands {names} on to the next: {size(handed_on.bytes)}, {copied}"
     )
     if rate is not None and handed_on.tokens is not None:
         out.print(f"{plural(handed_on.tokens, 'token')} a run, {rate_text(rate)} tokens a second")

@@ -22,8 +22,6 @@ from delegraph.operators.registration import Eval, Node, OpContext, input_tensor
 from delegraph.operators.tensor import Tensor
 from delegraph.schema.enums import Padding, TensorType
 
-Array = NDArray[Any]
-
 _TYPES = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 _SCALE_TOLERANCE = 1e-6
 
@@ -99,9 +97,7 @@ def _spatial(options: dict[str, Any], name: str) -> list[int]:
     return values[1:4]
 
 
-def _taps(
-    windows: list[Window],
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+def _taps(windows: list[Window]) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Yield, for each tap, the index of the outputs that use it and the index of their inputs.
 
     A tap is a position in the box. *windows* are the windows along depth, height and width.

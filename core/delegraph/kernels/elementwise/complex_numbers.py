@@ -13,10 +13,7 @@ from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
 
-_PARTS = {
-    TensorType.COMPLEX64: TensorType.FLOAT32,
-    TensorType.COMPLEX128: TensorType.FLOAT64,
-}
+_PARTS = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
 
 
 @kernel("COMPLEX_ABS")

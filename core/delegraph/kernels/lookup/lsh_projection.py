@@ -83,9 +83,7 @@ def _check(seeds: Tensor, x: Tensor, weight: Tensor | None, y: Tensor, kind: int
 
 
 def _signs(
-    seeds: NDArray[np.float32],
-    x: NDArray[np.generic],
-    weight: NDArray[np.float32] | None,
+    seeds: NDArray[np.float32], x: NDArray[np.generic], weight: NDArray[np.float32] | None
 ) -> NDArray[np.int64]:
     """Return 1 for each seed whose sum of row hashes is positive, else 0: ``[seeds], int64``.
 

@@ -11,11 +11,7 @@ from delegraph.arithmetic.activation import apply_activation
 from delegraph.arithmetic.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from delegraph.arithmetic.weights import dequantized_weights, once_if_constant
 from delegraph.errors import OperatorError
-from delegraph.kernels.recurrent.weights import (
-    IntegerMatrix,
-    Matrix,
-    recurrent_weights,
-)
+from delegraph.kernels.recurrent.weights import IntegerMatrix, Matrix, recurrent_weights
 from delegraph.lazy_dataclass import dataclass
 from delegraph.operators.checks import (
     option,

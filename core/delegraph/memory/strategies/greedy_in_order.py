@@ -13,8 +13,7 @@ _Pool = list[tuple[int, int]]  # (size, object id), ascending
 
 
 def greedy_in_order(
-    records: Sequence[ByteRecord],
-    reallocation_graph: Sequence[Sequence[int]] | None = None,
+    records: Sequence[ByteRecord], reallocation_graph: Sequence[Sequence[int]] | None = None
 ) -> ObjectsAssignment[int]:
     """Return objects; an object grows when a larger tensor takes it over.
 

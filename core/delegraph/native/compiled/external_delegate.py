@@ -29,12 +29,7 @@ from delegraph.errors import (
     DelegateLoadError,
     NotADelegateError,
 )
-from delegraph.native.abi import (
-    DELEGATE_FUNCTIONS,
-    TfLiteDelegate,
-    callback,
-    is_known_platform,
-)
+from delegraph.native.abi import DELEGATE_FUNCTIONS, TfLiteDelegate, callback, is_known_platform
 from delegraph.native.compiled.context import NativeContext
 from delegraph.native.compiled.context_functions import Contexts, context_of
 from delegraph.operators.tensor import Tensor

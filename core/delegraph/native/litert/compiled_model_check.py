@@ -62,9 +62,7 @@ class _CompiledModelRuns(Runs):
         addresses = [partial(getattr, delegate, "address") for delegate in delegates]
         with compiling(self._environment, {"before": addresses, "after": ()}):
             return module.CompiledModel.from_buffer(
-                self.content,
-                environment=self._environment,
-                options=module.Options(cpu_options=cpu),
+                self.content, environment=self._environment, options=module.Options(cpu_options=cpu)
             )
 
     def output(self, made: Any, x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -36,11 +36,7 @@ class Failures:
     """
 
     def __init__(
-        self,
-        delegate: Delegate,
-        policy: FailurePolicy,
-        *,
-        is_default: bool = False,
+        self, delegate: Delegate, policy: FailurePolicy, *, is_default: bool = False
     ) -> None:
         self._delegate = delegate
         self._policy = policy.of(delegate, is_default=is_default)

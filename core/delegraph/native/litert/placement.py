@@ -208,11 +208,7 @@ class _Sizes:
 
 
 def _placed(
-    spec: SubgraphSpec,
-    number: int,
-    partition: RuntimePartition,
-    sizes: _Sizes,
-    default: str | None,
+    spec: SubgraphSpec, number: int, partition: RuntimePartition, sizes: _Sizes, default: str | None
 ) -> PartitionPlacement:
     inputs = [i for i in partition.inputs if i >= 0]
     return PartitionPlacement(

@@ -14,11 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from delegraph.errors import CallCancelledError
-from delegraph.runtime.delegates.default_incidents import (
-    blamed,
-    incident_of,
-    leave_out,
-)
+from delegraph.runtime.delegates.default_incidents import blamed, incident_of, leave_out
 
 if TYPE_CHECKING:
     from delegraph.delegation.delegate import Delegate
@@ -85,10 +81,7 @@ def _core_refuses(first: Subgraph) -> bool:
 
 
 def allocate(
-    stack: Stack,
-    subgraph: Subgraph,
-    wanted: Sequence[AppliedDelegate],
-    error: Exception | None,
+    stack: Stack, subgraph: Subgraph, wanted: Sequence[AppliedDelegate], error: Exception | None
 ) -> None:
     """Allocate a subgraph without the default delegates that fail.
 
@@ -128,10 +121,7 @@ def _error_of_allocating(
 
 
 def _allocate_without(
-    stack: Stack,
-    subgraph: Subgraph,
-    wanted: Sequence[AppliedDelegate],
-    error: Exception,
+    stack: Stack, subgraph: Subgraph, wanted: Sequence[AppliedDelegate], error: Exception
 ) -> None:
     """Allocate *subgraph* without the default delegate that raised *error*.
 

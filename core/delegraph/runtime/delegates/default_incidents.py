@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def leave_out(
-    session: SharedState,
-    delegate: object,
-    incident: Incident,
-    error: BaseException | None = None,
+    session: SharedState, delegate: object, incident: Incident, error: BaseException | None = None
 ) -> None:
     """Stop using a default delegate, record its failure, and give a warning for the first one.
 

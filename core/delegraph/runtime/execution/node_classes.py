@@ -36,10 +36,7 @@ class NodeClasses:
         self._kinds.clear()
 
     def prepared(
-        self,
-        node: Node,
-        registration: Registration,
-        prepare: Callable[[Node, Registration], Eval],
+        self, node: Node, registration: Registration, prepare: Callable[[Node, Registration], Eval]
     ) -> Eval:
         """Return the evaluation of *node*, made by *prepare* only for the first node of its class.
 

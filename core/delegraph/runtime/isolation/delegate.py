@@ -22,11 +22,7 @@ from delegraph.delegation.tolerance import Tolerance
 from delegraph.errors import DelegateError, DelegateProcessError
 from delegraph.json_records import from_json
 from delegraph.operators.registration import Node, Registration
-from delegraph.runtime.isolation.claims import (
-    model_of_nodes,
-    movable_nodes,
-    rejection_from_json,
-)
+from delegraph.runtime.isolation.claims import model_of_nodes, movable_nodes, rejection_from_json
 from delegraph.runtime.isolation.kernel import IsolatedKernel, settings_of
 from delegraph.runtime.isolation.memory_file import MemoryFile
 from delegraph.runtime.isolation.process import IsolatedProcess

@@ -43,8 +43,6 @@ from delegraph.testing.conformance.trials import (
     open_interpreter,
 )
 
-Check = Callable[[Subject], None]
-
 _MANY_SHAPES = (2, 3, 4, 5, 6)
 """Lengths of an axis, in lengths of the first shape, that come one after the other."""
 

@@ -47,9 +47,7 @@ def open_ours(content: bytes, *delegates: Delegate, threads: int = 1) -> Interpr
 def open_by_default(content: bytes, *, threads: int = 1) -> Interpreter:
     """Return Delegraph's interpreter for *content*, with default delegates and limits."""
     return Interpreter(
-        model_content=content,
-        num_threads=threads,
-        limits=Limits(memory=MEMORY_LIMIT),
+        model_content=content, num_threads=threads, limits=Limits(memory=MEMORY_LIMIT)
     )
 
 

@@ -147,11 +147,7 @@ def innermost(error: BaseException) -> str:
 
 
 def difference_fault(
-    core: Run,
-    mine: Run,
-    capabilities: Capabilities,
-    only_shapes: bool,
-    nudged: Sequence[Run] = (),
+    core: Run, mine: Run, capabilities: Capabilities, only_shapes: bool, nudged: Sequence[Run] = ()
 ) -> Fault | None:
     """Return a fault if a delegate's run differs from the core's beyond the tolerance.
 
@@ -215,11 +211,3 @@ LARGE = 1e30
 
 def _is_extreme(x: Any) -> Any:
     return ~(np.abs(x) < LARGE)  # also true for NaN
-
-
-RANDOM = ("RANDOM_UNIFORM", "RANDOM_STANDARD_NORMAL", "MULTINOMIAL", "STABLEHLO_RNG_BIT_GENERATOR")
-
-
-def is_random(names: Sequence[str]) -> bool:
-    """Whether an operator in *names* computes random numbers."""
-    return any(name in RANDOM or "Random" in name or "Multinomial" in name for name in names)

@@ -30,14 +30,7 @@ from delegraph.processes import messages
 from delegraph.processes.child import Child, fork, ready
 from delegraph.processes.ending import how_it_ended
 from delegraph.testing.sweep.board import Board
-from delegraph.testing.sweep.judging import (
-    OFFICIAL,
-    OURS,
-    OUTCOMES,
-    Announce,
-    Ending,
-    Fault,
-)
+from delegraph.testing.sweep.judging import OFFICIAL, OURS, OUTCOMES, Announce, Ending, Fault
 
 PATIENCE = 30
 """Seconds of waiting that are allowed for a second of processor time, on a busy machine."""

@@ -73,9 +73,7 @@ class BlockTimes:
 
 
 def block_here(
-    request: BlockRequest,
-    progress: Progress = untold,
-    mark: Callable[[str], object] = str,
+    request: BlockRequest, progress: Progress = untold, mark: Callable[[str], object] = str
 ) -> BlockTimes:
     """Return the times of a block in this process, with new interpreters.
 

@@ -30,13 +30,7 @@ from delegraph.tools.benchmarking.interleaving import (
 )
 from delegraph.tools.benchmarking.machine import Machine, machine
 from delegraph.tools.benchmarking.other_work import OtherWork
-from delegraph.tools.benchmarking.verdicts import (
-    LEAST_BLOCKS,
-    SAME_WITHIN,
-    Ratio,
-    Verdict,
-    judge,
-)
+from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, SAME_WITHIN, Ratio, Verdict, judge
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
 from delegraph.tools.setup import Setup

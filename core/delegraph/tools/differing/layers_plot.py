@@ -58,11 +58,7 @@ def _figure(found: LayersDifference) -> Any:
     _draw_bands(axes, found.layers)
     for heights, label, style in (
         (drift, "drift", {"color": "tab:red", "linewidth": 1.2, "marker": "."}),
-        (
-            same,
-            "same inputs",
-            {"color": "black", "linestyle": "", "marker": "x", "markersize": 5},
-        ),
+        (same, "same inputs", {"color": "black", "linestyle": "", "marker": "x", "markersize": 5}),
     ):
         points = [(x, h) for x, h in enumerate(heights) if h is not None]
         shown = [min(max(h, floor), ceiling) for _, h in points]

@@ -11,14 +11,7 @@ from delegraph.delegation.rules import PlacementRule, PlacementRules
 from delegraph.errors import DelegraphError
 from delegraph.processes.ending import Death
 from delegraph.processes.worker import Worker
-from delegraph.tools.differing.bisection import (
-    RIGHT,
-    Node,
-    Nodes,
-    Outcome,
-    OutOfProbesError,
-    Probe,
-)
+from delegraph.tools.differing.bisection import RIGHT, Node, Nodes, Outcome, OutOfProbesError, Probe
 
 logger = logging.getLogger(__name__)
 

@@ -134,11 +134,7 @@ def evaluate_detection(
     known = [setups] if isinstance(setups, Setup) else list(setups)
     how = preset(preprocessing) if isinstance(preprocessing, str) else preprocessing
     task = DetectionTask(
-        _uncut(how),
-        class_offset,
-        tuple(labels),
-        tuple(outputs),
-        made_by_models(known),
+        _uncut(how), class_offset, tuple(labels), tuple(outputs), made_by_models(known)
     )
     _require_labels(truth, task.labels)
     samples = [PictureFile(os.path.join(folder, picture.name)) for picture in truth.pictures]

@@ -34,10 +34,7 @@ class _Family:
     grids: tuple[tuple[int, int], ...]
 
 
-_FAMILIES = {
-    896: _Family(128, ((16, 2), (8, 6))),
-    2304: _Family(192, ((48, 1),)),
-}
+_FAMILIES = {896: _Family(128, ((16, 2), (8, 6))), 2304: _Family(192, ((48, 1),))}
 """Mapping from the number of anchors to the model family."""
 
 

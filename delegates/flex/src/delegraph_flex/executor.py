@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,12 +26,9 @@ class Executor(ABC):
 
     Attributes:
         name: name of the executor, as in the option ``executor``.
-        retaining: names of the operators that keep an input after the call; their inputs must not
-            be in memory that is overwritten later.
     """
 
     name: str
-    retaining: Collection[str] = ()
 
     @abstractmethod
     def bind(self, node: FlexNode) -> Step:

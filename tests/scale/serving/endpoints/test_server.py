@@ -280,10 +280,7 @@ def test_grpc_refuses_what_rest_refuses(served: Served) -> None:
         ):
             assert code(wrong)[0] in ("INVALID_ARGUMENT", "NOT_FOUND")
         assert code(b"\x0a\x03neg\x2a\x03\x0a\x01x\x2a\x03\x0a\x01x")[0] == "INVALID_ARGUMENT"
-        assert code(b"\x0a\x03neg") == (
-            "INVALID_ARGUMENT",
-            "input 'x' is missing; inputs are x",
-        )
+        assert code(b"\x0a\x03neg") == ("INVALID_ARGUMENT", "input 'x' is missing; inputs are x")
 
 
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))

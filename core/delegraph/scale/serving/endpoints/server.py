@@ -48,12 +48,7 @@ class Server:
     """
 
     def __init__(
-        self,
-        models: Models,
-        addresses: Addresses,
-        limits: Limits,
-        log: AccessLog,
-        grace: float,
+        self, models: Models, addresses: Addresses, limits: Limits, log: AccessLog, grace: float
     ) -> None:
         self._addresses = addresses
         self._limits = limits

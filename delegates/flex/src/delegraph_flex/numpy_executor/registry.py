@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from delegraph.operators import LazyTable
@@ -69,6 +69,27 @@ def operator(
         return bind
 
     return register
+
+
+def functions(
+    steps: Mapping[str, Step],
+    types: Collection[DataType] | None = None,
+    *,
+    broadcasts: bool = False,
+) -> None:
+    """Register operators whose step is the same function for all nodes.
+
+    Args:
+        steps: mapping from names to functions.
+        types: as in :func:`operator`.
+        broadcasts: as in :func:`operator`.
+    """
+    for name, step in steps.items():
+        operator(name, types=types, broadcasts=broadcasts)(_always(step))
+
+
+def _always(step: Step) -> Bind:
+    return lambda _: step
 
 
 def bind(node: FlexNode) -> Step:

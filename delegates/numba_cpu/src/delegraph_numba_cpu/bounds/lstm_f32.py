@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, padded, touch_optional, touch_steps
+from delegraph_numba_cpu.bounds.lstm_int8 import DEPTH, STRIP, padded, touch_steps
 from delegraph_numba_cpu.bounds.rules import Touched, rule
 from delegraph_numba_cpu.instructions import lstm_f32
 
@@ -18,7 +18,8 @@ def lstm_of_floats(row: Touched) -> None:
     if row.has("norm"):
         row.read("norm", count * vectors)
         row.read("bias", count * vectors)
-    touch_optional(row, "peephole", (count - 1) * vectors)
+    if row.has("peephole"):
+        row.read("peephole", (count - 1) * vectors)
     if row.has("projection"):
         columns = padded(outputs, STRIP)
         _strips(row, "projection", "projection_headers", columns, cells)

@@ -59,7 +59,8 @@ def lstm_of_bytes(row: Touched) -> None:
     row.read("gate_records", count * lstm_int8.GATE_BYTES)
     for name in ("sigmoid", "tanh", "cell_tanh"):
         row.read(name, TABLE_BYTES)
-    touch_optional(row, "peephole", 2 * (count - 1) * batch * cells)
+    if row.has("peephole"):
+        row.read("peephole", 2 * (count - 1) * batch * cells)
     if row.has("norm"):
         row.read("norm", 2 * count * cells)
         row.read("norm_bias", 4 * count * cells)
@@ -68,8 +69,3 @@ def lstm_of_bytes(row: Touched) -> None:
         row.read("projection", columns * padded(cells, DEPTH))
         row.read("projection_bias", 4 * columns)
     row.scratch(ACC_BYTES + padded(max(outputs, cells), DEPTH))
-
-
-def touch_optional(row: Touched, name: str, stop: int) -> None:
-    if row.has(name):
-        row.read(name, stop)

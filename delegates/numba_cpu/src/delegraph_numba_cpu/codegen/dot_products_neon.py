@@ -16,7 +16,7 @@ IS_THERE = level().machine == "aarch64"
 """Whether kernels may use these functions."""
 
 V4I32, V16I8 = vector(I32, 4), vector(I8, 16)
-_V8I8, _V8I16 = vector(I8, 8), vector(I16, 8)
+_V8I16 = vector(I16, 8)
 
 _HAS_DOT = "dotprod" in level().needs
 _HAS_MIXED_DOT = "i8mm" in level().needs

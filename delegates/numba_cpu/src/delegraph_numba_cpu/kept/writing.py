@@ -18,8 +18,10 @@ LEAST_OF_MODEL = 64 << 10
 """Number of bytes from which on a file refers to the model's constant instead of a copy."""
 
 
-def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = None) -> bytes:
-    """Return a program as the content of a file.
+def pieces_of(
+    program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
+) -> list[memoryview]:
+    """Return the content of a program's file in pieces; constants are views of program memory.
 
     Args:
         program: the program, with all its constants.
@@ -27,13 +29,6 @@ def written(program: Program, key: bytes, shared: dict[bytes, bytes] | None = No
         shared: dict to which large constants are added by their SHA-256, in place of the file; None
             to write all constants into the file.
     """
-    return b"".join(pieces_of(program, key, shared))
-
-
-def pieces_of(
-    program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
-) -> list[memoryview]:
-    """Return the bytes of :func:`written` in pieces; constants are views of program memory."""
     return [piece.data for piece in _Writer(program, shared).pieces(key)]
 
 

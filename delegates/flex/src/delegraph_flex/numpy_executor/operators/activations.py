@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.numpy_executor.operators.elementwise import through_float32
 from delegraph_flex.numpy_executor.registry import COMPLEX, FLOATS, REAL, operator
-
-Array = NDArray[Any]
 
 SELU_SCALE = 1.0507009873554804934193349852946
 SELU_ALPHA = 1.6732632423543772848170429916717

@@ -22,6 +22,7 @@ from delegraph_flex.numpy_executor.registry import (
     INTEGERS,
     NUMBERS,
     REAL,
+    functions,
     operator,
 )
 
@@ -49,12 +50,6 @@ def _lengths(x: Array) -> NDArray[np.int64]:
     return lengths.reshape(x.shape)
 
 
-@operator("AddV2", types=NUMBERS, broadcasts=True)
-def add_numbers(node: FlexNode) -> Step:
-    """Step that computes x + y, broadcast."""
-    return np.add
-
-
 @operator("AddN", types=NUMBERS)
 def add_all(node: FlexNode) -> Step:
     """Step that computes the sum of several arrays of one shape, from left to right."""
@@ -68,18 +63,6 @@ def add_all(node: FlexNode) -> Step:
     return run
 
 
-@operator("Sub", types=NUMBERS, broadcasts=True)
-def subtract(node: FlexNode) -> Step:
-    """Step that computes x - y, broadcast."""
-    return np.subtract
-
-
-@operator("Mul", types=NUMBERS, broadcasts=True)
-def multiply(node: FlexNode) -> Step:
-    """Step that computes x y, broadcast."""
-    return np.multiply
-
-
 @operator("Div", "TruncateDiv", types=NUMBERS, broadcasts=True)
 def divide(node: FlexNode) -> Step:
     """Step that computes x / y, broadcast; integers and TruncateDiv drop the fraction."""
@@ -88,12 +71,6 @@ def divide(node: FlexNode) -> Step:
     if node.op == "Div" or node.type("T") in COMPLEX:
         return np.divide
     return lambda x, y: np.trunc(np.divide(x, y))
-
-
-@operator("RealDiv", types=FLOATS | COMPLEX, broadcasts=True)
-def divide_reals(node: FlexNode) -> Step:
-    """Step that computes x / y, broadcast."""
-    return np.divide
 
 
 @operator("FloorDiv", types=REAL, broadcasts=True)
@@ -116,24 +93,6 @@ def truncating_remainder(node: FlexNode) -> Step:
     return _checked(np.fmod) if node.type("T") in INTEGERS else np.fmod
 
 
-@operator("Pow", types=NUMBERS, broadcasts=True)
-def power(node: FlexNode) -> Step:
-    """Step that computes x ** y, broadcast; integers have no negative powers."""
-    return np.power
-
-
-@operator("Maximum", types=REAL, broadcasts=True)
-def maximum(node: FlexNode) -> Step:
-    """Step that computes the larger of x and y, broadcast; NaN if either is NaN."""
-    return np.maximum
-
-
-@operator("Minimum", types=REAL, broadcasts=True)
-def minimum(node: FlexNode) -> Step:
-    """Step that computes the smaller of x and y, broadcast; NaN if either is NaN."""
-    return np.minimum
-
-
 @operator("SquaredDifference", types=NUMBERS, broadcasts=True)
 def squared_difference(node: FlexNode) -> Step:
     """Step that computes |x - y| squared (the difference times its conjugate), broadcast."""
@@ -147,66 +106,6 @@ def squared_difference(node: FlexNode) -> Step:
     return lambda x, y: np.square(np.subtract(x, y))
 
 
-@operator("Atan2", types=FLOATS, broadcasts=True)
-def arctangent2(node: FlexNode) -> Step:
-    """Step that computes the angle of the point (x, y), broadcast; the inputs are y, then x."""
-    return np.arctan2
-
-
-@operator("NextAfter", types=FLOATS, broadcasts=True)
-def next_after(node: FlexNode) -> Step:
-    """Step that computes the next float after x towards y, broadcast."""
-    return np.nextafter
-
-
-@operator("Xlogy", types=FLOATS | COMPLEX, broadcasts=True)
-def x_log_y(node: FlexNode) -> Step:
-    """Step that computes x log(y), broadcast; 0 where x is 0, for any y."""
-    return _zero_where_x_is_zero(lambda x, y: x * np.log(y))
-
-
-@operator("Xlog1py", types=FLOATS | COMPLEX, broadcasts=True)
-def x_log_1_plus_y(node: FlexNode) -> Step:
-    """Step that computes x log(1 + y), broadcast; 0 where x is 0, for any y."""
-    return _zero_where_x_is_zero(lambda x, y: x * np.log1p(y))
-
-
-@operator("Xdivy", types=FLOATS | COMPLEX, broadcasts=True)
-def x_over_y(node: FlexNode) -> Step:
-    """Step that computes x / y, broadcast; 0 where x is 0, for any y."""
-    return _zero_where_x_is_zero(np.divide)
-
-
-@operator("DivNoNan", types=FLOATS | COMPLEX, broadcasts=True)
-def divide_no_nan(node: FlexNode) -> Step:
-    """Step that computes x / y, broadcast; 0 where y is 0, for any x."""
-    return _zero_where_y_is_zero(np.divide)
-
-
-@operator("MulNoNan", types=FLOATS | COMPLEX, broadcasts=True)
-def multiply_no_nan(node: FlexNode) -> Step:
-    """Step that computes x y, broadcast; 0 where y is 0, for any x."""
-    return _zero_where_y_is_zero(np.multiply)
-
-
-@operator("BitwiseAnd", types=INTEGERS, broadcasts=True)
-def bitwise_and(node: FlexNode) -> Step:
-    """Step that computes the bits x & y, broadcast."""
-    return np.bitwise_and
-
-
-@operator("BitwiseOr", types=INTEGERS, broadcasts=True)
-def bitwise_or(node: FlexNode) -> Step:
-    """Step that computes the bits x | y, broadcast."""
-    return np.bitwise_or
-
-
-@operator("BitwiseXor", types=INTEGERS, broadcasts=True)
-def bitwise_xor(node: FlexNode) -> Step:
-    """Step that computes the bits x ^ y, broadcast."""
-    return np.bitwise_xor
-
-
 @operator("LeftShift", types=INTEGERS, broadcasts=True)
 def left_shift(node: FlexNode) -> Step:
     """Step that computes x << y, broadcast; y is clamped to valid bit numbers."""
@@ -217,21 +116,6 @@ def left_shift(node: FlexNode) -> Step:
 def right_shift(node: FlexNode) -> Step:
     """Step that computes x >> y with the sign kept, broadcast; y is clamped as for LeftShift."""
     return _shift(np.right_shift, node)
-
-
-def _checked(divide: Callable[[Array, Array], Array]) -> Step:
-    """Return a step that divides integers by *divide*, with an error for a divisor of 0."""
-
-    def run(x: Array, y: Array) -> Array:
-        if x.size and not y.all():
-            raise ValueError("integer division by zero")
-        return divide(x, y)
-
-    return run
-
-
-def _truncating_quotient(x: Array, y: Array) -> Array:
-    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
 
 
 def _zero_where_x_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
@@ -248,6 +132,47 @@ def _zero_where_y_is_zero(compute: Callable[[Array, Array], Array]) -> Step:
         return np.where(y == 0, result.dtype.type(0), result)
 
     return run
+
+
+functions(
+    {"AddV2": np.add, "Sub": np.subtract, "Mul": np.multiply, "Pow": np.power},
+    NUMBERS,
+    broadcasts=True,
+)
+functions({"Maximum": np.maximum, "Minimum": np.minimum}, REAL, broadcasts=True)
+functions(
+    {
+        "RealDiv": np.divide,
+        "Xlogy": _zero_where_x_is_zero(lambda x, y: x * np.log(y)),
+        "Xlog1py": _zero_where_x_is_zero(lambda x, y: x * np.log1p(y)),
+        "Xdivy": _zero_where_x_is_zero(np.divide),
+        "DivNoNan": _zero_where_y_is_zero(np.divide),
+        "MulNoNan": _zero_where_y_is_zero(np.multiply),
+    },
+    FLOATS | COMPLEX,
+    broadcasts=True,
+)
+functions({"Atan2": np.arctan2, "NextAfter": np.nextafter}, FLOATS, broadcasts=True)
+functions(
+    {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor},
+    INTEGERS,
+    broadcasts=True,
+)
+
+
+def _checked(divide: Callable[[Array, Array], Array]) -> Step:
+    """Return a step that divides integers by *divide*, with an error for a divisor of 0."""
+
+    def run(x: Array, y: Array) -> Array:
+        if x.size and not y.all():
+            raise ValueError("integer division by zero")
+        return divide(x, y)
+
+    return run
+
+
+def _truncating_quotient(x: Array, y: Array) -> Array:
+    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y)
 
 
 def _shift(shift: Callable[[Array, Array], Array], node: FlexNode) -> Step:

@@ -19,11 +19,7 @@ Array = NDArray[Any]
 @operator("SpaceToBatchND")
 def space_to_batch(node: FlexNode) -> Step:
     """Step that moves the elements of blocks to the batch axis, after padding with zeros."""
-
-    def run(x: Array, block: Array, paddings: Array) -> Array:
-        return _space_to_batch(x, block.tolist(), paddings)
-
-    return run
+    return lambda x, block, paddings: _space_to_batch(x, block.tolist(), paddings)
 
 
 @operator("SpaceToBatch")
@@ -36,11 +32,7 @@ def space_to_batch_2d(node: FlexNode) -> Step:
 @operator("BatchToSpaceND")
 def batch_to_space(node: FlexNode) -> Step:
     """Step that reverses space_to_batch: it moves elements from the batch axis back to blocks."""
-
-    def run(x: Array, block: Array, crops: Array) -> Array:
-        return _batch_to_space(x, block.tolist(), crops)
-
-    return run
+    return lambda x, block, crops: _batch_to_space(x, block.tolist(), crops)
 
 
 @operator("BatchToSpace")

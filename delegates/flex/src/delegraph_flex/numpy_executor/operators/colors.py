@@ -21,28 +21,16 @@ Floats = NDArray[Any]
 _FLOAT32 = (DataType.FLOAT32,)
 
 
-@operator("RGBToHSV", types=FLOATS)
-def rgb_to_hsv(node: FlexNode) -> Step:
-    """Step that converts red, green and blue to hue, saturation and value in [0, 1]."""
+@operator("RGBToHSV", "HSVToRGB", types=FLOATS)
+def convert_colors(node: FlexNode) -> Step:
+    """Step that converts colours to hue, saturation and value in [0, 1], or back."""
     dtype = node.type("T", DataType.FLOAT32).dtype
     compute = np.float32 if dtype.itemsize == 2 else dtype
+    convert = _hsv if node.op == "RGBToHSV" else _rgb
 
     def run(x: Floats) -> Floats:
         _require_colors(x, 1)
-        return _hsv(x.astype(compute, copy=False)).astype(dtype, copy=False)
-
-    return run
-
-
-@operator("HSVToRGB", types=FLOATS)
-def hsv_to_rgb(node: FlexNode) -> Step:
-    """Step that converts hue, saturation and value to red, green and blue."""
-    dtype = node.type("T", DataType.FLOAT32).dtype
-    compute = np.float32 if dtype.itemsize == 2 else dtype
-
-    def run(x: Floats) -> Floats:
-        _require_colors(x, 1)
-        return _rgb(x.astype(compute, copy=False)).astype(dtype, copy=False)
+        return convert(x.astype(compute, copy=False)).astype(dtype, copy=False)
 
     return run
 

@@ -12,7 +12,7 @@ from delegraph_flex.data_types import DataType
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import broadcasting_two
-from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, operator
+from delegraph_flex.numpy_executor.registry import ALL, FLOATS, REAL, functions, operator
 
 Array = NDArray[Any]
 
@@ -29,28 +29,24 @@ def not_equal(node: FlexNode) -> Step:
     return _equality(np.not_equal, node)
 
 
-@operator("Less", types=REAL)
-def less(node: FlexNode) -> Step:
-    """Step that computes x < y, broadcast."""
-    return broadcasting_two(np.less, np.bool_)
-
-
-@operator("LessEqual", types=REAL)
-def less_or_equal(node: FlexNode) -> Step:
-    """Step that computes x <= y, broadcast."""
-    return broadcasting_two(np.less_equal, np.bool_)
-
-
-@operator("Greater", types=REAL)
-def greater(node: FlexNode) -> Step:
-    """Step that computes x > y, broadcast."""
-    return broadcasting_two(np.greater, np.bool_)
-
-
-@operator("GreaterEqual", types=REAL)
-def greater_or_equal(node: FlexNode) -> Step:
-    """Step that computes x >= y, broadcast."""
-    return broadcasting_two(np.greater_equal, np.bool_)
+functions(
+    {
+        "Less": broadcasting_two(np.less, np.bool_),
+        "LessEqual": broadcasting_two(np.less_equal, np.bool_),
+        "Greater": broadcasting_two(np.greater, np.bool_),
+        "GreaterEqual": broadcasting_two(np.greater_equal, np.bool_),
+    },
+    REAL,
+)
+functions(
+    {
+        "LogicalAnd": broadcasting_two(np.logical_and, np.bool_),
+        "LogicalOr": broadcasting_two(np.logical_or, np.bool_),
+        "LogicalNot": np.logical_not,
+        "Where": np.argwhere,  # positions of nonzero elements, ``[count, rank], int64``
+    }
+)
+functions({"SelectV2": np.where}, ALL, broadcasts=True)
 
 
 @operator("ApproximateEqual", types=FLOATS)
@@ -64,30 +60,6 @@ def approximately_equal(node: FlexNode) -> Step:
         return np.abs(x - y) <= tolerance
 
     return run
-
-
-@operator("LogicalAnd")
-def logical_and(node: FlexNode) -> Step:
-    """Step that computes the logical AND of x and y, broadcast."""
-    return broadcasting_two(np.logical_and, np.bool_)
-
-
-@operator("LogicalOr")
-def logical_or(node: FlexNode) -> Step:
-    """Step that computes the logical OR of x and y, broadcast."""
-    return broadcasting_two(np.logical_or, np.bool_)
-
-
-@operator("LogicalNot")
-def logical_not(node: FlexNode) -> Step:
-    """Step that computes the logical NOT of x."""
-    return np.logical_not
-
-
-@operator("SelectV2", types=ALL, broadcasts=True)
-def select_broadcast(node: FlexNode) -> Step:
-    """Step that returns x where the condition is true and y elsewhere, broadcast."""
-    return np.where
 
 
 @operator("Select", types=ALL)
@@ -110,12 +82,6 @@ def select(node: FlexNode) -> Step:
         return np.where(condition.reshape(-1, *[1] * (x.ndim - 1)), x, y)
 
     return run
-
-
-@operator("Where")
-def where(node: FlexNode) -> Step:
-    """Step that returns the positions of nonzero elements, ``[count, rank], int64``."""
-    return np.argwhere
 
 
 def _equality(compare: Callable[[Array, Array], Any], node: FlexNode) -> Step:

@@ -18,6 +18,7 @@ from delegraph_flex.numpy_executor.registry import (
     NUMBERS,
     REAL,
     SIGNED,
+    functions,
     operator,
 )
 
@@ -34,16 +35,45 @@ def through_float32(function: Step, type: DataType) -> Step:
     return lambda *values: function(*(x.astype(np.float32) for x in values)).astype(dtype)
 
 
-@operator("Abs", types=FLOATS | SIGNED)
-def absolute(node: FlexNode) -> Step:
-    """Step that computes |x|; the lowest integer is unchanged."""
-    return np.abs
-
-
-@operator("Neg", types=FLOATS | SIGNED | COMPLEX)
-def negative(node: FlexNode) -> Step:
-    """Step that computes -x."""
-    return np.negative
+functions({"Abs": np.abs}, FLOATS | SIGNED)  # the lowest integer is unchanged
+functions({"Neg": np.negative}, FLOATS | SIGNED | COMPLEX)
+functions({"Square": np.square}, NUMBERS)
+functions({"Invert": np.invert}, INTEGERS)
+functions({"Conj": np.conjugate}, COMPLEX)
+functions(
+    {
+        "Floor": np.floor,
+        "Ceil": np.ceil,
+        "Round": np.rint,  # ties go to the even number
+        "Rint": np.rint,
+        "IsNan": np.isnan,
+        "IsInf": np.isinf,
+        "IsFinite": np.isfinite,
+    },
+    FLOATS,
+)
+functions(
+    {
+        "Exp": np.exp,
+        "Expm1": np.expm1,
+        "Log": np.log,
+        "Log1p": np.log1p,
+        "Sqrt": np.sqrt,
+        "Sin": np.sin,
+        "Cos": np.cos,
+        "Tan": np.tan,
+        "Asin": np.arcsin,
+        "Acos": np.arccos,
+        "Atan": np.arctan,
+        "Sinh": np.sinh,
+        "Cosh": np.cosh,
+        "Tanh": np.tanh,
+        "Asinh": np.arcsinh,
+        "Acosh": np.arccosh,
+        "Atanh": np.arctanh,
+    },
+    FLOATS | COMPLEX,
+)
 
 
 @operator("Sign", types=FLOATS | SIGNED | COMPLEX)
@@ -58,36 +88,6 @@ def sign(node: FlexNode) -> Step:
     return run
 
 
-@operator("Exp", types=FLOATS | COMPLEX)
-def exponential(node: FlexNode) -> Step:
-    """Step that computes exp(x)."""
-    return np.exp
-
-
-@operator("Expm1", types=FLOATS | COMPLEX)
-def exponential_minus_1(node: FlexNode) -> Step:
-    """Step that computes exp(x) - 1."""
-    return np.expm1
-
-
-@operator("Log", types=FLOATS | COMPLEX)
-def logarithm(node: FlexNode) -> Step:
-    """Step that computes the natural logarithm of x."""
-    return np.log
-
-
-@operator("Log1p", types=FLOATS | COMPLEX)
-def logarithm_of_1_plus(node: FlexNode) -> Step:
-    """Step that computes log(1 + x)."""
-    return np.log1p
-
-
-@operator("Sqrt", types=FLOATS | COMPLEX)
-def square_root(node: FlexNode) -> Step:
-    """Step that computes the square root of x."""
-    return np.sqrt
-
-
 @operator("Rsqrt", types=FLOATS | COMPLEX)
 def reciprocal_square_root(node: FlexNode) -> Step:
     """Step that computes 1 / sqrt(x)."""
@@ -95,107 +95,11 @@ def reciprocal_square_root(node: FlexNode) -> Step:
     return lambda x: one / np.sqrt(x)
 
 
-@operator("Square", types=NUMBERS)
-def square(node: FlexNode) -> Step:
-    """Step that computes x times x."""
-    return np.square
-
-
 @operator("Reciprocal", "Inv", types=FLOATS | COMPLEX)
 def reciprocal(node: FlexNode) -> Step:
     """Step that computes 1 / x."""
     one = node.type("T").dtype.type(1)
     return lambda x: np.divide(one, x)
-
-
-@operator("Floor", types=FLOATS)
-def floor(node: FlexNode) -> Step:
-    """Step that rounds x down to a whole number."""
-    return np.floor
-
-
-@operator("Ceil", types=FLOATS)
-def ceiling(node: FlexNode) -> Step:
-    """Step that rounds x up to a whole number."""
-    return np.ceil
-
-
-@operator("Round", "Rint", types=FLOATS)
-def round_half_to_even(node: FlexNode) -> Step:
-    """Step that rounds x to the nearest whole number; ties go to the even number."""
-    return np.rint
-
-
-@operator("Sin", types=FLOATS | COMPLEX)
-def sine(node: FlexNode) -> Step:
-    """Step that computes the sine of x."""
-    return np.sin
-
-
-@operator("Cos", types=FLOATS | COMPLEX)
-def cosine(node: FlexNode) -> Step:
-    """Step that computes the cosine of x."""
-    return np.cos
-
-
-@operator("Tan", types=FLOATS | COMPLEX)
-def tangent(node: FlexNode) -> Step:
-    """Step that computes the tangent of x."""
-    return np.tan
-
-
-@operator("Asin", types=FLOATS | COMPLEX)
-def arcsine(node: FlexNode) -> Step:
-    """Step that computes the angle whose sine is x."""
-    return np.arcsin
-
-
-@operator("Acos", types=FLOATS | COMPLEX)
-def arccosine(node: FlexNode) -> Step:
-    """Step that computes the angle whose cosine is x."""
-    return np.arccos
-
-
-@operator("Atan", types=FLOATS | COMPLEX)
-def arctangent(node: FlexNode) -> Step:
-    """Step that computes the angle whose tangent is x."""
-    return np.arctan
-
-
-@operator("Sinh", types=FLOATS | COMPLEX)
-def hyperbolic_sine(node: FlexNode) -> Step:
-    """Step that computes the hyperbolic sine of x."""
-    return np.sinh
-
-
-@operator("Cosh", types=FLOATS | COMPLEX)
-def hyperbolic_cosine(node: FlexNode) -> Step:
-    """Step that computes the hyperbolic cosine of x."""
-    return np.cosh
-
-
-@operator("Tanh", types=FLOATS | COMPLEX)
-def hyperbolic_tangent(node: FlexNode) -> Step:
-    """Step that computes the hyperbolic tangent of x."""
-    return np.tanh
-
-
-@operator("Asinh", types=FLOATS | COMPLEX)
-def inverse_hyperbolic_sine(node: FlexNode) -> Step:
-    """Step that computes the inverse hyperbolic sine of x."""
-    return np.arcsinh
-
-
-@operator("Acosh", types=FLOATS | COMPLEX)
-def inverse_hyperbolic_cosine(node: FlexNode) -> Step:
-    """Step that computes the inverse hyperbolic cosine of x."""
-    return np.arccosh
-
-
-@operator("Atanh", types=FLOATS | COMPLEX)
-def inverse_hyperbolic_tangent(node: FlexNode) -> Step:
-    """Step that computes the inverse hyperbolic tangent of x."""
-    return np.arctanh
 
 
 @operator("Sigmoid", types=FLOATS | COMPLEX)
@@ -207,30 +111,6 @@ def sigmoid(node: FlexNode) -> Step:
         return lambda x: one / (one + np.exp(-x))
     step: Step = special.expit
     return through_float32(step, type)
-
-
-@operator("IsNan", types=FLOATS)
-def is_nan(node: FlexNode) -> Step:
-    """Step that computes whether x is NaN."""
-    return np.isnan
-
-
-@operator("IsInf", types=FLOATS)
-def is_infinite(node: FlexNode) -> Step:
-    """Step that computes whether x is an infinity."""
-    return np.isinf
-
-
-@operator("IsFinite", types=FLOATS)
-def is_finite(node: FlexNode) -> Step:
-    """Step that computes whether x is neither an infinity nor NaN."""
-    return np.isfinite
-
-
-@operator("Invert", types=INTEGERS)
-def invert(node: FlexNode) -> Step:
-    """Step that inverts all bits of x."""
-    return np.invert
 
 
 @operator("PopulationCount", types=INTEGERS)
@@ -289,12 +169,6 @@ def complex_absolute(node: FlexNode) -> Step:
     """Step that computes the magnitude of complex x."""
     _check_part(node)
     return np.abs
-
-
-@operator("Conj", types=COMPLEX)
-def conjugate(node: FlexNode) -> Step:
-    """Step that computes the complex conjugate of x."""
-    return np.conjugate
 
 
 @operator("Complex", broadcasts=True)

@@ -41,26 +41,13 @@ _COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
 @operator("RandomGamma", types=_FLOATS)
 def random_gamma(node: FlexNode) -> Step:
     """Step that draws gamma random numbers; the output shape is shape + alpha's shape."""
-    stream, dtype = stream_of(node), node.type("T").dtype
-
-    def run(shape: Array, alpha: Array) -> Array:
-        dims = (*requested_shape(shape, dtype), *alpha.shape)
-        require(dims, dtype)
-        return _drawn(stream.reserve_outputs(math.prod(dims)), dims, alpha, _gamma, dtype)
-
-    return run
+    return _continued(node, _gamma, node.type("T").dtype)
 
 
 @operator("StatelessRandomGammaV2")
 def stateless_random_gamma(node: FlexNode) -> Step:
     """Step that draws gamma random numbers; the output shape ends with the shape of alpha."""
-    dtype = result_type(node, "dtype", DataType.FLOAT32, _FLOATS)
-
-    def run(shape: Array, seed: Array, alpha: Array) -> Array:
-        random = Philox.of_stateless_seed(seed)
-        return _drawn(random, requested_shape(shape, dtype), alpha, _gamma, dtype)
-
-    return run
+    return _seeded(_gamma, result_type(node, "dtype", DataType.FLOAT32, _FLOATS))
 
 
 @operator("StatelessRandomGammaV3")
@@ -77,26 +64,33 @@ def stateless_random_gamma_v3(node: FlexNode) -> Step:
 @operator("RandomPoissonV2")
 def random_poisson(node: FlexNode) -> Step:
     """Step that draws Poisson random numbers; the output shape is shape + rate's shape."""
-    stream, dtype = stream_of(node), result_type(node, "dtype", DataType.INT64, _COUNTS)
     result_type(node, "R", DataType.FLOAT64, _COUNTS)
-
-    def run(shape: Array, rate: Array) -> Array:
-        dims = (*requested_shape(shape, dtype), *rate.shape)
-        require(dims, dtype)
-        return _drawn(stream.reserve_outputs(math.prod(dims)), dims, rate, _poisson, dtype)
-
-    return run
+    return _continued(node, _poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
 
 
 @operator("StatelessRandomPoisson")
 def stateless_random_poisson(node: FlexNode) -> Step:
     """Step that draws Poisson random numbers; the output shape ends with the shape of the rate."""
-    dtype = result_type(node, "dtype", DataType.INT64, _COUNTS)
     result_type(node, "Rtype", DataType.FLOAT64, _COUNTS)
+    return _seeded(_poisson, result_type(node, "dtype", DataType.INT64, _COUNTS))
 
-    def run(shape: Array, seed: Array, rate: Array) -> Array:
+
+def _continued(node: FlexNode, draw: Draw, dtype: np.dtype[Any]) -> Step:
+    """Return a step that draws from the node's own stream."""
+    stream = stream_of(node)
+
+    def run(shape: Array, parameters: Array) -> Array:
+        dims = (*requested_shape(shape, dtype), *parameters.shape)
+        require(dims, dtype)
+        return _drawn(stream.reserve_outputs(math.prod(dims)), dims, parameters, draw, dtype)
+
+    return run
+
+
+def _seeded(draw: Draw, dtype: np.dtype[Any]) -> Step:
+    def run(shape: Array, seed: Array, parameters: Array) -> Array:
         random = Philox.of_stateless_seed(seed)
-        return _drawn(random, requested_shape(shape, dtype), rate, _poisson, dtype)
+        return _drawn(random, requested_shape(shape, dtype), parameters, draw, dtype)
 
     return run
 

@@ -149,27 +149,15 @@ def _add_bias(x: Array, bias: Array) -> Array:
     return y
 
 
-@operator("Softmax", types=FLOATS)
+@operator("Softmax", "LogSoftmax", types=FLOATS)
 def softmax(node: FlexNode) -> Step:
-    """Step that computes the softmax over the last axis."""
+    """Step that computes the softmax over the last axis, or its logarithm."""
+    is_logarithm = node.op == "LogSoftmax"
 
     def run(logits: Array) -> Array:
         _require_classes(logits)
         shifted, sums = _exponents(_widened(logits))
-        y: Array = np.exp(shifted) / sums
-        return y.astype(logits.dtype, copy=False)
-
-    return run
-
-
-@operator("LogSoftmax", types=FLOATS)
-def log_softmax(node: FlexNode) -> Step:
-    """Step that computes the logarithm of the softmax over the last axis."""
-
-    def run(logits: Array) -> Array:
-        _require_classes(logits)
-        shifted, sums = _exponents(_widened(logits))
-        y: Array = shifted - np.log(sums)
+        y: Array = shifted - np.log(sums) if is_logarithm else np.exp(shifted) / sums
         return y.astype(logits.dtype, copy=False)
 
     return run

@@ -59,27 +59,18 @@ def _drawn(node: FlexNode, draw: Callable[[Philox, int], NDArray[Any]]) -> Step:
     return run
 
 
-def _floats(node: FlexNode, distribution: Callable[..., NDArray[Any]]) -> Step:
+_DISTRIBUTIONS = {
+    "RandomUniform": uniform,  # in [0, 1)
+    "RandomStandardNormal": normal,
+    "TruncatedNormal": truncated_normal,  # within two standard deviations
+}
+
+
+@operator(*_DISTRIBUTIONS)
+def random_floats(node: FlexNode) -> Step:
+    """Step that draws floats of a distribution, of a given shape."""
     dtype = result_type(node, "dtype", DataType.FLOAT32, FLOATS)
-    return _drawn(node, partial(distribution, dtype=dtype))
-
-
-@operator("RandomUniform")
-def random_uniform(node: FlexNode) -> Step:
-    """Step that draws floats in [0, 1), of a given shape."""
-    return _floats(node, uniform)
-
-
-@operator("RandomStandardNormal")
-def random_standard_normal(node: FlexNode) -> Step:
-    """Step that draws standard normal floats, of a given shape."""
-    return _floats(node, normal)
-
-
-@operator("TruncatedNormal")
-def random_truncated_normal(node: FlexNode) -> Step:
-    """Step that draws normal floats within two standard deviations, of a given shape."""
-    return _floats(node, truncated_normal)
+    return _drawn(node, partial(_DISTRIBUTIONS[node.op], dtype=dtype))
 
 
 @operator("RandomUniformInt")

@@ -86,44 +86,28 @@ def _placed(draw: Draw) -> Step:
     return run
 
 
-def _floats(node: FlexNode, distribution: Callable[..., NDArray[Any]]) -> Draw:
+_DISTRIBUTIONS = {
+    "StatelessRandomUniform": uniform,  # in [0, 1)
+    "StatelessRandomNormal": normal,
+    "StatelessTruncatedNormal": truncated_normal,  # within two standard deviations
+}
+
+
+def _floats(node: FlexNode) -> Draw:
+    distribution = _DISTRIBUTIONS[node.op.removesuffix("V2")]
     return partial(distribution, dtype=result_type(node, "dtype", DataType.FLOAT32, FLOATS))
 
 
-@operator("StatelessRandomUniform")
-def stateless_random_uniform(node: FlexNode) -> Step:
-    """Step that draws floats in [0, 1) from a seed."""
-    return _seeded(_floats(node, uniform))
+@operator(*_DISTRIBUTIONS)
+def floats_of_seed(node: FlexNode) -> Step:
+    """Step that draws floats from a seed."""
+    return _seeded(_floats(node))
 
 
-@operator("StatelessRandomUniformV2")
-def stateless_random_uniform_v2(node: FlexNode) -> Step:
-    """Step that draws floats in [0, 1) from key, counter and algorithm."""
-    return _placed(_floats(node, uniform))
-
-
-@operator("StatelessRandomNormal")
-def stateless_random_normal(node: FlexNode) -> Step:
-    """Step that draws standard normal floats from a seed."""
-    return _seeded(_floats(node, normal))
-
-
-@operator("StatelessRandomNormalV2")
-def stateless_random_normal_v2(node: FlexNode) -> Step:
-    """Step that draws standard normal floats from key, counter and algorithm."""
-    return _placed(_floats(node, normal))
-
-
-@operator("StatelessTruncatedNormal")
-def stateless_truncated_normal(node: FlexNode) -> Step:
-    """Step that draws normal floats within two standard deviations from a seed."""
-    return _seeded(_floats(node, truncated_normal))
-
-
-@operator("StatelessTruncatedNormalV2")
-def stateless_truncated_normal_v2(node: FlexNode) -> Step:
-    """Step that draws normal floats within two deviations from key, counter and algorithm."""
-    return _placed(_floats(node, truncated_normal))
+@operator(*(f"{name}V2" for name in _DISTRIBUTIONS))
+def floats_of_place(node: FlexNode) -> Step:
+    """Step that draws floats from key, counter and algorithm."""
+    return _placed(_floats(node))
 
 
 def integers(random: Philox, count: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -76,8 +76,4 @@ def _sparse(rows: Sequence[Sequence[bytes]]) -> list[NDArray[Any]]:
     values = np.empty(len(indices), object)
     values[:] = [part for row in rows for part in row]
     shape = [len(rows), max(map(len, rows), default=0)]
-    return [
-        np.array(indices, np.int64).reshape(-1, 2),
-        values,
-        np.array(shape, np.int64),
-    ]
+    return [np.array(indices, np.int64).reshape(-1, 2), values, np.array(shape, np.int64)]

@@ -13,7 +13,7 @@ from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
 from delegraph_flex.numpy_executor.operators.variables import shared
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
 
@@ -122,22 +122,13 @@ def _writing(anew: bool) -> Step:
     return run
 
 
-@operator("LookupTableImportV2")
-def import_(node: FlexNode) -> Step:
-    """Step that replaces all entries of a table; it has no output."""
-    return _writing(anew=True)
-
-
-@operator("InitializeTableV2")
-def initialize(node: FlexNode) -> Step:
-    """Step that fills a table for the first and only time; it has no output."""
-    return _writing(anew=False)
-
-
-@operator("LookupTableInsertV2")
-def insert(node: FlexNode) -> Step:
-    """Step that adds entries to a table; it has no output."""
-    return _writing(anew=False)
+functions(
+    {
+        "LookupTableImportV2": _writing(anew=True),
+        "InitializeTableV2": _writing(anew=False),
+        "LookupTableInsertV2": _writing(anew=False),
+    }
+)
 
 
 @operator("LookupTableRemoveV2")

@@ -14,7 +14,7 @@ from delegraph_flex.flex_node import FlexNode, Unsupported
 from delegraph_flex.memory import require
 from delegraph_flex.node_def import Shape
 from delegraph_flex.numpy_executor.operators.tensor_lists import merged
-from delegraph_flex.numpy_executor.registry import operator
+from delegraph_flex.numpy_executor.registry import functions, operator
 
 Array = NDArray[Any]
 
@@ -116,16 +116,7 @@ def _updating(function: Any) -> Step:
     return run
 
 
-@operator("AssignAddVariableOp")
-def assign_add(node: FlexNode) -> Step:
-    """Step that adds to the value of a variable; it has no output."""
-    return _updating(np.add)
-
-
-@operator("AssignSubVariableOp")
-def assign_sub(node: FlexNode) -> Step:
-    """Step that subtracts from the value of a variable; it has no output."""
-    return _updating(np.subtract)
+functions({"AssignAddVariableOp": _updating(np.add), "AssignSubVariableOp": _updating(np.subtract)})
 
 
 @operator("VarIsInitializedOp")

@@ -165,11 +165,6 @@ class Chain:
         self._steps.append(_Step(operation, tuple(operands), parameters))
         return SOURCES + len(self._steps) - 1
 
-    @property
-    def is_full(self) -> bool:
-        """Return whether another step might not fit."""
-        return len(self._sources) > SOURCES - 3 or len(self._steps) >= SLOTS - SOURCES - 2
-
     def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:
         """Emit the kernel call of the chain, unless there are no elements.
 

@@ -30,7 +30,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 TYPES = ("FLOAT32", "INT8", "UINT8")
 
-BLOCKS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_U8}
+INSTRUCTIONS = {"FLOAT32": BILINEAR_F32, "INT8": BILINEAR_S8, "UINT8": BILINEAR_U8}
 
 VALUES_A_NANOSECOND = 8
 """Approximate number of output values that are computed in a nanosecond."""
@@ -65,7 +65,7 @@ def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
     pixel = c * x.dtype.itemsize
     rows = y.shape[0] * y.shape[1]
     builder.emit(
-        BLOCKS[x.type.name],
+        INSTRUCTIONS[x.type.name],
         builder.tiles(math.prod(y.shape) / VALUES_A_NANOSECOND, rows),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),

@@ -45,8 +45,8 @@ def strip_row(values: NDArray[Any]) -> NDArray[Any]:
     return np.pad(values, (0, padded(len(values), STRIP) - len(values)))
 
 
-def stacked_gates(gates: Sequence[NDArray[Any]], unit: int = BLOCK) -> NDArray[Any]:
-    """Return the gates stacked, each padded with zeros to a multiple of *unit* rows."""
-    missing = padded(len(gates[0]), unit) - len(gates[0])
+def stacked_gates(gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the gates stacked, each padded with zeros to a multiple of :data:`BLOCK` rows."""
+    missing = padded(len(gates[0]), BLOCK) - len(gates[0])
     rest = [(0, 0)] * (gates[0].ndim - 1)
     return np.concatenate([np.pad(gate, [(0, missing), *rest]) for gate in gates])
