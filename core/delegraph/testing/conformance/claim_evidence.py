@@ -93,7 +93,13 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
     for i, case in enumerate(given):
         first, last = BUILTIN_VERSIONS.get(case.op, (1, 1))
         versions = [version for version in near if first <= version <= last]
-        yield case.at_version(versions[i % len(versions)]) if versions else case
+        yield _at_version(case, versions[i % len(versions)]) if versions else case
+
+
+@cache
+def _at_version(case: OperatorCase, version: int) -> OperatorCase:
+    """Return the same object for the same case, since trials are kept by their case."""
+    return case.at_version(version)
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:
