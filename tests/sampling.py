@@ -1,9 +1,9 @@
 """The sample of repeated cases that ``make test`` runs, and the rest, for ``make test-all``.
 
-A case of a parametrized test is drawn when it has a value of a parameter that no case drawn before
-it has. So a test of 3 levels and 4 sizes has about 5 cases instead of 12, every level and every
-size among them. No test has more cases than :data:`CASES`, unless it is marked:
-``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none.
+Cases of a parametrized test are drawn until each value of each parameter is in one of them. So a
+test of 3 levels and 4 sizes has 4 cases instead of 12, every level and size among them. No test has more cases than :data:`CASES`, unless it is marked:
+``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none. Tests of a
+module with the same group, ``repetition(2, "hangs")``, count as one test: 2 cases of all of them.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
 without either option every case runs. All tests of the conformance kit are in both: a sample tries
@@ -20,7 +20,7 @@ import pytest
 
 from delegraph.testing import DelegateConformance
 
-CASES = 6
+CASES = 4
 """Largest number of cases of a test in a sample."""
 
 
@@ -75,9 +75,9 @@ def drawn_items(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     tests: dict[tuple[str, int | None], list[pytest.Item]] = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("repetition")
-        whole = len(items) if is_of_the_kit(item) else None
-        count = marker.args[0] if marker else whole
-        tests[item.nodeid.partition("[")[0], count].append(item)
+        count, *group = marker.args if marker else [len(items) if is_of_the_kit(item) else None]
+        module, _, name = item.nodeid.partition("[")[0].partition("::")
+        tests[f"{module}::{group[0] if group else name}", count].append(item)
     drawn: set[pytest.Item] = set()
     for (name, count), cases in tests.items():
         numbers = drawn_cases([_values(item) for item in cases], f"{seed} {name}", count)
@@ -96,8 +96,7 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
     Args:
         cases: of each case, the values of its parameters, by name.
         seed: text that decides the order in which cases are drawn.
-        count: how many to draw; None for those that have a value that none before them has, at
-            most :data:`CASES`.
+        count: how many to draw; None for as many as show every value, at most :data:`CASES`.
 
     >>> len(drawn_cases([("avx2", "odd"), ("avx2", "even"), ("neon", "odd")], "1", 1))
     1
@@ -106,9 +105,10 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
     random.Random(seed).shuffle(order)
     if count is not None:
         return order[:count]
-    drawn, seen = order[:1], set(enumerate(cases[order[0]]))
-    for i in order[1:]:
-        if not seen.issuperset(enumerate(cases[i])):
-            drawn.append(i)
-            seen.update(enumerate(cases[i]))
-    return drawn[:CASES]
+    drawn: list[int] = []
+    missing = {value for case in cases for value in enumerate(case)}
+    while len(drawn) < CASES and (missing or not drawn):
+        best = max(order, key=lambda i: len(missing.intersection(enumerate(cases[i]))))
+        drawn.append(best)
+        missing.difference_update(enumerate(cases[best]))
+    return drawn
