@@ -1,9 +1,10 @@
 """The sample of repeated cases that ``make test`` runs, and the rest, for ``make test-all``.
 
 Cases of a parametrized test are drawn until each value of each parameter is in one of them. So a
-test of 3 levels and 4 sizes has 4 cases instead of 12, every level and size among them. No test has more cases than :data:`CASES`, unless it is marked:
-``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none. Tests of a
-module with the same group, ``repetition(2, "hangs")``, count as one test: 2 cases of all of them.
+test of 3 levels and 4 sizes has 4 cases instead of 12, every level and every size among them. No
+test has more cases than :data:`CASES`, unless it is marked: ``@pytest.mark.repetition(50)`` lets
+the sample have 50 cases, and ``repetition(0)`` none. Tests of one module that show the same thing
+in several places may be a group: ``repetition(2, "hangs")`` draws 2 cases of all its tests.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
 without either option every case runs. All tests of the conformance kit are in both: a sample tries

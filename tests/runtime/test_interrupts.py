@@ -62,6 +62,7 @@ def without_delegate(content: bytes, x: NDArray[np.float32]) -> NDArray[np.float
         return outputs(interpreter, x)
 
 
+@pytest.mark.repetition(2)  # each is interrupted at every line
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_an_invoke_may_be_interrupted(name: str, flags: DelegateFlags) -> None:

@@ -177,6 +177,7 @@ def delegraph_compilers():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
+@pytest.mark.repetition(1)  # each is a run of pytest
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
