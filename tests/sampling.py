@@ -7,8 +7,9 @@ the sample have 50 cases, and ``repetition(0)`` none. Tests of one module that s
 in several places may be a group: ``repetition(2, "hangs")`` draws 2 cases of all its tests.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
-without either option every case runs. All tests of the conformance kit are in both: a sample tries
-few models in each (``--delegate-quick``), and the rest tries all of them.
+without either option every case runs. ``--sample SEED --part 4`` runs about a fourth of a sample.
+All tests of the conformance kit are in both: a sample tries few models in each
+(``--delegate-quick``), and the rest tries all of them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("sampling")
     group.addoption("--sample", metavar="SEED", help="run the cases that this seed draws")
+    group.addoption("--part", metavar="N", type=int, default=1, help="run one N-th of the sample")
     group.addoption("--rest", metavar="SEED", help="run the cases that --sample SEED leaves out")
 
 
@@ -58,11 +60,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if is_check or (sample is None and rest is None):
         return
     drawn = drawn_items(items, sample if rest is None else rest)
-    is_kept = {item: item in drawn for item in items}
+    part = config.getoption("part")
+    is_kept = {item: item in drawn and _is_of_part(item, sample, part) for item in items}
     if rest is not None:
         is_kept = {item: item not in drawn or is_of_the_kit(item) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not is_kept[item]])
     items[:] = [item for item in items if is_kept[item]]
+
+
+def _is_of_part(item: pytest.Item, seed: str, part: int) -> bool:
+    """Whether *item* is in one *part*-th of the tests, another one for each seed."""
+    return part == 1 or random.Random(f"{seed} {item.nodeid}").randrange(part) == 0
 
 
 def is_of_the_kit(item: pytest.Item) -> bool:

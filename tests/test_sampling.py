@@ -87,6 +87,9 @@ def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -
     assert (len(marked), len(plain)) == (2, CASES + 1)
     assert sum("of_group" in name for name in sample) == 2
     assert "test_suite.py::test_left_out" in rest
+    part = chosen("--sample", "7", "--part", "4")
+    assert 0 < len(part) < len(sample) / 2
+    assert part < sample
     assert sample == chosen("--sample", "7") != chosen("--sample", "8")
 
 
