@@ -1,6 +1,6 @@
 # make demo    run the showcase
 # make check   check what changed since BASE=main, in about a minute: lint, format, types, layers, its tests
-# make test    lint, format, all tests with a sample of their repeated cases, in minutes; again with nothing changed: a part of a new sample
+# make test    lint, format, all tests with a sample of their repeated cases, in minutes; less where nothing has changed
 # make test-all  the same, then what it leaves out: the other cases, types, layers
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make test-scale    test what runs on other engines, each in its own environment (downloads)
