@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -39,6 +39,9 @@ from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_O
 
 Array = NDArray[Any]
 Outputs = tuple[tuple[Array, ...], ...]
+
+KEPT = 4096
+"""Largest number of trials that are kept, of a few kilobytes each, for subjects that try them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +150,7 @@ def trial_of(case: OperatorCase) -> Trial | None:
         return None
 
 
-@cache
+@lru_cache(KEPT)
 def kept_trial(case: OperatorCase) -> Trial | None:
     """Return the trial of a case, made once for all subjects that try the case."""
     return trial_of(case)
@@ -173,7 +176,7 @@ class KeptCases:
             yield self._made[i]
 
 
-@cache
+@lru_cache(KEPT // 16)
 def kept_cases(op: str, seed: int, random_cases: int) -> KeptCases:
     """Return the cases of an operator, the same objects for every subject; see :func:`cases`."""
     return KeptCases(cases(op, seed=seed, count=random_cases))
