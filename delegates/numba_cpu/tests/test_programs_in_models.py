@@ -315,6 +315,7 @@ def test_the_cache_finds_programs_of_the_same_model_without_entries(
     assert len(lowered) == 1
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("level", sorted(LEVELS))
 def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> None:
     file = compile_model(MODEL, [f"numba_cpu:cpu={level}"], threads=[2]).content

@@ -117,6 +117,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(("fault", "check", "message"), FAULTS)
 def test_a_faulty_compiler_is_named(
     chip: Callable[..., Subject],
