@@ -1,6 +1,6 @@
 # make demo    run the showcase
 # make check   check what changed since BASE=main, in about a minute: lint, format, types, layers, its tests
-# make test    lint, format, all tests with a sample of their repeated cases, in minutes
+# make test    lint, format, all tests with a sample of their repeated cases, in minutes; less where nothing has changed
 # make test-all  the same, then what it leaves out: the other cases, types, layers
 # make test-engines  test the delegates of heavy engines, each in its own environment (downloads)
 # make test-scale    test what runs on other engines, each in its own environment (downloads)
@@ -55,15 +55,20 @@ demo: $(VENV)/installed
 # numba_cpu that were edited since the installation are compiled before, by one process for all.
 # There is a process more than cores, since many tests wait for children; threads of BLAS would only
 # wait for each other.
+# Where nothing has changed since a sample passed, `make test` runs a fourth of another (tests/unchanged.py);
+# `make test FRESH=1` runs all of it, and so does a SEED.
+FRESH := $(or $(FRESH),$(SEED))
 SEED := $(or $(SEED),$(shell date +%s))
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --hypothesis-seed $(SEED)
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal --hypothesis-seed $(SEED)
 
+test test-rest: export OPENBLAS_NUM_THREADS := 1
+test: export FRESH := $(FRESH)
 test: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/delegraph numba warmup
-	$(PYTEST) --sample $(SEED) --durations 20
+	$(BIN)/python tests/unchanged.py $(VENV)/tested $(PYTEST) --sample $(SEED) --durations 20
 
 # What `make test SEED=...` leaves out: types, layers, and the other cases, also for those levels of
 # processors whose kernels no installation makes.

@@ -1,13 +1,15 @@
 """The sample of repeated cases that ``make test`` runs, and the rest, for ``make test-all``.
 
-A case of a parametrized test is drawn when it has a value of a parameter that no case drawn before
-it has. So a test of 3 levels and 4 sizes has about 5 cases instead of 12, every level and every
-size among them. No test has more cases than :data:`CASES`, unless it is marked:
-``@pytest.mark.repetition(50)`` lets the sample have 50 cases, and ``repetition(0)`` none.
+Cases of a parametrized test are drawn until each value of each parameter is in one of them. So a
+test of 3 levels and 4 sizes has 4 cases instead of 12, every level and every size among them. No
+test has more cases than :data:`CASES`, unless it is marked: ``@pytest.mark.repetition(50)`` lets
+the sample have 50 cases, and ``repetition(0)`` none. Tests of one module that show the same thing
+in several places may be a group: ``repetition(2, "hangs")`` draws 2 cases of all its tests.
 
 ``--sample SEED`` runs the sample that a seed draws, ``--rest SEED`` exactly the other cases, and
-without either option every case runs. All tests of the conformance kit are in both: a sample tries
-few models in each (``--delegate-quick``), and the rest tries all of them.
+without either option every case runs. ``--sample SEED --part 4`` runs about a fourth of a sample.
+All tests of the conformance kit are in both: a sample tries few models in each
+(``--delegate-quick``), and the rest tries all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import pytest
 
 from delegraph.testing import DelegateConformance
 
-CASES = 6
+CASES = 4
 """Largest number of cases of a test in a sample."""
 
 
@@ -28,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("sampling")
     group.addoption("--sample", metavar="SEED", help="run the cases that this seed draws")
+    group.addoption("--part", metavar="N", type=int, default=1, help="run one N-th of the sample")
     group.addoption("--rest", metavar="SEED", help="run the cases that --sample SEED leaves out")
 
 
@@ -57,11 +60,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if is_check or (sample is None and rest is None):
         return
     drawn = drawn_items(items, sample if rest is None else rest)
-    is_kept = {item: item in drawn for item in items}
+    part = config.getoption("part")
+    is_kept = {item: item in drawn and _is_of_part(item, sample, part) for item in items}
     if rest is not None:
         is_kept = {item: item not in drawn or is_of_the_kit(item) for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not is_kept[item]])
     items[:] = [item for item in items if is_kept[item]]
+
+
+def _is_of_part(item: pytest.Item, seed: str, part: int) -> bool:
+    """Whether *item* is in one *part*-th of the tests, another one for each seed."""
+    return part == 1 or random.Random(f"{seed} {item.nodeid}").randrange(part) == 0
 
 
 def is_of_the_kit(item: pytest.Item) -> bool:
@@ -75,9 +84,9 @@ def drawn_items(items: Sequence[pytest.Item], seed: str) -> set[pytest.Item]:
     tests: dict[tuple[str, int | None], list[pytest.Item]] = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("repetition")
-        whole = len(items) if is_of_the_kit(item) else None
-        count = marker.args[0] if marker else whole
-        tests[item.nodeid.partition("[")[0], count].append(item)
+        count, *group = marker.args if marker else [len(items) if is_of_the_kit(item) else None]
+        module, _, name = item.nodeid.partition("[")[0].partition("::")
+        tests[f"{module}::{group[0] if group else name}", count].append(item)
     drawn: set[pytest.Item] = set()
     for (name, count), cases in tests.items():
         numbers = drawn_cases([_values(item) for item in cases], f"{seed} {name}", count)
@@ -96,8 +105,7 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
     Args:
         cases: of each case, the values of its parameters, by name.
         seed: text that decides the order in which cases are drawn.
-        count: how many to draw; None for those that have a value that none before them has, at
-            most :data:`CASES`.
+        count: how many to draw; None for as many as show every value, at most :data:`CASES`.
 
     >>> len(drawn_cases([("avx2", "odd"), ("avx2", "even"), ("neon", "odd")], "1", 1))
     1
@@ -106,9 +114,10 @@ def drawn_cases(cases: Sequence[Sequence[str]], seed: str, count: int | None) ->
     random.Random(seed).shuffle(order)
     if count is not None:
         return order[:count]
-    drawn, seen = order[:1], set(enumerate(cases[order[0]]))
-    for i in order[1:]:
-        if not seen.issuperset(enumerate(cases[i])):
-            drawn.append(i)
-            seen.update(enumerate(cases[i]))
-    return drawn[:CASES]
+    drawn: list[int] = []
+    missing = {value for case in cases for value in enumerate(case)}
+    while len(drawn) < CASES and (missing or not drawn):
+        best = max(order, key=lambda i: len(missing.intersection(enumerate(cases[i]))))
+        drawn.append(best)
+        missing.difference_update(enumerate(cases[best]))
+    return drawn

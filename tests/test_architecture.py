@@ -79,11 +79,18 @@ def facts(source: str) -> Facts:
         elif isinstance(node, ast.ImportFrom):
             start = f"{'.' * node.level}{node.module or ''}"
             imported += (f"{start}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            bound.add(node.name)
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            bound.add(node.id if isinstance(node, ast.Name) else node.attr)
+        else:
+            bound |= bound_by(node)
     return Facts(tuple(imported), frozenset(bound), bool(ast.get_docstring(tree)))
+
+
+def bound_by(node: ast.AST) -> set[str]:
+    """Return the name that a definition or an assignment binds; empty for other nodes."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        return {node.id if isinstance(node, ast.Name) else node.attr}
+    return set()
 
 
 def imported_modules(source: str) -> tuple[str, ...]:
@@ -245,18 +252,24 @@ NEEDED = {"_subgraph"}
 """Faulty delegates take a context's subgraph, to run the nodes that they replace."""
 
 
+def _name(node: ast.expr) -> str:
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
 def private_members(source: str) -> set[str]:
     """Private names of other modules that *source* imports, reads or patches by ``setattr``."""
-    used = set()
+    used: set[str] = set()
+    bound: set[str] = set()
     for node in ast.walk(ast.parse(source)):
+        bound |= bound_by(node)
         if isinstance(node, ast.Attribute):
             used.add(node.attr)
         elif isinstance(node, ast.ImportFrom):
             used |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr"):
+        elif isinstance(node, ast.Call) and _name(node.func).endswith("setattr"):
             names = [a.value for a in node.args[:2] if isinstance(a, ast.Constant)]
             used |= {str(name).rpartition(".")[2] for name in names}
-    return {name for name in used - facts(source).bound if re.fullmatch(r"_[a-z]\w*(?<!_)", name)}
+    return {name for name in used - bound if re.fullmatch(r"_[a-z]\w*(?<!_)", name)}
 
 
 def test_tests_reach_no_private_member_of_the_product() -> None:

@@ -161,7 +161,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
     return shown
 
 
-@pytest.mark.repetition(6)
+@pytest.mark.repetition(4)
 @pytest.mark.parametrize(
     ("command", "output"),
     [pytest.param(*c, id=f"{page_name(p)}: {c[0]}") for p in PAGES for c in commands(p)],

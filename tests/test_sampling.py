@@ -32,6 +32,13 @@ def test_marked(case): pass
 def test_left_out(): pass
 
 def test_one(): pass
+
+@pytest.mark.repetition(2, "group")
+@pytest.mark.parametrize("case", range(4))
+def test_of_group(case): pass
+
+@pytest.mark.repetition(2, "group")
+def test_also_of_group(): pass
 """
 
 
@@ -65,7 +72,7 @@ def test_a_marked_test_has_so_many_cases(count: int | None, drawn: int) -> None:
 
 
 def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers = repetition(count): so many are drawn")
+    pytester.makeini("[pytest]\nmarkers = repetition(count, group): so many are drawn")
     pytester.makepyfile(test_suite=SUITE)
 
     def chosen(*options: str) -> set[str]:
@@ -73,12 +80,16 @@ def test_sample_and_rest_are_all_and_never_the_same(pytester: pytest.Pytester) -
         return {line for line in shown.outlines if "::" in line}
 
     everything, sample, rest = chosen(), chosen("--sample", "7"), chosen("--rest", "7")
-    assert len(everything) == 80 + 5 + 9 + 1 + 1
+    assert len(everything) == 80 + 5 + 9 + 1 + 1 + 5
     assert (sample | rest, sample & rest) == (everything, set())
     marked = [name for name in sample if "test_marked" in name]
     plain = [name for name in sample if "test_list" in name or "test_one" in name]
-    assert (len(marked), len(plain)) == (2, 6)
+    assert (len(marked), len(plain)) == (2, CASES + 1)
+    assert sum("of_group" in name for name in sample) == 2
     assert "test_suite.py::test_left_out" in rest
+    part = chosen("--sample", "7", "--part", "4")
+    assert 0 < len(part) < len(sample) / 2
+    assert part < sample
     assert sample == chosen("--sample", "7") != chosen("--sample", "8")
 
 

@@ -339,7 +339,7 @@ def test_output_into_a_pipe_has_neither_colour_nor_trailing_blanks(sines: Path) 
 
 @pytest.mark.skipif(BASH is None, reason="there is no bash")
 @pytest.mark.skipif(not (FOLDER / "delegraph").exists(), reason="delegraph is not installed here")
-@pytest.mark.repetition(5)  # each is a process
+@pytest.mark.repetition(3)  # each is a process
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

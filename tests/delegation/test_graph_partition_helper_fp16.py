@@ -300,6 +300,7 @@ FLOAT16_MODELS = [
 ]  # fmt: skip
 
 
+@pytest.mark.repetition(2)
 @needs_corpus
 @pytest.mark.parametrize("name", FLOAT16_MODELS or ["-"])
 @pytest.mark.parametrize("ops", [("CONV_2D",), ()])

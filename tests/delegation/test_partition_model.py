@@ -119,6 +119,7 @@ CORPUS_MODELS = [
 ]
 
 
+@pytest.mark.repetition(2)
 @needs_corpus
 @pytest.mark.parametrize("name", CORPUS_MODELS)
 def test_partitions_of_real_models_compute_what_the_whole_model_does(name: str) -> None:

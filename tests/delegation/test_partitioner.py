@@ -147,6 +147,7 @@ def any_edges(rng, graph):
     return pairs + pairs[:1]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(("greedily", "unfused"), MODES)
 @pytest.mark.parametrize("wild", [False, True])
 @settings(max_examples=600, derandomize=True)

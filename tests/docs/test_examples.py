@@ -33,6 +33,7 @@ def test_example_is_under_40_lines(name: str) -> None:
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) < 40
 
 
+@pytest.mark.repetition(3)
 @pytest.mark.parametrize("name", PRINTED)
 def test_example_prints_what_it_is_about(name: str, tmp_path: Path) -> None:
     if NEEDED.get(name, "") not in {"", *OFFERED}:

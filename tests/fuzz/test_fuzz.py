@@ -118,7 +118,7 @@ def exhaust() -> None:
     np.zeros(1 << 33, np.uint8)
 
 
-@pytest.mark.repetition(3)
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     ("act", "kind"),
     [
@@ -169,7 +169,7 @@ class RefusingKernel(SoundKernel):
         raise DelegateError("not today")
 
 
-@pytest.mark.repetition(2)
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize(
     ("kernel", "kind", "in_litert"),
     [
@@ -238,7 +238,7 @@ def test_an_error_in_our_words_is_none() -> None:
     assert error_fault(ModelError("division by zero: tensor 'y' holds 0")) is None
 
 
-@pytest.mark.repetition(2)
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
     """Of the core, nothing at all is found; delegates may still refuse in other words."""

@@ -13,7 +13,7 @@ from delegraph.graph.loader import parse_model
 from support.bombs import BOMBS, check_bomb, options, overlapping_zero_points, shared_zero_points
 
 
-@pytest.mark.repetition(4)
+@pytest.mark.repetition(2)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells no peak of memory")
 @pytest.mark.parametrize("default", ["", None], ids=["core", "default"])
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)

@@ -116,6 +116,7 @@ def test_the_branched_example_in_order_reuses_what_is_published():
     assert objects(BRANCHED, S.MINCOSTFLOW) == (ids, [32, 64, 8, 8])
 
 
+@pytest.mark.repetition(3)
 @pytest.mark.parametrize("strategy", SLOW, ids=lambda strategy: strategy.name)
 def test_a_strategy_does_what_its_definition_says(strategy):
     rng = random.Random(5)

@@ -58,6 +58,7 @@ def smallest_arena(model, **options):
 # -- real models ----------------------------------------------------------------------------------
 
 
+@pytest.mark.repetition(2)
 @needs_corpus
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kernel_scratch", ["outside", "arena"])
@@ -71,6 +72,7 @@ def test_outputs_are_the_golden_ones_in_the_smallest_arena(name, kernel_scratch)
         np.testing.assert_array_equal(interpreter.output(0).data, expected)
 
 
+@pytest.mark.repetition(2)
 @needs_corpus
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("target", [TARGET_32, TARGET_64], ids=["32", "64"])

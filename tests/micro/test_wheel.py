@@ -8,6 +8,7 @@ from micro.wheel.goldens import FOLDER, difference, read, run
 FILES = [path for path in sorted(FOLDER.glob("*.json.xz")) if "differences" not in path.name]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
 def test_results_are_those_of_the_wheel(path):
     goldens = list(read(path))

@@ -116,6 +116,7 @@ def test_its_life_ends_with_its_parent_and_so_does_what_it_started() -> None:
             assert second.ends()
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     "what", [b"no message, however long one waits for the rest", 5, ("error", 5), (1, 2, 3)]
 )

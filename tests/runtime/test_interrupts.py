@@ -62,6 +62,7 @@ def without_delegate(content: bytes, x: NDArray[np.float32]) -> NDArray[np.float
         return outputs(interpreter, x)
 
 
+@pytest.mark.repetition(1)  # each is interrupted at every line
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_an_invoke_may_be_interrupted(name: str, flags: DelegateFlags) -> None:
@@ -84,6 +85,7 @@ def test_an_invoke_may_be_interrupted(name: str, flags: DelegateFlags) -> None:
     at_each_line(call)
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_a_resize_and_an_allocation_may_be_interrupted(flags: DelegateFlags) -> None:
     interpreter = Interpreter(model_content=sines(), delegates=[ByName("SIN", flags=flags)])
@@ -123,6 +125,7 @@ def test_a_resize_that_was_interrupted_leaves_no_tensor_with_other_memory() -> N
     at_each_line(call)
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_applying_a_delegate_may_be_interrupted(flags: DelegateFlags) -> None:
     x = inputs(0, *SMALL)
@@ -146,6 +149,7 @@ def test_applying_a_delegate_may_be_interrupted(flags: DelegateFlags) -> None:
     at_each_line(call, SOME)
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("flags", FLAGS)
 def test_removing_delegates_may_be_interrupted(flags: DelegateFlags) -> None:
     x = inputs(0, *SMALL)

@@ -550,6 +550,7 @@ class _WholeKernel(SimpleDelegateKernelInterface):
             np.copyto(context.tensors[index].data, self.inner.get_tensor(detail["index"]))
 
 
+@pytest.mark.repetition(1)
 @needs_corpus
 @pytest.mark.parametrize(
     "name", ["test_data__mobilenet_v1_0.25_128_quant", "support__mobilenet_v1_0.25_224_1_default_1"]

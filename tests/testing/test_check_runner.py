@@ -44,6 +44,7 @@ def author(pytester: pytest.Pytester, pytestconfig: pytest.Config) -> Author:
     return Author(pytester)
 
 
+@pytest.mark.repetition(2, "crashes")
 def test_a_crash_fails_the_numbers_of_its_operator_alone(author: Author) -> None:
     result = author.run(
         KILLED.format("Crashes"), "numbers or claims or no_views", "--delegate-report=c.json"
@@ -67,6 +68,7 @@ def test_a_crash_fails_the_numbers_of_its_operator_alone(author: Author) -> None
     assert card["sample"].startswith("each claimed type of 2 operators")
 
 
+@pytest.mark.repetition(2, "hangs")
 def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
     result = author.run(KILLED.format("Hangs"), "numbers", "--delegate-timeout=2")
     result.assert_outcomes(passed=1, failed=1)
@@ -80,6 +82,7 @@ def test_a_hang_is_ended_and_says_where_it_was(author: Author) -> None:
     )
 
 
+@pytest.mark.repetition(2, "crashes")
 def test_a_crash_in_one_check_leaves_the_others(author: Author) -> None:
     result = author.run(KILLED.format("CrashesAfterAResize"), "dynamic or no_views")
     result.assert_outcomes(passed=1, failed=1)
@@ -93,12 +96,14 @@ def test_a_crash_in_one_check_leaves_the_others(author: Author) -> None:
     )
 
 
+@pytest.mark.repetition(2, "crashes")
 def test_a_crash_at_a_question_names_the_operator(author: Author) -> None:
     result = author.run("faulty.CrashesWhenAsked", "every_operator or reasons")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["asked about a model of FLOOR: it crashed (SIGSEGV)*"])
 
 
+@pytest.mark.repetition(2, "crashes")
 def test_a_delegate_that_crashes_when_it_is_made_cannot_be_collected(author: Author) -> None:
     result = author.run("faulty.CrashesWhenMade", "")
     result.stdout.fnmatch_lines(
@@ -157,6 +162,7 @@ def test_negative_limit_is_refused(author: Author) -> None:
     result.stderr.fnmatch_lines(["*--delegate-timeout is negative; 0 is for no limit"])
 
 
+@pytest.mark.repetition(1, "states")
 def test_a_fault_that_depends_on_state_is_called_so(author: Author) -> None:
     words = ("generated or numbers", "--delegate-report=c.json")
     result = author.run(KILLED.format("WrongAfterManyModels"), *words)
@@ -170,6 +176,7 @@ def test_a_fault_that_depends_on_state_is_called_so(author: Author) -> None:
     assert "depends on state" in (author.pytester.path / "c.json").read_text()
 
 
+@pytest.mark.repetition(1, "states")
 def test_a_model_that_was_made_too_small_by_state_is_saved_as_it_was(author: Author) -> None:
     result = author.run(KILLED.format("WrongAfterManyElements"), "numbers")
     result.stdout.fnmatch_lines(
@@ -182,6 +189,7 @@ def test_a_model_that_was_made_too_small_by_state_is_saved_as_it_was(author: Aut
     )
 
 
+@pytest.mark.repetition(1, "states")
 def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -> None:
     result = author.run(KILLED.format("WrongIntegers"), "numbers")
     result.assert_outcomes(passed=1, failed=1)
@@ -191,7 +199,7 @@ def test_a_fault_of_the_model_alone_is_not_called_one_of_state(author: Author) -
 HUNG = "hung: ended after 2 s with nothing done (--delegate-timeout); *"
 
 
-@pytest.mark.repetition(1)  # each waits for the end of a hang
+@pytest.mark.repetition(2, "hangs")  # each waits for the end of a hang
 @pytest.mark.parametrize(
     ("fault", "checks", "lines"),
     [
@@ -217,6 +225,7 @@ def test_a_hang_names_check_model_and_place(
     )
 
 
+@pytest.mark.repetition(2, "hangs")
 def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
     result = author.run("faulty.hangs_in('capabilities')", "", "--delegate-timeout=2")
     result.stdout.fnmatch_lines(
@@ -230,7 +239,7 @@ def test_a_hang_when_it_is_loaded_is_in_the_scorecard(author: Author) -> None:
     )
 
 
-@pytest.mark.repetition(1)
+@pytest.mark.repetition(2, "hangs")
 @pytest.mark.parametrize("options", [(), ("--delegate-timeout=0",)])
 def test_the_limit_of_pytest_itself_names_check_and_model(
     author: Author, options: tuple[str, ...]

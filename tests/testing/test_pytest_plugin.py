@@ -78,24 +78,23 @@ def test_an_override_wins_over_the_attribute(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*made here*"])
 
 
-def test_report_is_written_as_json_or_markdown(author: pytest.Pytester) -> None:
-    for name in ("card.json", "card.md"):
-        result = author.runpytest_inprocess(*SOUND, f"--delegate-report={name}")
+def test_reports_and_badges_are_written_as_their_endings_say(author: pytest.Pytester) -> None:
+    for words, card, badge in (
+        (SOUND, "card.json", "badge.svg"),
+        (SOUND[1:], "card.md", "badge.json"),
+    ):
+        options = (f"--delegate-report={card}", f"--delegate-badge={badge}")
+        result = author.runpytest_inprocess(*words, *options)
         assert result.ret == 0
-    (card,) = json.loads((author.path / "card.json").read_text())["delegates"]
-    assert (card["name"], card["passed"]) == ("careful", True)
-    assert card["sections"]["numbers"] == {"passed": 2}
-    assert set(card["operators"]["ADD"]) == {"FLOAT32", "INT32"}
-    assert [check["check"] for check in card["checks"]] == ["name is stable", "ADD", "MUL"]
+        result.stdout.fnmatch_lines([f"written to {badge}"])
+    (told,) = json.loads((author.path / "card.json").read_text())["delegates"]
+    assert (told["name"], told["passed"]) == ("careful", True)
+    assert told["sections"]["numbers"] == {"passed": 2}
+    assert set(told["operators"]["ADD"]) == {"FLOAT32", "INT32"}
+    assert [check["check"] for check in told["checks"]] == ["name is stable", "ADD", "MUL"]
     markdown = (author.path / "card.md").read_text()
     assert "## careful\n" in markdown
     assert "| contract | 1 | 0 | 0 |" in markdown
-
-
-def test_badge_is_a_picture_or_the_content_of_an_endpoint(author: pytest.Pytester) -> None:
-    for name, words in (("badge.svg", SOUND), ("badge.json", SOUND[1:])):
-        result = author.runpytest_inprocess(*words, f"--delegate-badge={name}")
-        result.stdout.fnmatch_lines([f"written to {name}"])
     assert json.loads((author.path / "badge.json").read_text()) == {
         "schemaVersion": 1,
         "label": "Delegraph kit",
@@ -135,7 +134,7 @@ def test_command_tests_the_delegates_it_is_given(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["sin: passed", "add_sub: passed"])
 
 
-@pytest.mark.repetition(2)
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

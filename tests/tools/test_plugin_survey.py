@@ -119,6 +119,7 @@ DEADLY = {
 }
 
 
+@pytest.mark.repetition(2)
 @posix
 @pytest.mark.parametrize(("body", "outcome"), DEADLY.values(), ids=list(DEADLY))
 @pytest.mark.parametrize("isolated", [False, True])

@@ -17,6 +17,7 @@ from support.corpus import corpus_file, needs_corpus
 pytestmark = needs_corpus
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     ("name", "mapped", "unmapped"),
     [

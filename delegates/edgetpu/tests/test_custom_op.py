@@ -221,6 +221,7 @@ def test_damage_is_an_error_that_says_what_and_where(name: str) -> None:
     assert re.search(expected, text), text
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("delegates", [[], ["edgetpu"]])
 def test_damage_anywhere_is_an_error_of_ours_or_harmless(delegates: list[str]) -> None:
     rng = random.Random(0)

@@ -86,6 +86,7 @@ def test_corpus_has_real_files_with_and_without_their_models() -> None:
     assert len([*twins()]) >= 4
 
 
+@pytest.mark.repetition(2)
 @each_twin
 def test_inputs_and_outputs_are_those_of_the_real_file(real: str, model: str) -> None:
     theirs, ours = real_file(real), our_file(model)
@@ -127,6 +128,7 @@ def test_custom_options_are_laid_out_as_in_newer_real_files() -> None:
 PAGE = Path(__file__).parents[3] / "docs" / "edge-tpu.md"
 
 
+@pytest.mark.repetition(2)
 @each_twin
 def test_the_page_has_the_numbers_of_both_compilers(real: str, model: str) -> None:
     found = read_real(as_real(read_custom_options(custom_options(real_file(real)))))

@@ -1,7 +1,8 @@
 """Asks every operator of the NumPy executor for far more memory than there is.
 
 Run as a program, in a process of its own: it limits its memory, so that whatever is taken without
-asking ends in a ``MemoryError``. It prints what did, a line each.
+asking ends in a ``MemoryError``. It prints what did, a line each. ``hostile_sizes.py 0 4`` asks the
+first of every four operators, by name.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 import itertools
 import resource
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -180,13 +182,14 @@ def main() -> None:
     room = pages * resource.getpagesize() + ROOM_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (room, room))
     count = 0
-    for op, case in sorted(cases.items()):
+    asked = sorted(cases.items())[int(sys.argv[1]) :: int(sys.argv[2])]
+    for op, case in asked:
         for name, changed in hostile(case):
             words = outcome(changed)
             count += 1
             if words:
                 print(f"{op}: {name}: {words}", flush=True)
-    print(f"{len(cases)} operators, {count} requests", flush=True)
+    print(f"{len(asked)} operators, {count} requests", flush=True)
 
 
 if __name__ == "__main__":

@@ -120,8 +120,10 @@ def test_what_broadcasts_is_asked_for_unless_it_is_small() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory so")
-def test_no_operator_takes_memory_in_sizes_of_the_models_choosing() -> None:
-    run = [sys.executable, str(HERE / "hostile_sizes.py")]
+@pytest.mark.repetition(1)
+@pytest.mark.parametrize("part", range(4))
+def test_no_operator_takes_memory_in_sizes_of_the_models_choosing(part: int) -> None:
+    run = [sys.executable, str(HERE / "hostile_sizes.py"), str(part), "4"]
     done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=300)
     *taken, last = done.stdout.splitlines() or [""]
     assert (done.returncode, taken) == (0, []), done.stderr

@@ -74,7 +74,7 @@ def test_a_missing_file_is_named() -> None:
         flexify("gone.tflite")
 
 
-@pytest.mark.repetition(4)
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("op", sorted(RULES))
 def test_a_rewritten_operator_gives_what_the_builtin_one_gives(op: str) -> None:
     rewritten = 0

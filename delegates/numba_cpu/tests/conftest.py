@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent != here or not hasattr(item, "callspec"):
             continue
         if not left.isdisjoint(re.split("[-=]", item.callspec.id)):
-            item.add_marker(pytest.mark.repetition(0))
+            item.add_marker(pytest.mark.repetition(0), append=False)  # before its own
 
 
 _KernelEntry = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

@@ -120,7 +120,7 @@ def check(case: OperatorCase, level: str, **options: Any) -> Watched:
     return delegate
 
 
-@pytest.mark.repetition(4)
+@pytest.mark.repetition(2)
 @levels
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of extreme values in the core's kernels

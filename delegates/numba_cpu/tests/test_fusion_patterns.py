@@ -27,6 +27,7 @@ MEMBERS = {
 """Mapping from each fuser to operators that are in some of its fusions."""
 
 
+@pytest.mark.repetition(1)  # each runs 200 models
 @pytest.mark.parametrize("workers", [1, 2])
 def test_all_fusions_are_reached_and_compute_as_the_core(workers, monkeypatch):
     monkeypatch.setattr(builder, "TILE_NANOSECONDS", 20)  # so that most kernels have several tiles

@@ -43,6 +43,7 @@ def assert_all_take_part(pool: Pool, lib: Library, meet: Callable[..., Program])
     assert numbers == set(range(WORKERS))
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_run_may_be_interrupted_anywhere(
     lib: Library,
@@ -63,6 +64,7 @@ def test_a_run_may_be_interrupted_anywhere(
     assert_all_take_part(pool, lib, python_kernel)
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_first_run_may_be_interrupted_anywhere(
     lib: Library, chain: Callable[..., Any], python_kernel: Callable[..., Program], step: Step
@@ -142,6 +144,7 @@ def invoked(interpreter: Interpreter, x: Any) -> Any:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("step", STEPS)
 def test_an_invoke_may_be_interrupted_anywhere(
     lib: Library,

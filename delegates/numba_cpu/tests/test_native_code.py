@@ -102,6 +102,7 @@ print(*cpu_target.target_context.codegen().magic_tuple()[1:])
     assert compiled(target, "x86_64", **settings) == "generic +sse4.2"
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="object files have another format")
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_kernels_may_be_for_other_machines(compiled: Callable[..., str], machine: str) -> None:

@@ -187,8 +187,12 @@ def test_damaged_programs_are_not_used(
     assert caplog.text.count("numba_cpu makes it again") == 12
 
 
-def test_forged_programs_touch_only_their_memory(compiled: bytes, tmp_path: Path) -> None:
-    for number in range(40):
+@pytest.mark.repetition(1)
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_forged_programs_touch_only_their_memory(
+    compiled: bytes, tmp_path: Path, first: int
+) -> None:
+    for number in range(first, first + 10):
         rng = np.random.default_rng(number)
         file = replaced(compiled, lambda p, rng=rng: damaged(p, rng), program_file.MAGIC)
         assert Opened(file, tmp_path).answers[0].shape == (1, 10)
@@ -296,6 +300,7 @@ def test_the_cache_finds_programs_of_the_same_model_without_entries(
     assert len(lowered) == 1
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("level", sorted(LEVELS))
 def test_programs_of_every_level_pass_all_checks(level: str, tmp_path: Path) -> None:
     file = compile_model(MODEL, [f"numba_cpu:cpu={level}"], threads=[2]).content

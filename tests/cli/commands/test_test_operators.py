@@ -85,7 +85,7 @@ def test_counts_are_shown_by_operator(delegraph: Command, tmp_path: Path) -> Non
 def test_findings_are_written_to_a_folder(delegraph: Command, faulty: Path, tmp_path: Path) -> None:
     folder = tmp_path / "findings"
     result = delegraph(
-        *("test-operators", faulty, "--operator", "ADD", "--cases", 2, "--jobs", 1),
+        *("test-operators", faulty, "--operator", "ADD", "--seed", 2, "--cases", 2, "--jobs", 1),
         *("--output", folder, "--badge", tmp_path / "badge.svg"),
     )
     assert " in 2 models" in (tmp_path / "badge.svg").read_text()

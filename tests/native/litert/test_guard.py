@@ -51,7 +51,7 @@ def self_check(change: str, api: str = "ai_edge_litert") -> subprocess.Completed
     )
 
 
-@pytest.mark.repetition(4)  # each is a process
+@pytest.mark.repetition(2)  # each is a process
 @pytest.mark.parametrize("change", REFUSED)
 def test_a_layout_that_differs_where_it_is_read_is_refused(change: str) -> None:
     assert self_check(change).returncode != 0

@@ -86,6 +86,7 @@ def outputs(interpreter: Any) -> list[NDArray[Any]]:
     ]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(
     ("delegate", "model"), [(d, model) for d, models in MODELS.items() for model in models]
 )

@@ -82,6 +82,7 @@ def answer(interpreter: Interpreter, batch: int) -> Any:
     return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("path", MODELS)
 def test_outputs_equal_the_undelegated_run_through_rules_resize_undo_and_redo(path: Path) -> None:
     alone = Interpreter(path)

@@ -15,6 +15,7 @@ from support.corpus import corpus_file, needs_corpus
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
 
+@pytest.mark.repetition(1)
 @needs_corpus
 @pytest.mark.parametrize(
     "name", ["test_data__mobilenet_v2_1.0_224_quant", "support__mobilenet_v1_0.25_224_1_default_1"]

@@ -54,6 +54,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, at: str, how: str) -> Delegate:
     return isolated(0.5, at=at, how=how, dynamic=True)
 
 
+@pytest.mark.repetition(3)
 @pytest.mark.parametrize("how", ENDINGS)
 @pytest.mark.parametrize(
     ("at", "doing"),
@@ -238,6 +239,7 @@ def litert_with(delegate: Delegate, **arguments: Any) -> LiteRtInterpreter:
     return LiteRtInterpreter(model_content=sines(), delegates=[delegate], **arguments)
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("how", ["abort", "hang"])
 @pytest.mark.parametrize("at", ["claim", "init", "prepare", "eval"])
 def test_in_litert_a_phase_that_goes_wrong(

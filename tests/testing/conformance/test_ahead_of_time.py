@@ -117,6 +117,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(("fault", "check", "message"), FAULTS)
 def test_a_faulty_compiler_is_named(
     chip: Callable[..., Subject],
@@ -177,6 +178,7 @@ def delegraph_compilers():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="faults are signals of POSIX")
+@pytest.mark.repetition(1)  # each is a run of pytest
 @pytest.mark.parametrize(
     ("fault", "what"),
     [

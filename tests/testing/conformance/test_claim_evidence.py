@@ -152,6 +152,7 @@ class TakesAnActivation(faulty.SoundDelegate):
     claims = Capabilities([Claim("ADD", "FLOAT32", "activation", "broadcast")])
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize(
     ("check", "kind", "message"),
     [

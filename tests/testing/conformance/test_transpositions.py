@@ -22,6 +22,7 @@ def subject(kind: type, folder: Path, effort: Effort = FEW) -> Subject:
     return replace(subject_of(kind), folder=folder, effort=effort)
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("effort", [FEW, QUICK])
 def test_a_wrong_axis_between_transpositions_is_named(effort: Effort, tmp_path: Path) -> None:
     tested = subject(engines.MovesTranspositions, tmp_path, effort)

@@ -90,6 +90,7 @@ def test_a_process_tells_how_far_it_is_now_and_then() -> None:
     assert {total for *_, total in told} == {1.0}
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals")
 @pytest.mark.parametrize("phase", ["prepare", "evaluate"])
 def test_who_ends_the_process_is_listed_and_the_others_go_on(tmp_path: Path, phase: str) -> None:

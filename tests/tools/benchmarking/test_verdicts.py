@@ -144,7 +144,7 @@ def is_wrong(said: Verdict, truth: float) -> bool:
     return (said.word == "faster" and truth >= 1) or (said.word == "slower" and truth <= 1)
 
 
-@pytest.mark.repetition(3)  # each judges 12,000 comparisons
+@pytest.mark.repetition(1)  # each judges 12,000 comparisons
 @pytest.mark.parametrize("machine", MACHINES, ids=NAME)
 def test_fewer_than_one_verdict_in_twenty_is_wrong(machine: Machine) -> None:
     for truth, said in verdicts_on(machine).items():
@@ -152,7 +152,7 @@ def test_fewer_than_one_verdict_in_twenty_is_wrong(machine: Machine) -> None:
         assert wrong.total() < TRIALS / 20, (truth, wrong.most_common(3))
 
 
-@pytest.mark.repetition(2)
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize(
     "machine",
     [m for m in MACHINES if m.name in {"calm", "drift", "spikes", "neighbours"}],

@@ -59,6 +59,7 @@ def runtime(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.repetition(1)
 def test_a_wrong_node_is_named_with_files_that_show_it(
     chain: str, runtime: str, tmp_path: Path
 ) -> None:
@@ -88,7 +89,7 @@ def test_a_wrong_node_is_named_with_files_that_show_it(
         assert outputs["found/n4"][-1] - outputs["expected/n4"][-1] == 50
 
 
-@pytest.mark.repetition(1)  # each runtime starts many processes
+@pytest.mark.repetition(2, "kinds")  # each starts many processes
 def test_a_node_that_crashes_the_process_is_named(chain: str, runtime: str) -> None:
     found = bisect(faulty(chain, "crash", 2, runtime=runtime), tolerance=EXACT, runs=1)
     assert named(found) == [[2]]
@@ -97,6 +98,7 @@ def test_a_node_that_crashes_the_process_is_named(chain: str, runtime: str) -> N
     assert found.is_complete
 
 
+@pytest.mark.repetition(2, "kinds")
 def test_a_node_that_hangs_is_named(chain: str) -> None:
     found = bisect(faulty(chain, "hang", 6), tolerance=EXACT, runs=1, time_limit=3)
     assert named(found) == [[6]]
@@ -104,6 +106,7 @@ def test_a_node_that_hangs_is_named(chain: str) -> None:
     assert found.culprits[0].outcome.text == "no answer after 3 s"
 
 
+@pytest.mark.repetition(2, "kinds")
 @pytest.mark.parametrize("fault", ["raises", "refuses"])
 def test_a_node_that_raises_is_named(chain: str, runtime: str, fault: str) -> None:
     found = bisect(faulty(chain, fault, 3, runtime=runtime), tolerance=EXACT, runs=1)

@@ -11,6 +11,7 @@ from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
 COUNTS = [(0, 0), (1, 0), (5, 0), (6, 0), (0, 6), (3, 3), (20, 2), (9, 14), (40, 60), (700, 611)]
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize(("lost", "gained"), COUNTS)
 def test_p_value_is_that_of_the_binomial_test(lost: int, gained: int) -> None:
     expected = scipy.stats.binomtest(lost, lost + gained).pvalue if lost + gained else 1.0
@@ -24,6 +25,7 @@ def test_thousands_of_differences_are_no_trouble() -> None:
     )
 
 
+@pytest.mark.repetition(1)
 @pytest.mark.parametrize("count", [30, 1000])
 def test_the_interval_excludes_zero_where_the_test_finds_a_difference(count: int) -> None:
     for lost in range(11):
@@ -53,6 +55,7 @@ def test_where_all_differ_the_interval_is_that_of_the_direction() -> None:
     assert interval.high == pytest.approx(2 * scipy.stats.beta.ppf(0.975, 71, 30) - 1, abs=0.02)
 
 
+@pytest.mark.repetition(2)
 @pytest.mark.parametrize("count", [8, 16])
 @pytest.mark.parametrize("shares", [(0.1, 0.1), (0.3, 0.05), (0.02, 0.0), (0.5, 0.4), (0.0, 0.2)])
 def test_at_least_95_of_100_intervals_hold_the_true_drop(

@@ -25,11 +25,12 @@ from delegraph.testing.conformance.trials import (
     Outputs,
     Trial,
     all_answers,
+    kept_cases,
+    kept_trial,
     open_interpreter,
     trial_of,
 )
 from delegraph.testing.operator_case import OperatorCase
-from delegraph.testing.operator_cases import cases
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ def drawn(
     found, effort = _Attempts(subject, op, make, known), subject.effort
     found.try_all(case for case in subject.cases if case.op == op)
     for seed in range(effort.seeds):
-        given = at_versions(found.claims, cases(op, seed=seed, count=effort.random_cases))
+        given = at_versions(found.claims, kept_cases(op, seed, effort.random_cases))
         found.try_all(given, only_missing=seed > 0 or not effort.enough)
         if (
             found.is_over
@@ -239,11 +240,11 @@ class _Attempts:
         """Return the trial of a case; None if it has a form that was tried and no claim covers."""
         form = case.input_form()
         if any(claim.misfit(form) is None for claim in self.claims):
-            return trial_of(case)
+            return kept_trial(case)
         if not any(is_near(claim, form) for claim in self.claims):
             form = replace(form, version=1)
         key = form, case.output_types()
-        trial = None if key in self._other_forms else trial_of(case)
+        trial = None if key in self._other_forms else kept_trial(case)
         if trial is not None and "empty" not in trial.features:  # which many delegates leave
             self._other_forms.add(key)
         return trial

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from delegraph.delegation.capabilities import Claim
 from delegraph.delegation.node_traits import NodeTraits
 from delegraph.operators.roles import roles_of
-from delegraph.testing.conformance.trials import Trial
+from delegraph.testing.conformance.trials import KEPT, Trial
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.registered_operators import BUILTIN_VERSIONS
 
@@ -93,7 +93,13 @@ def at_versions(claims: Iterable[Claim], given: Iterable[OperatorCase]) -> Itera
     for i, case in enumerate(given):
         first, last = BUILTIN_VERSIONS.get(case.op, (1, 1))
         versions = [version for version in near if first <= version <= last]
-        yield case.at_version(versions[i % len(versions)]) if versions else case
+        yield _at_version(case, versions[i % len(versions)]) if versions else case
+
+
+@lru_cache(KEPT)
+def _at_version(case: OperatorCase, version: int) -> OperatorCase:
+    """Return the same object for the same case, since trials are kept by their case."""
+    return case.at_version(version)
 
 
 def is_near(claim: Claim, form: NodeTraits) -> bool:

@@ -87,8 +87,8 @@ def _fitting(subject: Subject, op: str) -> list[Trial]:
         if any(wrong(subject, each) for each in attempts(subject, op)):
             return []
         count = subject.effort.bricks
-        drawn = [*palette_cases(op, count)][-2 * count :]  # the random ones come last
-        return [trial for trial in trials_of(drawn) if _may_be_brick(subject, trial)]
+        drawn = _palette_trials(op, count, 2 * count)  # the random ones come last
+        return [trial for trial in drawn if _may_be_brick(subject, trial)]
     made = (each for each in _attempts_of(subject, op) if not wrong(subject, each))
     return [each.trial for each in made if each.is_taken]
 
@@ -99,7 +99,7 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
     if op not in MAKERS:
         yield from (each for each in made if _may_be_brick(subject, each.trial))
     elif not any(each.is_deadly for each in made):
-        for trial in trials_of(palette_cases(op, subject.effort.bricks)):
+        for trial in _palette_trials(op, subject.effort.bricks):
             if _may_be_brick(subject, trial):
                 yield careful_attempt(subject, trial)
 
@@ -108,6 +108,12 @@ def palette_cases(op: str, count: int = FULL.bricks) -> Iterator[OperatorCase]:
     """Yield up to *count* cases from each maker of the operator *op*, with palette shapes."""
     for make in MAKERS.get(op, ()):
         yield from make(op, PaletteOperands(f"{op}:palette", 1, count))
+
+
+@cache
+def _palette_trials(op: str, count: int, last: int = 0) -> tuple[Trial, ...]:
+    """Return the trials of the *last* palette cases of *op*, or of all; for every subject."""
+    return trials_of([*palette_cases(op, count)][-last:])
 
 
 def _may_be_brick(subject: Subject, trial: Trial) -> bool:

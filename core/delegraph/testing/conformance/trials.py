@@ -5,10 +5,11 @@ For an operator without a kernel, the results of the case's reference are right.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -38,6 +39,9 @@ from delegraph.testing.registered_operators import MICRO_OPERATORS, REGISTERED_O
 
 Array = NDArray[Any]
 Outputs = tuple[tuple[Array, ...], ...]
+
+KEPT = 4096
+"""Largest number of trials that are kept, of a few kilobytes each, for subjects that try them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +148,38 @@ def trial_of(case: OperatorCase) -> Trial | None:
             return Trial(declared, expected, types, computed, outputs, forms, features)
     except DelegraphError:
         return None
+
+
+@lru_cache(KEPT)
+def kept_trial(case: OperatorCase) -> Trial | None:
+    """Return the trial of a case, made once for all subjects that try the case."""
+    return trial_of(case)
+
+
+class KeptCases:
+    """Cases that are made when first needed, and then kept.
+
+    Args:
+        source: iterator that makes the cases.
+    """
+
+    def __init__(self, source: Iterator[OperatorCase]) -> None:
+        self._source = source
+        self._made: list[OperatorCase] = []
+
+    def __iter__(self) -> Iterator[OperatorCase]:
+        for i in itertools.count():
+            if i == len(self._made):
+                self._made += islice(self._source, 1)
+            if i == len(self._made):
+                return
+            yield self._made[i]
+
+
+@lru_cache(KEPT // 16)
+def kept_cases(op: str, seed: int, random_cases: int) -> KeptCases:
+    """Return the cases of an operator, the same objects for every subject; see :func:`cases`."""
+    return KeptCases(cases(op, seed=seed, count=random_cases))
 
 
 def computed_nodes(case: OperatorCase, right: Subgraph, main: Subgraph) -> tuple[ComputedNode, ...]:
