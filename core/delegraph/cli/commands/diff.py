@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference
     from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.metrics import Figures
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
     from delegraph.tools.requested_inputs import InputRequest
@@ -164,7 +165,10 @@ def command(
             )
         return
     with shown_progress() as progress:
-        seen = _layers(setup, right, inner, progress, given) if layers else None
+        seen = None
+        if layers:
+            figures: Figures = "all" if as_json or html is not None else "main"
+            seen = _layers(setup, right, inner, progress, given | {"figures": figures})
         if seen is not None:
             given["runs"] = len(seen.runs)
         found = diff(

@@ -111,6 +111,7 @@ class Unit:
                 converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
             ]
             side.compute()
+            side.values = []  # views of the reference
             found = side.outputs()
         except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
             self.note = f"it does not run alone: {in_words(error)}"

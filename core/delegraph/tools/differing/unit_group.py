@@ -62,6 +62,7 @@ class UnitGroup:
         wanted = [(self._tensors[int(entry["index"])], entry) for entry in side.inputs]
         side.values = [converted(known[i][1], known[i][0], entry) for i, entry in wanted]
         side.compute()
+        side.values = []  # views of the reference
         found = {self._tensors[int(e["index"])]: (e, values) for e, values in side.outputs()}
         subgraph = self._whole.spec.index
         placed = {n.index: n for n in side.interpreter.placement.nodes if n.subgraph == subgraph}
