@@ -270,8 +270,7 @@ class _Comparison:
                     self._same.setdefault(tensor, []).append(drift[tensor])
             else:
                 pending.append(unit)
-        subgraph = self._test.subgraph()
-        if subgraph is not None:
+        if (subgraph := self._test.subgraph()) is not None:
             new: _Found = {}
             take = partial(self._compare, known=known, found=new)
             left = compute_in_place(subgraph, pending, known, take)

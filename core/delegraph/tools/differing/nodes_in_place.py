@@ -64,6 +64,6 @@ def _is_able(unit: Unit, subgraph: Subgraph, known: Values) -> bool:
     tensors = [subgraph.tensors[i] for i in (*unit.inputs, *unit.outputs)]
     return (
         not unit.has_state
-        and all(t.type in STORED_AS_SEEN and t.delegate is None for t in tensors)
+        and all(t.type in STORED_AS_SEEN and t.buffer_handle < 0 for t in tensors)
         and all(i in known and known[i][1].shape == subgraph.tensors[i].shape for i in unit.inputs)
     )
