@@ -43,7 +43,20 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     return path
 
 
-@click.command("diff", cls=SectionedCommand)
+class _DiffCommand(SectionedCommand):
+    """Command of one model; the error about a second model says where it goes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if error.message.startswith("Got unexpected extra argument"):
+                error.message += "; --reference FILE compares with another model"
+            raise
+
+
+@click.command("diff", cls=_DiffCommand)
 @setup_options
 @click.option(
     "--reference",

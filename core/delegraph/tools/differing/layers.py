@@ -162,8 +162,8 @@ def diff_layers(
     """Run a model in two set-ups; return the difference of every tensor that nodes compute.
 
     There are two differences. For *drift*, each set-up computes with its own values, so that errors
-    add up. For *same inputs*, each partition of the test, and each node without a delegate, becomes
-    a separate model and gets the reference's values.
+    add up. For *same inputs*, each partition of the test, and each node without a delegate, gets
+    the reference's values.
 
     A delegate computes no tensor that only its own partition reads. Such tensors are omitted with a
     note, unless *inner* makes them readable. All compared tensors become outputs of the model, so
