@@ -18,7 +18,7 @@ from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.errors import DelegateError, PartitionRejected
+from delegraph.errors import DelegateError, DelegraphError, PartitionRejected
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.roles import operands
 
@@ -154,13 +154,17 @@ class EngineDelegate(SimpleDelegateInterface):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Context in which the errors of :attr:`refusals` become ``PartitionRejected``."""
+        """Context in which the errors of :attr:`refusals` become ``PartitionRejected``.
+
+        The reason is the last line of the error's text.
+        """
         try:
             yield
-        except PartitionRejected:
+        except DelegraphError:
             raise
         except self.refusals as error:
-            raise PartitionRejected(str(error), constraint="compile") from error
+            reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
+            raise PartitionRejected(reason, constraint="compile") from error
 
     def flags(self) -> DelegateFlags:
         """Flags for dynamic shapes, according to the attributes of the class."""

@@ -221,8 +221,8 @@ def diff_layers(
         for number in range(len(fed)):
             told.append(feed_both(first + number))
             with fed.explained():
-                told_part = part_of(progress, number, len(fed))
-                comparison.take(test.computed(), right.computed(), told_part)
+                part = part_of(progress, number, len(fed))
+                comparison.take(test.computed(), right.computed(), part)
         notes = (*test.notes, *right.notes)
         return LayersDifference(setup, reference, inner, tuple(told), comparison.layers(), notes)
 
@@ -273,7 +273,7 @@ class _Comparison:
         if (subgraph := self._test.subgraph()) is not None:
             new: _Found = {}
             take = partial(self._compare, known=known, found=new)
-            left = compute_in_place(subgraph, pending, known, take)
+            left = compute_in_place(subgraph, pending, known, take, progress)
             if len(left) < len(pending):
                 pending = left
                 for tensor, runs in new.items():

@@ -12,10 +12,15 @@ from delegraph.runtime.subgraph import Subgraph
 from delegraph.runtime.tensor_access import STORED_AS_SEEN, write_tensor
 from delegraph.tools.differing.layer_units import Unit, Values
 from delegraph.tools.differing.matching import converted
+from delegraph.tools.progress import Progress, untold
 
 
 def compute_in_place(
-    subgraph: Subgraph, units: Sequence[Unit], known: Values, take: Callable[[Values], object]
+    subgraph: Subgraph,
+    units: Sequence[Unit],
+    known: Values,
+    take: Callable[[Values], object],
+    progress: Progress = untold,
 ) -> list[Unit]:
     """Compute units in one run of their subgraph, each from known values.
 
@@ -27,6 +32,7 @@ def compute_in_place(
         units: the nodes of some steps of the subgraph.
         known: the values of tensors.
         take: function that is called with views of each unit's outputs, right after it ran.
+        progress: function that is called with the number of units so far.
 
     Returns:
         The units that were not computed, for example because an input is not known; all of them if
@@ -36,6 +42,7 @@ def compute_in_place(
         return list(units)
     able = {unit.nodes: unit for unit in units if _is_able(unit, subgraph, known)}
     read = {i for unit in able.values() for i in (*unit.inputs, *unit.outputs)}
+    number = {nodes: position for position, nodes in enumerate(able)}
     tensors = subgraph.tensors
     details = {i: tensor_details(tensors[i]) for i in read}
 
@@ -49,6 +56,7 @@ def compute_in_place(
                 entry, values = known[i]
                 write_tensor(tensors[i], converted(values, entry, details[i]))
             run()
+            progress("comparing layers", number[unit.nodes], len(able))
             take({i: (details[i], np.asarray(tensors[i].data)) for i in unit.outputs})
 
         return step

@@ -76,6 +76,14 @@ class Side:
             self._call.invoke()
             self.seconds.append(time.perf_counter() - start)
 
+    def compute_on(self, values: list[NDArray[Any]]) -> None:
+        """Compute on *values*, and keep no reference to them, as they may be views."""
+        self.values = values
+        try:
+            self.compute()
+        finally:
+            self.values = []
+
     @contextmanager
     def _blamed(self) -> Iterator[None]:
         """Context in which errors get a prefix that says that they come from the reference."""
