@@ -70,6 +70,8 @@ class GraphView {
     this.box = layOut(this.graph, seen.width / seen.height, this.width);
     this.areJoined = this.graph.edges.length > MANY_EDGES;
     this.edges = svg("g", { class: "edges" }, ...(this.areJoined ? this.joined() : this.graph.edges.map((edge) => this.edge(edge))));
+    const blank = (rx) => svg("g", { role: "button", tabindex: -1 }, svg("rect", { width: this.width, height: NODE_HEIGHT, rx }));
+    this.blank = { node: blank(6), end: blank(NODE_HEIGHT / 2) }; // copies are made sooner than elements
     const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
     this.fit(seen); // before the page changes: asked for a size then, browsers place all of it first
     this.world.replaceChildren(this.edges, nodes);
@@ -95,12 +97,11 @@ class GraphView {
     const who = isNode ? runner(this.report, node) : "";
     const classes = ["vertex", kind, isNode ? colourOf(this.report, node.delegate) : "",
       isNode && node.is_unresolved ? "unresolved" : ""].filter(Boolean).join(" ");
-    vertex.element = svg("g", {
-      class: classes, role: "button", tabindex: -1, "data-id": vertex.id,
-      transform: `translate(${vertex.x - width / 2},${vertex.y - NODE_HEIGHT / 2})`,
-      "aria-label": isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`,
-    },
-    svg("rect", { width, height: NODE_HEIGHT, rx: isNode ? 6 : NODE_HEIGHT / 2 }));
+    vertex.element = this.blank[isNode ? "node" : "end"].cloneNode(true);
+    vertex.element.setAttribute("class", classes);
+    vertex.element.setAttribute("data-id", vertex.id);
+    vertex.element.setAttribute("transform", `translate(${point(vertex.x - width / 2, vertex.y - NODE_HEIGHT / 2)})`);
+    vertex.element.setAttribute("aria-label", isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`);
     vertex.lettering = () => {
       const texts = [["op", 12, 16, shortened(label, MOST_LETTERS)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
       if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
