@@ -51,9 +51,10 @@ class _DiffCommand(SectionedCommand):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if error.message.startswith("Got unexpected extra argument"):
-                error.message += "; --reference FILE compares with another model"
-            raise
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            text = f"{error.message}; --reference FILE compares with another model"
+            raise click.UsageError(text, ctx) from None
 
 
 @click.command("diff", cls=_DiffCommand)
