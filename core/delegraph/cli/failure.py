@@ -172,7 +172,8 @@ def _similar_file(path: Path) -> str:
     with contextlib.suppress(OSError):
         files = sorted(path.parent.iterdir())
         stems = [each.stem for each in files if each.suffix == path.suffix]
-        return did_you_mean(path.stem, stems) or did_you_mean(path.name, [f.name for f in files])
+        same = [each.name for each in files if each.stem == path.stem]
+        return did_you_mean(path.stem, stems) or did_you_mean(path.name, same)
     return ""
 
 
