@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from delegraph import Capabilities, Claim, Interpreter
+from delegraph import (
+    Capabilities,
+    Claim,
+    DelegateContext,
+    EngineDelegate,
+    Interpreter,
+    PartitionModel,
+)
 from delegraph.delegation import engine_delegate
 from delegraph.native import LiteRtInterpreter
 from delegraph.schema.options import AddOptions, MulOptions, ReshapeOptions
@@ -198,3 +206,60 @@ def test_a_partition_without_inputs_is_left() -> None:
     ones = constant(np.float32([1, 2]))
     model = one_op_model("ADD", [ones, ones], [tensor([2])], AddOptions())
     assert refusal(model) == "its inputs are all constant"
+
+
+class Doubles(EngineDelegate):
+    """Its engine is a function."""
+
+    version = "1"
+    refusals = (LookupError,)
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self._function = function
+
+    def name(self) -> str:
+        return "doubles"
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities([Claim("ADD", "FLOAT32", "dynamic-shapes")])
+
+    def compile(self, model: PartitionModel) -> bytes:
+        return model.graph().operators[0].name.encode()
+
+    def load(self, compiled: bytes, context: DelegateContext) -> Any:
+        if compiled != b"ADD" or self._function is None:
+            raise LookupError("no such program")
+        return self._function
+
+
+DOUBLE = one_op_model("ADD", [tensor((2,)), tensor((2,))], [tensor((2,))], AddOptions())
+
+
+@HOSTS
+def test_a_function_is_a_program_too(host: Host) -> None:
+    with host(model_content=DOUBLE, delegates=[Doubles(lambda x, y: [x + y])]) as made:
+        made.allocate_tensors()
+        for detail in made.get_input_details():
+            made.set_tensor(detail["index"], np.float32([1, 2]))
+        made.invoke()
+        (output,) = made.get_output_details()
+        assert made.get_tensor(output["index"]).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("results", "found"),
+    [([np.zeros(1, np.float32)], "float32 [1]"), ([np.zeros(2)], "float64 [2]"), ([], "")],
+)
+def test_results_of_another_type_or_shape_are_told(results: Any, found: str) -> None:
+    made = Interpreter(model_content=DOUBLE, delegates=[Doubles(lambda x, y: results)])
+    made.allocate_tensors()
+    said = f"the engine returned {found}, expected float32 [2]"
+    with pytest.raises(RuntimeError, match=re.escape(said)):
+        made.invoke()
+
+
+def test_errors_of_the_engine_that_mean_a_refusal_leave_the_nodes() -> None:
+    made = Interpreter(model_content=DOUBLE, delegates=[Doubles(None)])
+    (node,) = made.placement.nodes
+    assert "no such program" in str(node.rejections["doubles"])

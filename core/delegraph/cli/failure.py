@@ -170,8 +170,10 @@ def _similar_file(path: Path) -> str:
     if not path.parent.is_dir():
         return f"; there is no folder {str(path.parent)!r}"
     with contextlib.suppress(OSError):
-        files = sorted(each for each in path.parent.iterdir() if each.suffix == path.suffix)
-        return did_you_mean(path.stem, [each.stem for each in files])
+        files = sorted(path.parent.iterdir())
+        stems = [each.stem for each in files if each.suffix == path.suffix]
+        same = [each.name for each in files if each.stem == path.stem]
+        return did_you_mean(path.stem, stems) or did_you_mean(path.name, same)
     return ""
 
 

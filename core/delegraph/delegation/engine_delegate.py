@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.code_state import edited_state
@@ -16,7 +18,7 @@ from delegraph.delegation.simple_delegate import (
     SimpleDelegateInterface,
     SimpleDelegateKernelInterface,
 )
-from delegraph.errors import PartitionRejected
+from delegraph.errors import DelegateError, DelegraphError, PartitionRejected
 from delegraph.operators.registration import Node, Registration
 from delegraph.operators.roles import operands
 
@@ -51,6 +53,33 @@ class EngineProgram(Protocol):
         """Release the engine's resources; called once, after the last run."""
 
 
+EngineFunction = Callable[..., Sequence[NDArray[Any]]]
+"""Function that computes a partition's output arrays from its input arrays."""
+
+
+class _FunctionProgram:
+    """Program that calls an :data:`EngineFunction` and copies its results."""
+
+    def __init__(self, function: EngineFunction) -> None:
+        self._function: EngineFunction | None = function
+
+    def bind(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
+        self._inputs, self._outputs = inputs, outputs
+
+    def run(self) -> None:
+        assert self._function is not None  # it is not closed
+        results = [np.asarray(result) for result in self._function(*self._inputs)]
+        made, wanted = ([(a.dtype, a.shape) for a in side] for side in (results, self._outputs))
+        if made != wanted:
+            texts = ("; ".join(f"{d} {list(s)}" for d, s in side) for side in (made, wanted))
+            raise DelegateError("the engine returned {}, expected {}".format(*texts))
+        for array, result in zip(self._outputs, results, strict=True):
+            array[...] = result
+
+    def close(self) -> None:
+        self._function = None
+
+
 class EngineDelegate(SimpleDelegateInterface):
     """Base class of delegates that give each partition to an engine as a ``.tflite`` file.
 
@@ -69,7 +98,7 @@ class EngineDelegate(SimpleDelegateInterface):
                 return chip.compile(model.content)
 
             def load(self, compiled, context):
-                return chip.Program(compiled)
+                return chip.Program(compiled).compute
 
     Compiled partitions are stored in ``context.cache``. Their key has the partition's digest, the
     options, :attr:`version` and, if the package's sources can be edited, the sources' state.
@@ -85,6 +114,8 @@ class EngineDelegate(SimpleDelegateInterface):
     Attributes:
         options: the argument *options*.
         version: version of the compiler; partitions compiled by another version are not loaded.
+        refusals: types of the engine's errors that mean that it cannot compute a partition. If
+            :meth:`compile` or :meth:`load` raises one, the partition's nodes go to other delegates.
         allows_dynamic_shapes: False for an engine that must not compile during an invoke. Then a
             resize removes the delegate and applies it again, and the delegate cannot be applied to
             graphs with dynamic tensors.
@@ -94,6 +125,7 @@ class EngineDelegate(SimpleDelegateInterface):
 
     options: Any
     version: str
+    refusals: tuple[type[Exception], ...] = ()
     allows_dynamic_shapes: bool = True
     max_programs: int = 4
 
@@ -113,8 +145,26 @@ class EngineDelegate(SimpleDelegateInterface):
         """
 
     @abstractmethod
-    def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram:
-        """Load a partition that :meth:`compile` has compiled, and return its program."""
+    def load(self, compiled: bytes, context: DelegateContext) -> EngineProgram | EngineFunction:
+        """Load a partition that :meth:`compile` has compiled, and return its program.
+
+        A function of the input arrays that returns the output arrays is a program, too. Its results
+        are copied to the host's memory; a program with ``bind`` copies nothing.
+        """
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Context in which the errors of :attr:`refusals` become ``PartitionRejected``.
+
+        The reason is the last line of the error's text.
+        """
+        try:
+            yield
+        except DelegraphError:
+            raise
+        except self.refusals as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
+            raise PartitionRejected(reason, constraint="compile") from error
 
     def flags(self) -> DelegateFlags:
         """Flags for dynamic shapes, according to the attributes of the class."""
@@ -233,11 +283,14 @@ class EngineKernel(SimpleDelegateKernelInterface):
         delegate, model = self._delegate, self._params.partition_model()
         kept = context.cache(delegate.name(), delegate.version)
         key = f"{model.digest} {delegate.options}{edited_state(type(delegate))}"
-        return kept.read_or_make(key, lambda: delegate.compile(model))
+        with delegate.refusing():
+            return kept.read_or_make(key, lambda: delegate.compile(model))
 
     def _load(self, compiled: bytes, context: DelegateContext) -> None:
         self._close_oldest(len(self._programs) + 1 - self._delegate.max_programs)
-        self.program = self._delegate.load(compiled, context)
+        with self._delegate.refusing():
+            program = self._delegate.load(compiled, context)
+        self.program = program if hasattr(program, "bind") else _FunctionProgram(program)
         self._programs[self._input_shapes(context)] = self.program
 
 

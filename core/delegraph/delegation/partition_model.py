@@ -21,6 +21,7 @@ from delegraph.schema.options import options_field
 from delegraph.schema.table import Table
 
 if TYPE_CHECKING:
+    from delegraph.graph.model import SubgraphSpec
     from delegraph.graph.sparsity import DimensionMetadata, Sparsity
 
 
@@ -112,6 +113,12 @@ class PartitionModel:
         import hashlib  # here: it takes milliseconds, and few partitions are compiled
 
         return hashlib.sha256(self.content).hexdigest()
+
+    def graph(self) -> SubgraphSpec:
+        """Return the partition's operators and tensors, for engines that do not read the file."""
+        from delegraph.graph.loader import parse_model  # here: many engines read the file
+
+        return parse_model(self.content).subgraphs[0]
 
 
 def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionModel:

@@ -33,7 +33,9 @@ def engine_compiler(
         return factory() if delegate.options is None else factory(options)
 
     def compile_partition(model: PartitionModel, options: object) -> bytes:
-        compiled: bytes = made(options).compile(model)
+        engine = made(options)
+        with engine.refusing():
+            compiled: bytes = engine.compile(model)
         return compiled
 
     def load_compiled(

@@ -250,6 +250,8 @@ class PluginSet:
         package = known_packages.package_for_delegate(address.name)
         files = f"{address.name}.py", f"{address.name.replace('-', '_')}.py"
         file = next(filter(os.path.isfile, files), None)
+        if address.name.endswith(".tflite"):
+            lines.append("this is a model's file name, where a delegate's name is expected")
         if file is not None:
             lines.append(f"--delegate-file {file} applies the delegate of the file here")
         if package is not None and not any(_is_from(p, package) for p in self.plugins):

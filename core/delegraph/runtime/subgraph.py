@@ -25,7 +25,7 @@ from delegraph.runtime.context import SubgraphContext, SubgraphState
 from delegraph.runtime.delegated_plan import DelegatedPlan
 from delegraph.runtime.execution.bound_steps import may_be_asynchronous
 from delegraph.runtime.execution.float_errors import ignoring_float_errors
-from delegraph.runtime.execution.steps import StepRunner
+from delegraph.runtime.execution.steps import StepRunner, Wrap
 from delegraph.runtime.missing_inputs import (
     empty_inputs,
     missing_input_errors,
@@ -304,21 +304,21 @@ class Subgraph:
             run()
             return
         profile = self.session.profile
-        wrap = None if profile is None else partial(self._timed, profile)
+        self.run_steps(None if profile is None else partial(self._timed, profile))
+
+    def run_steps(self, wrap: Wrap | None) -> None:
+        """Run the execution plan once; *wrap* wraps the evaluation of each node."""
         if not self._uses_blas:
             _run(self.steps, wrap)
         else:
-            from delegraph.runtime.execution.blas_threads import (
-                BlasThreads,  # here: many do without
-            )
+            from delegraph.runtime.execution import blas_threads  # here: many do without
 
-            with BlasThreads(self.session.options.num_threads):
+            with blas_threads.BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)
 
     def exchange_eval(self, present: Eval, other: Eval) -> None:
         """Replace the evaluation *present* by *other*; takes effect at the next run or earlier."""
-        evals = self.steps.evals
-        evals[:] = [other if run is present else run for run in evals]
+        self.steps.evals[:] = [other if run is present else run for run in self.steps.evals]
         self._bound_run = self.bound_call = None
 
     def _timed(self, profile: Profile, run: Eval, node: Node, registration: Registration) -> Eval:

@@ -30,7 +30,7 @@ class NeedsTanh(with_kernel(WrongProduct)):  # type: ignore[misc]  # a class all
 def test_what_a_delegate_leaves_alone_is_said(tmp_path: Path) -> None:
     nodes: list[Any] = [mul("x x", "m"), ("TANH", "m", "t"), add("t t", "y")]
     model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"))
-    layers = by_name(diff_layers(setup_of(model, "delegraph", NeedsTanh()), runs=1).layers)
+    layers = by_name(diff_layers(setup_of(model, "litert", NeedsTanh()), runs=1).layers)
     assert layers["y"].same_inputs is None
     assert layers["y"].same_inputs_note == "alone, careful takes 0 of its 1 nodes"
     assert greatest(layers["y"].drift)
@@ -122,3 +122,11 @@ def test_same_inputs_do_not_carry_errors_on(tmp_path: Path) -> None:
     assert greatest(layers["y"].drift)
     assert layers["t"].same_inputs_note == "the reference has the same kernel"
     assert greatest(layers["t"].drift)
+
+
+def test_a_delegate_keeps_its_partition_on_the_references_values(tmp_path: Path) -> None:
+    nodes: list[Any] = [mul("x x", "m"), ("TANH", "m", "t"), add("t t", "y")]
+    model = file(tmp_path, graph_model(nodes, inputs="x", outputs="y"))
+    layers = by_name(diff_layers(setup_of(model, "delegraph", NeedsTanh()), runs=1).layers)
+    assert greatest(layers["m"].same_inputs) == pytest.approx(1, rel=1e-6)
+    assert greatest(layers["y"].same_inputs) == 0

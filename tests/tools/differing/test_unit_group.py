@@ -52,7 +52,7 @@ def test_nodes_run_alone_where_they_cannot_run_together(
         raise ValueError("too large")
 
     monkeypatch.setattr("delegraph.tools.differing.unit_group.separated_model", refused)
-    setup = setup_of(chain, "delegraph", with_kernel(WrongProduct)())
+    setup = setup_of(chain, "litert", with_kernel(WrongProduct)())
     layers = by_name(diff_layers(setup, inner="alone", inputs=fed(), runs=3).layers)
     assert greatest(layers["b"].same_inputs) == pytest.approx(1, rel=1e-6)
     assert greatest(layers["c"].same_inputs) == 0

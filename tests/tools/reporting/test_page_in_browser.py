@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from delegraph.testing import subgraphs_model
+from delegraph.testing import graph_model, subgraphs_model
 from delegraph.tools import RunControl, Setup, benchmark, compare, diff_layers, op_profile, report
 from delegraph.tools.reporting.page import page as html_page
 from support.faulty_delegate import Faulty, off_by
@@ -141,6 +141,24 @@ def test_nodes_get_their_texts_when_they_can_be_read(opened: Open, tmp_path: Pat
 def alternating(count: int) -> list[tuple[str, str, str]]:
     """Return a chain of SIN and NEG, which alternate."""
     return [(("SIN", "NEG")[i % 2], f"x{i}", f"x{i + 1}") for i in range(count)]
+
+
+def test_edges_of_a_large_graph_are_joined_until_they_can_be_seen(
+    opened: Open, tmp_path: Path
+) -> None:
+    path = tmp_path / "chain.tflite"
+    nodes = [("ADD", f"t{i} t0", f"t{i + 1}") for i in range(600)]
+    path.write_bytes(graph_model(nodes, inputs="t0", outputs="t600"))
+    page = opened(report(Setup(str(path))))
+    edges = page.locator(".edges path")
+    assert edges.count() == 2
+    page.get_by_role("button", name="node 0, ADD").focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".edges .on").count() == 2
+    for _ in range(9):
+        page.get_by_role("button", name="Zoom in").click()
+    assert edges.count() == 1200
+    assert page.locator(".edges .on").count() == 2
 
 
 def test_search_finds_operators_tensors_and_reasons(sines_page: Any) -> None:

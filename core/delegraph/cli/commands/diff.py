@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from delegraph.tools.differing.cause import Cause
     from delegraph.tools.differing.difference import Difference
     from delegraph.tools.differing.layers import LayersDifference
+    from delegraph.tools.differing.metrics import Figures
     from delegraph.tools.differing.watched_side import Inner
     from delegraph.tools.progress import Progress
     from delegraph.tools.requested_inputs import InputRequest
@@ -42,7 +43,21 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     return path
 
 
-@click.command("diff", cls=SectionedCommand)
+class _DiffCommand(SectionedCommand):
+    """Command of one model; the error about a second model says where it goes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not error.message.startswith("Got unexpected extra argument"):
+                raise
+            text = f"{error.message}; --reference FILE compares with another model"
+            raise click.UsageError(text, ctx) from None
+
+
+@click.command("diff", cls=_DiffCommand)
 @setup_options
 @click.option(
     "--reference",
@@ -164,7 +179,10 @@ def command(
             )
         return
     with shown_progress() as progress:
-        seen = _layers(setup, right, inner, progress, given) if layers else None
+        seen = None
+        if layers:
+            figures: Figures = "all" if as_json or html is not None else "main"
+            seen = _layers(setup, right, inner, progress, given | {"figures": figures})
         if seen is not None:
             given["runs"] = len(seen.runs)
         found = diff(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import click
@@ -29,10 +30,11 @@ class TaskGroup(click.Group):
         """Return the task at the start of *args*; the error lists the tasks."""
         known = args[0] in TASKS or args[0].startswith("-")
         if not known and not ctx.resilient_parsing:
-            raise click.UsageError(
-                f"no task {args[0]!r}{did_you_mean(args[0], TASKS)}, expected one of: "
-                f"{', '.join(TASKS)}; or --metric PACKAGE:FUNCTION"
-            )
+            tasks = f"{', '.join(TASKS)}; or --metric PACKAGE:FUNCTION"
+            if os.path.exists(args[0]):
+                raise click.UsageError(f"the task comes before {args[0]!r}, one of: {tasks}")
+            close = did_you_mean(args[0], TASKS)
+            raise click.UsageError(f"no task {args[0]!r}{close}, expected one of: {tasks}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:

@@ -235,9 +235,11 @@ def _require_npz(ctx: click.Context, parameter: click.Parameter, path: str | Non
 
 
 def require_folder(ctx: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
-    """Check, before long work, that the folder of a path exists."""
+    """Check, before long work, that the folder of a path exists, and that the path is no folder."""
     if path is not None and not Path(path).absolute().parent.is_dir():
         raise click.BadParameter(f"{path!r}: there is no folder {str(Path(path).parent)!r}")
+    if path is not None and os.path.isdir(path):
+        raise click.BadParameter(f"{path!r} is a folder, give the name of a file")
     return path
 
 

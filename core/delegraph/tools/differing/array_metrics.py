@@ -14,7 +14,7 @@ from delegraph.tools.differing.figures import ArrayMetrics, ByteSums, Metrics, c
 
 _Pair = tuple[NDArray[Any], NDArray[Any]]
 
-_PIECE = 1 << 13
+PIECE = 1 << 13
 """Number of elements that are compared at a time.
 
 Their copies as float64 fit into a cache, and OpenBLAS multiplies so few without its threads, which
@@ -45,7 +45,7 @@ def array_metrics(
             metrics_of_equal(_number(test.flat[0]), test.ndim), 0, True, unit, *units
         )
     sums = _Sums(test, reference, counts_units)
-    for start in range(0, test.size, _PIECE):
+    for start in range(0, test.size, PIECE):
         sums.add(start)
     return sums.result(test.shape)
 
@@ -79,7 +79,7 @@ def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (array[start : start + _PIECE] for start in range(0, len(array), _PIECE))
+    return (array[start : start + PIECE] for start in range(0, len(array), PIECE))
 
 
 class _Sums:
@@ -101,7 +101,7 @@ class _Sums:
 
     def add(self, start: int) -> None:
         """Add the piece that begins at the element *start*."""
-        piece = slice(start, start + _PIECE)
+        piece = slice(start, start + PIECE)
         a, b, size = self._a[piece], self._b[piece], self._sizes[piece]
         x, y = (size, size) if self._is_text else (wide(a), wide(b))
         if self._has_bytes:

@@ -119,6 +119,7 @@ def cause_of(
             first=worst,
             signature=difference.signature,
             tolerance=rounding,
+            figures="main",
             progress=progress,
         )
     except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT

@@ -107,10 +107,9 @@ class Unit:
         try:
             side = self._opened(stack, folder)
             wanted = {self._tensors[int(entry["index"])]: entry for entry in side.inputs}
-            side.values = [
-                converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()
-            ]
-            side.compute()
+            side.compute_on(
+                [converted(known[i][1], known[i][0], entry) for i, entry in wanted.items()]
+            )
             found = side.outputs()
         except (RuntimeError, ValueError) as error:  # of Delegraph and of LiteRT
             self.note = f"it does not run alone: {in_words(error)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,13 @@ from delegraph.graph.dtypes import has_nan
 from delegraph.json_records import JsonRecord
 from delegraph.tools.differing.array_metrics import array_metrics, metrics_of_equal, wide
 from delegraph.tools.differing.figures import ArrayMetrics, Metrics
+from delegraph.tools.differing.main_figures import main_figures
 
 Details = Mapping[str, Any]
 """An entry of ``Interpreter.get_tensor_details()``."""
+
+Figures = Literal["all", "main"]
+"""Metrics that are computed: all, or of float32 tensors only those of ``main_figures``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ def tensor_difference(
     reference: NDArray[Any],
     test_details: Details,
     reference_details: Details,
+    figures: Figures = "all",
 ) -> TensorDifference:
     """Return the metrics of the difference between *test* and *reference*.
 
@@ -85,13 +90,16 @@ def tensor_difference(
         reference: the right values.
         test_details: details of the tested tensor, for its quantization.
         reference_details: details of the reference tensor.
+        figures: the metrics to compute; others are NaN, None or empty.
     """
     test, reference = np.asarray(test), np.asarray(reference)
     remark = _obstacle(test, reference, test_details, reference_details)
     if test.shape != reference.shape:
         nan, infinite = (_counted(test, reference, f) for f in (np.isnan, np.isinf))
         return TensorDifference(nan=nan, infinite=infinite, remark=remark)
-    raw = None if remark else array_metrics(test, reference, counts_units=True)
+    raw = None if remark or figures == "all" else main_figures(test, reference)
+    if raw is None and not remark:
+        raw = array_metrics(test, reference, counts_units=True)
     real = None
     is_quantized = _is_quantized(test, test_details) or _is_quantized(reference, reference_details)
     if is_quantized and raw is not None and test.size and not raw.unequal:

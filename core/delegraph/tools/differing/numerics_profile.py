@@ -28,10 +28,19 @@ def rounding(values: NDArray[Any], details: Mapping[str, Any]) -> Tolerance:
         return Tolerance(absolute=1.0 if len(_scales(details)) else 0.0)
     if values.dtype not in _TYPES or not values.size or values.dtype.kind in "ObSU":
         return Tolerance()
-    with np.errstate(all="ignore"):
-        sizes = np.abs(values).astype(np.float64)
-    largest = float(sizes.max(where=np.isfinite(sizes), initial=0.0))
+    largest = _largest(values)
     return Tolerance(absolute=Capabilities().tolerance_of(_TYPES[values.dtype]).relative * largest)
+
+
+def _largest(values: NDArray[Any]) -> float:
+    """Return the largest finite magnitude among *values*; 0.0 if there is none."""
+    with np.errstate(all="ignore"):
+        if values.dtype.kind == "f":
+            largest = max(float(values.max()), -float(values.min()))
+            if np.isfinite(largest):
+                return largest
+        sizes = np.abs(values).astype(np.float64)
+    return float(sizes.max(where=np.isfinite(sizes), initial=0.0))
 
 
 def _scales(details: Mapping[str, Any]) -> Sequence[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -64,6 +64,8 @@ class Side:
             warmup: number of computations before the measured one.
         """
         with self._blamed():
+            if self.seconds:
+                self.interpreter.reset_all_variables()
             self._call.prepare(self.values)
             for _ in range(warmup):
                 self._call.invoke()
@@ -73,6 +75,14 @@ class Side:
             start = time.perf_counter()
             self._call.invoke()
             self.seconds.append(time.perf_counter() - start)
+
+    def compute_on(self, values: list[NDArray[Any]]) -> None:
+        """Compute on *values*, and keep no reference to them, as they may be views."""
+        self.values = values
+        try:
+            self.compute()
+        finally:
+            self.values = []
 
     @contextmanager
     def _blamed(self) -> Iterator[None]:
@@ -84,20 +94,25 @@ class Side:
                 error.args = (f"the reference: {error}", *error.args[1:])
             raise
 
-    def outputs(self, tensors: Sequence[int] | None = None) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of all outputs, and reset the variables to zero.
+    def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of all outputs."""
+        return [(entry, _own(values)) for entry, values in self._call.outputs()]
+
+    def kept(
+        self, tensors: Sequence[int], viewed: Container[int]
+    ) -> list[tuple[Details, NDArray[Any]]]:
+        """Return details and values of kept tensors of the first subgraph.
 
         Args:
-            tensors: indices of kept tensors of the first subgraph to return instead.
+            tensors: indices of the tensors.
+            viewed: indices of tensors to return as views, which may not be alive at the next
+                computation; others are copied.
         """
-        if tensors is None:
-            found = [(entry, _own(values)) for entry, values in self._call.outputs()]
-        else:
-            details = {int(e["index"]): e for e in self.interpreter.get_tensor_details()}
-            read = self.interpreter.get_tensor
-            found = [(details[i], _own(read(i))) for i in tensors]
-        self.interpreter.reset_all_variables()
-        return found
+        details = {int(e["index"]): e for e in self.interpreter.get_tensor_details()}
+        read, view = self.interpreter.get_tensor, self.interpreter.tensor
+        return [
+            (details[i], np.asarray(view(i)()) if i in viewed else _own(read(i))) for i in tensors
+        ]
 
 
 def _own(values: NDArray[Any]) -> NDArray[Any]:

@@ -60,8 +60,7 @@ class UnitGroup:
             self._side = self._opened({*self._units, *units})
         side = self._side
         wanted = [(self._tensors[int(entry["index"])], entry) for entry in side.inputs]
-        side.values = [converted(known[i][1], known[i][0], entry) for i, entry in wanted]
-        side.compute()
+        side.compute_on([converted(known[i][1], known[i][0], entry) for i, entry in wanted])
         found = {self._tensors[int(e["index"])]: (e, values) for e, values in side.outputs()}
         subgraph = self._whole.spec.index
         placed = {n.index: n for n in side.interpreter.placement.nodes if n.subgraph == subgraph}

@@ -14,6 +14,8 @@ from delegraph.delegation.placement import PartitionPlacement, Placement
 from delegraph.graph import macs_of
 from delegraph.graph.external_buffers import records_of
 from delegraph.graph.model import SubgraphSpec
+from delegraph.runtime.subgraph import Subgraph
+from delegraph.schema.enums import TensorType
 from delegraph.tools.differing.layer_units import HANDLES, Values
 from delegraph.tools.differing.metrics import tensor_difference
 from delegraph.tools.differing.side import Side
@@ -27,6 +29,10 @@ Inner = Literal["boundaries", "exposed", "alone"]
 ``"alone"`` makes every node a partition.
 """
 
+VIEWED = frozenset(
+    (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32)
+)
+"""Types of which every runtime gives views, without a copy."""
 
 MOST_COPIED = 1 << 26
 """Bytes of copied windows above which LiteRT does not keep all tensors.
@@ -83,6 +89,9 @@ class Watched:
         self.notes: list[str] = []
         self._kept: Sequence[int] | None = None  # tensors that are read one by one; None: outputs
         self._only: Container[int] = range(len(self.spec.tensors))
+        self._viewed = {
+            t.index for t in self.spec.tensors if t.type in VIEWED and not t.is_variable
+        }
         self._first: Values | None = None  # of the first run, which open() computes
 
     def open(self, folder: Path, inner: Inner, only: Container[int] | None = None) -> None:
@@ -97,7 +106,7 @@ class Watched:
             self._only = only
         self.placement: Placement
         self.inside: dict[int, PartitionPlacement] = {}
-        if self._keeps_all and self._keep_all():
+        if self._keeps_all and self._keep_all(self._watched({})):
             return
         plain = self._side
         plain.values = self.values
@@ -125,17 +134,19 @@ class Watched:
         self.inside = _kept_inside(self.partitions(self.placement), self.spec)
         self._note_changes(asked, outputs, now)
 
-    def _keep_all(self) -> bool:
-        """Compute with every tensor kept; return whether that works."""
-        self._kept = self._watched({})
-        try:
-            self._first = self._computed()
-        except (RuntimeError, ValueError):  # of Delegraph and of LiteRT; the model may be wrong too
-            self._kept = None
-            self._side = self._side_of(self._first_stack, self.setup)
-            return False
-        self.placement = self._side.interpreter.placement
-        return True
+    def _keep_all(self, watched: Sequence[int]) -> bool:
+        """Compute with every tensor kept; return whether that works and is necessary."""
+        if not set(watched) <= set(self.spec.outputs):
+            self._kept = watched
+            try:
+                self._first = self._computed()
+            except (RuntimeError, ValueError):  # of Delegraph and LiteRT; the model may be wrong
+                self._kept = None
+            else:
+                self.placement = self._side.interpreter.placement
+                return True
+        self._side = self._side_of(self._first_stack, self.setup)
+        return False
 
     def _watched(self, inside: Mapping[int, PartitionPlacement]) -> list[int]:
         """Return the tensors of interest that nodes compute, except handles and those *inside*."""
@@ -157,10 +168,18 @@ class Watched:
     def computed(self) -> Values:
         """Return a mapping from each known tensor's index to details and values.
 
-        The first call returns the results of :meth:`open`; later calls compute again.
+        The first call returns the results of :meth:`open`; later calls compute again. The values
+        of one call may not be alive at the next.
         """
         first, self._first = self._first, None
         return self._computed() if first is None else first
+
+    def subgraph(self) -> Subgraph | None:
+        """Return the running subgraph, which keeps all known tensors; None in other runtimes."""
+        if self.setup.runtime != "delegraph":
+            return None
+        subgraph: Subgraph = self._side.interpreter.session.subgraph(self.spec.index)
+        return subgraph
 
     def readable(self) -> set[int]:
         """Return the indices of the tensors that :meth:`open` has computed, inputs included."""
@@ -173,7 +192,12 @@ class Watched:
         found: dict[int, tuple[Mapping[str, Any], NDArray[Any]]] = {
             int(e["index"]): (e, v) for e, v in zip(self.inputs, self.values, strict=True)
         }
-        return found | {int(e["index"]): (e, v) for e, v in self._side.outputs(self._kept)}
+        made = (
+            self._side.outputs()
+            if self._kept is None
+            else self._side.kept(self._kept, self._viewed)
+        )
+        return found | {int(e["index"]): (e, values) for e, values in made}
 
     def _note_changes(self, asked: Placement, outputs: Sequence[Any], now: Values) -> None:
         counts = [len(self.partitions(p)) for p in (asked, self.placement)]

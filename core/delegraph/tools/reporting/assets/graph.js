@@ -4,6 +4,7 @@
 const FAR = 0.45; // zoom below which texts, too small to read, are left out
 const MOST_LETTERS = 24;
 const DELEGATE_COLOURS = 8;
+const MANY_EDGES = 1000; // they are joined until their arrows can be seen
 
 const svg = (name, attributes = {}, ...children) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -67,10 +68,13 @@ class GraphView {
     this.width = Math.min(224, Math.max(132, 8.4 * Math.min(longest, MOST_LETTERS) + 52));
     const seen = this.seen();
     this.box = layOut(this.graph, seen.width / seen.height, this.width);
-    const edges = svg("g", { class: "edges" }, ...this.graph.edges.map((edge) => this.edge(edge)));
+    this.areJoined = this.graph.edges.length > MANY_EDGES;
+    this.edges = svg("g", { class: "edges" }, ...(this.areJoined ? this.joined() : this.graph.edges.map((edge) => this.edge(edge))));
+    const blank = (rx) => svg("g", { role: "button", tabindex: -1 }, svg("rect", { width: this.width, height: NODE_HEIGHT, rx }));
+    this.blank = { node: blank(6), end: blank(NODE_HEIGHT / 2) }; // copies are made sooner than elements
     const nodes = svg("g", { class: "nodes" }, ...this.graph.vertices.map((v) => this.vertex(v)));
     this.fit(seen); // before the page changes: asked for a size then, browsers place all of it first
-    this.world.replaceChildren(edges, nodes);
+    this.world.replaceChildren(this.edges, nodes);
     if (this.heat) this.colourBy(this.heat);
     this.select(null);
     this.focusable(this.graph.vertices.find((v) => v.kind === "node") ?? this.graph.vertices[0]);
@@ -93,12 +97,11 @@ class GraphView {
     const who = isNode ? runner(this.report, node) : "";
     const classes = ["vertex", kind, isNode ? colourOf(this.report, node.delegate) : "",
       isNode && node.is_unresolved ? "unresolved" : ""].filter(Boolean).join(" ");
-    vertex.element = svg("g", {
-      class: classes, role: "button", tabindex: -1, "data-id": vertex.id,
-      transform: `translate(${vertex.x - width / 2},${vertex.y - NODE_HEIGHT / 2})`,
-      "aria-label": isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`,
-    },
-    svg("rect", { width, height: NODE_HEIGHT, rx: isNode ? 6 : NODE_HEIGHT / 2 }));
+    vertex.element = this.blank[isNode ? "node" : "end"].cloneNode(true);
+    vertex.element.setAttribute("class", classes);
+    vertex.element.setAttribute("data-id", vertex.id);
+    vertex.element.setAttribute("transform", `translate(${point(vertex.x - width / 2, vertex.y - NODE_HEIGHT / 2)})`);
+    vertex.element.setAttribute("aria-label", isNode ? `node ${index}, ${label}, ${who}` : `${label}, ${shape}`);
     vertex.lettering = () => {
       const texts = [["op", 12, 16, shortened(label, MOST_LETTERS)], ["shape", 12, 30, shortened(shape, MOST_LETTERS + 2)]];
       if (isNode) texts.push(["index", width - 8, 16, `${index}`]);
@@ -119,10 +122,27 @@ class GraphView {
   }
 
   edge(edge) {
-    const ends = [edge.source, edge.target].map((id) => this.graph.vertices[id].node);
-    const isCrossing = ends[0]?.partition !== ends[1]?.partition;
-    edge.element = svg("path", { d: edge.path, class: isCrossing ? "crossing" : null, "marker-end": "url(#arrow)" });
+    edge.element = svg("path", { d: edge.path, class: this.isCrossing(edge) ? "crossing" : null, "marker-end": "url(#arrow)" });
     return edge.element;
+  }
+
+  isCrossing({ source, target }) {
+    const [from, to] = [source, target].map((id) => this.graph.vertices[id].node);
+    return from?.partition !== to?.partition;
+  }
+
+  // All edges as two paths: thousands of elements would take long to place.
+  joined() {
+    const paths = { plain: [], crossing: [] };
+    for (const edge of this.graph.edges) paths[this.isCrossing(edge) ? "crossing" : "plain"].push(edge.path);
+    return Object.entries(paths).map(([name, parts]) => svg("path", { d: parts.join(""), class: name }));
+  }
+
+  // Gives each edge an element and an arrow of its own.
+  separate() {
+    if (!this.areJoined) return;
+    this.areJoined = false;
+    this.edges.replaceChildren(...this.graph.edges.map((edge) => edge.element ?? this.edge(edge)));
   }
 
   // Colours nodes by a measurement; null: by who runs them.
@@ -143,6 +163,7 @@ class GraphView {
     this.canvas.classList.toggle("far", transform.k < FAR);
     if (transform.k < FAR || !this.graph) return;
     const { width, height } = this.seen();
+    this.separate();
     const [left, top] = transform.invert([0, 0]), [right, bottom] = transform.invert([width, height]);
     this.letter({ left, top, right, bottom });
   }
@@ -180,6 +201,7 @@ class GraphView {
       this.moved(d3.zoomTransform(this.canvas));
       return;
     }
+    this.separate();
     this.letter({ left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity });
     this.canvas.setAttribute("viewBox", [box.left, box.top, box.width, box.height].join(" "));
     this.world.removeAttribute("transform");
@@ -199,7 +221,9 @@ class GraphView {
   select(vertex) {
     this.selected?.element.classList.remove("selected");
     for (const edge of this.graph.edges) {
-      edge.element.classList.toggle("on", vertex !== null && (edge.source === vertex.id || edge.target === vertex.id));
+      const isOn = vertex !== null && (edge.source === vertex.id || edge.target === vertex.id);
+      if (isOn && !edge.element) this.edges.append(this.edge(edge));
+      edge.element?.classList.toggle("on", isOn);
     }
     this.selected = vertex;
     vertex?.element.classList.add("selected");

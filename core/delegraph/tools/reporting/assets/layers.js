@@ -68,7 +68,12 @@ function layered(cells, edges) {
   return layers;
 }
 
-const middle = (cells, of) => cells.reduce((sum, cell) => sum + of(cell), 0) / cells.length;
+// The mean of a number of the cells, which has the name *key*.
+function middle(cells, key) {
+  let sum = 0;
+  for (const cell of cells) sum += cell[key];
+  return sum / cells.length;
+}
 
 // Sorts each layer by the middle of the neighbours above, or below.
 function sortLayers(layers, isDown) {
@@ -77,7 +82,7 @@ function sortLayers(layers, isDown) {
     if (layer.length < 2) continue;
     for (const cell of layer) {
       const near = isDown ? cell.up : cell.down;
-      cell.key = near.length ? middle(near, (n) => n.place) : cell.place;
+      cell.key = near.length ? middle(near, "place") : cell.place;
     }
     layer.sort((a, b) => a.key - b.key);
     layer.forEach((cell, i) => { cell.place = i; });
@@ -93,33 +98,39 @@ function pack(layer) {
 // Moves the cells of each layer as near to their neighbours' middles as their distances allow.
 function moveLayers(layers, sides) {
   for (const layer of sides[0] === "down" ? [...layers].reverse() : layers) {
-    const blocks = []; // of cells that touch: the mean of where they would be, their number
+    const blocks = []; // of cells that touch: the mean of where they would be, and the first cell
     let offset = 0;
-    layer.forEach((cell, i) => {
-      offset += i ? apart(layer[i - 1], cell) : 0;
+    layer.forEach((cell, first) => {
+      offset += first ? apart(layer[first - 1], cell) : 0;
       cell.offset = offset;
-      const near = sides.flatMap((side) => cell[side]);
-      let block = { x: (near.length ? middle(near, (n) => n.x) : cell.x) - offset, weight: 1, cells: [cell] };
+      const near = sides.length > 1 ? [...cell.up, ...cell.down] : cell[sides[0]];
+      const block = { x: (near.length ? middle(near, "x") : cell.x) - offset, weight: 1, first };
       while (blocks.length && blocks.at(-1).x >= block.x) {
         const last = blocks.pop(), weight = last.weight + block.weight;
-        block = { x: (last.x * last.weight + block.x * block.weight) / weight, weight, cells: [...last.cells, ...block.cells] };
+        block.x = (last.x * last.weight + block.x * block.weight) / weight;
+        block.weight = weight;
+        block.first = last.first;
       }
       blocks.push(block);
     });
-    for (const block of blocks) for (const cell of block.cells) cell.x = block.x + cell.offset;
+    blocks.forEach(({ x, first }, i) => {
+      const end = blocks[i + 1]?.first ?? layer.length;
+      for (let j = first; j < end; j++) layer[j].x = x + layer[j].offset;
+    });
   }
 }
 
+const point = (x, y) => `${Math.round(10 * x) / 10},${Math.round(10 * y) / 10}`;
+
 // Returns the path of an edge: curves between layers, straight beside the nodes that it passes.
 function alongCells(cells) {
-  const half = NODE_HEIGHT / 2, path = d3.path();
-  path.moveTo(cells[0].x, cells[0].y + half);
+  const half = NODE_HEIGHT / 2;
+  let path = `M${point(cells[0].x, cells[0].y + half)}`;
   for (let i = 1; i < cells.length; i++) {
     const [from, to] = [cells[i - 1], cells[i]];
-    if (i > 1) path.lineTo(from.x, from.y + half);
-    const between = (from.y + to.y) / 2;
-    if (from.x === to.x) path.lineTo(to.x, to.y - half);
-    else path.bezierCurveTo(from.x, between, to.x, between, to.x, to.y - half);
+    if (i > 1) path += `L${point(from.x, from.y + half)}`;
+    const between = (from.y + to.y) / 2, end = point(to.x, to.y - half);
+    path += from.x === to.x ? `L${end}` : `C${point(from.x, between)} ${point(to.x, between)} ${end}`;
   }
-  return path.toString();
+  return path;
 }

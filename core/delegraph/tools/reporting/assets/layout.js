@@ -11,6 +11,7 @@ const COLUMN_GAP = 64;
 const ROUNDING = 8; // of the corners of edges between columns
 const MOST_IN_COLUMN = 200; // nodes
 const FEWEST_ROWS = 6;
+const MANY_VERTICES = 1000; // they are placed once, for an estimated size
 
 // Returns vertices (graph inputs, operators, graph outputs) and the edges between them.
 function graphOf(subgraph) {
@@ -96,7 +97,21 @@ function cutIntoColumns(order, vertices, crossings, rows) {
     columns.push(order.slice(start, end));
     start = end;
   }
-  return { columns, column };
+  return { columns, column, depth };
+}
+
+// Returns about how large the drawing is, without placing anything.
+function estimated({ vertices, edges }, rows, width) {
+  const order = inOrder(vertices);
+  const { columns, depth } = cutIntoColumns(order, vertices, crossingsAt(order, edges), rows);
+  let across = COLUMN_GAP, deepest = 0;
+  for (const ids of columns) {
+    const layers = [];
+    for (const id of ids) layers[depth[id]] = (layers[depth[id]] ?? 0) + 1;
+    across += Math.max(...layers.filter(Boolean)) * (width + NODE_GAP) + COLUMN_GAP;
+    deepest = Math.max(deepest, layers.length);
+  }
+  return { width: across, height: (deepest + 4) * (NODE_HEIGHT + ROW_GAP) };
 }
 
 // Gives every vertex x and y (its middle) and every edge a path; returns the drawing's size.
@@ -159,11 +174,10 @@ function layOut(graph, aspect, width) {
   const area = graph.vertices.length * (width + COLUMN_GAP) * 1.2 * (NODE_HEIGHT + ROW_GAP);
   const height = Math.sqrt(area / aspect);
   let rows = Math.max(FEWEST_ROWS, height / (NODE_HEIGHT + ROW_GAP));
-  let box = placed(graph, rows, width);
+  const isLarge = graph.vertices.length > MANY_VERTICES;
+  const box = (isLarge ? estimated : placed)(graph, rows, width);
   const off = box.width / box.height / aspect;
-  if (off > 1.4 || off < 0.7) { // branches made columns wider, or the guess was too wide
-    rows = Math.max(FEWEST_ROWS, rows * Math.sqrt(off));
-    box = placed(graph, rows, width);
-  }
-  return box;
+  const isFar = off > 1.4 || off < 0.7; // branches made columns wider, or the guess was too wide
+  if (isFar) rows = Math.max(FEWEST_ROWS, rows * Math.sqrt(off));
+  return isFar || isLarge ? placed(graph, rows, width) : box;
 }
