@@ -26,7 +26,9 @@ def inverted_residual(row: Touched) -> None:
     row.within("the tables of taps", tables * taps, row["rows_at"])
     row.within("the table of pixels", row["rows_at"] + pixels, row["result_at"])
     row.within("a pixel between", 4 * row["columns"], row["pitch"])
-    row.scratch(row["result_at"] + chunk * width * row["pitch"])
+    results = row["result_at"] + chunk * width * row["pitch"]
+    row.within("results of the depthwise convolution", results, row["ring_at"])
+    row.scratch(row["ring_at"] + row["ring_rows"] * row["row"] + row["zeros"])
     _projection(row, chunk)
     _expansion(row)
 
@@ -47,7 +49,6 @@ def _ring(row: Touched, chunk: int) -> None:
         _ends_of_rows(row)
     else:
         row.within("a window", _reach(row, row["out_w"]), min(size, row["zeros"]))
-    row.write("ring", row.workers * (rows * size + row["zeros"]))
 
 
 def _reach(row: Touched, outputs: int) -> int:

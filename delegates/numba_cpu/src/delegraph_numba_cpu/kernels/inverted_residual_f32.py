@@ -49,8 +49,8 @@ from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
-RING, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
-    "ring", "ring_rows", "zeros", "result_at", "has_ends", "last_at"
+RING_AT, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
+    "ring_at", "ring_rows", "zeros", "result_at", "has_ends", "last_at"
 )
 
 
@@ -63,7 +63,7 @@ def inverted_residual(block, tile, worker):
     project_taps = project_rows
     project_rows += word(project, ROWS_AT)
     ring_bytes, has_ends = word(block, RING_ROWS) * word(block, ROW), word(block, HAS_ENDS)
-    ring = word(block, RING) + worker * (ring_bytes + word(block, ZEROS))
+    ring = scratch + word(block, RING_AT)
     result, inner = scratch + word(block, RESULT_AT), scratch
     write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
     if has_ends:

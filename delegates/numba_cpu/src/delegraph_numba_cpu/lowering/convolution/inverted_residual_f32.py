@@ -33,7 +33,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
 )
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""
@@ -218,7 +218,7 @@ def _depthwise_words(
     rows_at = aligned(8 * parts.chunk * kernel_h * kernel_w * (2 if end else 1))
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
-    size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
+    ring_at = result_at + aligned(parts.chunk * over.across.output * over.pixel)
     low, high = layer.activations.limits
     row, last_at = over.row, 0
     if end:
@@ -232,12 +232,11 @@ def _depthwise_words(
         "y": 0,
         "weight": packed_channels(builder, weight, call.optional_input(2), outputs),
         "residual": 0,
-        "scratch": builder.scratch(size * builder.workers),
-        "scratch_bytes": size,
+        "scratch": WorkerScratch(ring_at + aligned(ring_rows * row + over.row)),
         "rows_at": rows_at,
         "padded_at": 0,
         "result_at": result_at,
-        "ring": builder.scratch((ring_rows * row + over.row) * builder.workers),
+        "ring_at": ring_at,
         "ring_rows": ring_rows,
         "row": row,
         "zeros": over.row,
