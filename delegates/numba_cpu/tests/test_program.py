@@ -131,7 +131,7 @@ def test_memory_is_shared_by_those_that_do_not_live_at_once(lib: Library) -> Non
 
 def test_a_worker_has_the_same_scratch_memory_in_all_rows(lib: Library) -> None:
     made = builder(lib, HostTensor(bytes_of(7)), HostTensor(bytes_of(0)))
-    for size in (SIZE, LARGEST_SHARED, LARGEST_SHARED + 1):
+    for size in (2 * SIZE, LARGEST_SHARED, LARGEST_SHARED + 1):
         source, target = made.scratch(SIZE), made.scratch(SIZE)
         made.emit(
             SOFTMAX, 1, source=source, target=target, rows=1, length=16, beta=1.0,

@@ -31,6 +31,9 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 TILE_NANOSECONDS = 1000
 """Least time of a tile: a few times what threads need to begin and end a row together."""
 
+SPARE_TILE_NANOSECONDS = 5 * TILE_NANOSECONDS
+"""Least time of a tile where a worker has several: to begin one takes 50 to 100 nanoseconds."""
+
 TILES_A_WORKER = 4
 """Number of tiles for each worker in a long row, so that a thread that is slow has fewer of them.
 """
@@ -208,8 +211,9 @@ class ProgramBuilder:
         """
         if self.workers == 1:
             return 1
-        found = min(int(nanoseconds // TILE_NANOSECONDS), TILES_A_WORKER * self.workers, most)
-        return max(found if found < self.workers else found - found % self.workers, 1)
+        shares = min(int(nanoseconds // TILE_NANOSECONDS), self.workers, most)
+        spare = min(int(nanoseconds // SPARE_TILE_NANOSECONDS), TILES_A_WORKER * self.workers, most)
+        return max(shares, spare - spare % self.workers, 1)
 
     def row_tiles(self, wanted: int, most: int) -> int:
         """Return the number of parts into which an image's rows are divided, from 1 to *most*.

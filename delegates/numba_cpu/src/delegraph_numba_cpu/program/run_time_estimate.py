@@ -19,8 +19,8 @@ LONG = 3e-3
 TRIALS = 3
 """Number of runs alone, before and after those with workers; the fastest counts."""
 
-SHARED_TRIALS = 10
-"""Number of runs with workers: the first one hires them, and they read constants at first."""
+SHARED_TRIALS = 30
+"""Number of runs with workers: they are hired in the first one, and read constants at first."""
 
 ORDER = (False,) * TRIALS + (True,) * SHARED_TRIALS + (False,) * TRIALS
 """Whether each trial uses workers. Runs become faster at first, so both kinds come late."""
@@ -60,21 +60,18 @@ class RunTimeEstimate:
             self._together = min(self._together, seconds)
         else:
             self._alone = min(self._alone, seconds)
-        alone = self._alone
-        if self._runs == len(ORDER):
+        alone, is_tried = self._alone, self._runs >= TRIALS
+        if not self._may_take_workers:
+            if alone < BRIEF or is_tried:
+                self._decide(False)
+        elif alone < TINY:
+            self._decide(False)
+        elif alone > LONG or (is_tried and alone > SHORT):
+            self._decide(True)
+        elif self._runs >= len(ORDER):
             self._decide(self._together < GAIN * alone)
-        elif self._runs > TRIALS:
+        else:
             self.takes_workers = ORDER[self._runs]
-        elif alone < self._least or alone > LONG or self._runs == TRIALS:
-            if self._may_take_workers and TINY <= alone <= SHORT:
-                self.takes_workers = True
-            else:
-                self._decide(self._may_take_workers and alone > SHORT)
-
-    @property
-    def _least(self) -> float:
-        """Seconds below which one run is enough to decide."""
-        return TINY if self._may_take_workers else BRIEF
 
     def _decide(self, takes_workers: bool) -> None:
         self.takes_workers = takes_workers
