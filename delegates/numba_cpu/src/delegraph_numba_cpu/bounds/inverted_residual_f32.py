@@ -82,10 +82,10 @@ def _pixel_bytes(row: Touched) -> int:
 
 
 def _projection(row: Touched, chunk: int) -> None:
-    for name in ("images", "out_h", "out_w"):
+    for name in ("images", "out_h"):
         row.require(row[f"project_{name}"] == row[name], f"both parts have the same {name}")
     row.require(not row["project_padded_at"], "single pixels need no padding")
-    reach = (row["out_w"] - 1) * row["project_stride_column"] + row["project_tap_bytes"]
+    reach = (row["project_out_w"] - 1) * row["project_stride_column"] + row["project_tap_bytes"]
     down = (chunk - 1) * row["project_stride_row"]
     row.within("what is projected", reach + down, chunk * row["out_w"] * row["pitch"])
     row.read("project_weight", matrix_bytes(row, "project_"))

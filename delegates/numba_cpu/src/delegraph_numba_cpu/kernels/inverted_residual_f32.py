@@ -95,8 +95,9 @@ def inverted_residual(block, tile, worker):
             write_row_taps(block, inner, source, height, size, zeros, y, count)
         filter_chunk(block, scratch, inner, result, count)
         write_pixels(project, project_rows, result, count)
+        pixels = count * word(project, OUT_W)
         for column in range(0, word(project, COLUMNS), WIDE):
-            multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
+            multiply(project, project_rows, project_taps, pixels, column, row)
         row += count
 
 
