@@ -20,6 +20,7 @@ from delegraph_numba_cpu.program.run_time_estimate import (
     BRIEF,
     GAIN,
     LONG,
+    ORDER,
     SHARED_TRIALS,
     SHORT,
     TINY,
@@ -275,8 +276,8 @@ def test_what_is_over_quickly_is_learnt_from_the_first_runs(
 
 def test_one_thread_needs_no_trial_of_workers() -> None:
     run_time = RunTimeEstimate(may_take_workers=False)
-    for _ in range(TRIALS):
-        assert not run_time.is_known
+    for _ in ORDER:
+        assert (run_time.is_known, run_time.takes_workers) == (False, False)
         run_time.observe((BRIEF + SHORT) / 2)
     assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, False)
 
@@ -298,6 +299,13 @@ def test_short_programs_take_workers_if_they_gain(gains: bool, alone: float) -> 
         run_time.observe(alone)
     is_brief = not gains and alone < BRIEF
     assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, is_brief, gains)
+
+
+def test_workers_have_begun_before_the_first_run_with_them(
+    lib: Library, pool: Pool, chain: Callable[..., Any]
+) -> None:
+    chain(workers=2).run_in(pool, 1)
+    assert pool.crew.control[layout.HIRED] == 1
 
 
 def test_a_brief_program_keeps_pythons_lock_and_the_workers_asleep(

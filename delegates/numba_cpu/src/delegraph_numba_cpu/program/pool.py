@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -35,6 +35,10 @@ SPIN_FOR_ROW = 50e-6
 
 Waking a thread takes about as long, on a virtual machine.
 """
+
+
+LOOKS_FOR_WORKERS = 100
+"""Largest number of times that a caller looks whether workers which it hired have begun."""
 
 
 class Runnable(Protocol):
@@ -167,6 +171,10 @@ class Crew:
             except RuntimeError:
                 self.threads.remove(thread)
                 return  # no caller waits for a missing worker
+        for _ in range(LOOKS_FOR_WORKERS):
+            if self.control[layout.HIRED] >= count:
+                break
+            sleep(SPIN_FOR_RUN)  # gives them Python's lock, without which they cannot begin
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:

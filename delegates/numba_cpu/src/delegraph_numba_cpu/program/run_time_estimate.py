@@ -60,17 +60,14 @@ class RunTimeEstimate:
             self._together = min(self._together, seconds)
         else:
             self._alone = min(self._alone, seconds)
-        alone, is_tried = self._alone, self._runs >= TRIALS
-        if not self._may_take_workers:
-            if alone < BRIEF or is_tried:
-                self._decide(False)
-        elif alone < TINY:
+        alone = self._alone
+        if alone < (TINY if self._may_take_workers else BRIEF):
             self._decide(False)
-        elif alone > LONG or (is_tried and alone > SHORT):
-            self._decide(True)
+        elif alone > LONG or (self._runs >= TRIALS and alone > SHORT):
+            self._decide(self._may_take_workers)
         elif self._runs >= len(ORDER):
             self._decide(self._together < GAIN * alone)
-        else:
+        elif self._may_take_workers:
             self.takes_workers = ORDER[self._runs]
 
     def _decide(self, takes_workers: bool) -> None:
