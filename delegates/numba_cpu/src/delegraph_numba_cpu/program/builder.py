@@ -264,9 +264,19 @@ class ProgramBuilder:
         if self.workers == 1 or size > LARGEST_SHARED or is_guarded():
             return self.scratch(size * self.workers)
         found = self._of_workers.setdefault(name, Memory(0))
-        found.size = max(found.size, -(-size // PAGE) * PAGE * self.workers)
+        found.size = max(found.size, size * self.workers)
         self._working_memory.require(found.size)
         return found
+
+    def _part_workers(self) -> None:
+        """Give workers pages of their own in the scratch memory that all rows share."""
+        for name, memory in self._of_workers.items():
+            largest = memory.size // self.workers
+            apart = -(-largest // PAGE) * PAGE
+            memory.size = (self.workers - 1) * apart + largest
+            for row in self._rows:
+                if name in row.words and row.words[name] == Address(memory):
+                    row.words[f"{name}_bytes"] = apart
 
     def _check(self, row: Row) -> None:
         try:
@@ -278,10 +288,7 @@ class ProgramBuilder:
 
     def finish(self, kind: type[Program] | None = None) -> Program:
         """Return the finished program; the builder cannot be used afterwards."""
-        for row in self._rows:
-            for name, memory in self._of_workers.items():
-                if name in row.words and row.words[name] == Address(memory):
-                    row.words[f"{name}_bytes"] = memory.size // self.workers
+        self._part_workers()
         families = (row.block.family for row in self._rows)
         self.kernel_library.load(families, self.context.cache)
         make = Program if kind is None else kind
