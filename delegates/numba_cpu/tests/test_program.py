@@ -55,7 +55,7 @@ def copy(made: ProgramBuilder, source: Memory, target: Memory) -> None:
 def addresses(program: Program, row: int) -> tuple[int, int]:
     """Source and target of a row, as its kernel sees them."""
     program.bind()
-    words = program.block(row)
+    words = program.record(row)
     return int(words[0]), int(words[1])
 
 
@@ -140,7 +140,7 @@ def test_a_worker_has_the_same_scratch_memory_in_all_rows(lib: Library) -> None:
     program = made.finish()
     program.bind()
     scratch, apart = SOFTMAX.slots("scratch", "scratch_bytes")
-    small, large, too_large = (program.block(row)[[scratch, apart]].tolist() for row in range(3))
+    small, large, too_large = (program.record(row)[[scratch, apart]].tolist() for row in range(3))
     assert small == large != too_large
     assert (large[1], too_large[1]) == (LARGEST_SHARED, LARGEST_SHARED + 1)
 
