@@ -118,11 +118,16 @@ def test_attention_touches_all_bytes_of_its_operands(
         rows = rows_of(Attention((2, 3), mask=mask), level, monkeypatch)
         row = next(row for row in rows if row.instruction.kernel == "attention")
         for name, count in [
-            ("x", 1), ("y", 1), ("mask", 1), ("scratch", 1), ("keys", SLACK + 1),
-            ("values", SLACK + 1),
+            ("x", 1), ("y", 1), ("mask", 1), ("keys", SLACK + 1), ("values", SLACK + 1),
         ]:  # fmt: skip
             with pytest.raises(Overrun, match=rf"bytes 0 to \d+ of .* by '{name}'"):
                 check_row(cut(row, name, count), 2, sizes[level])
+        words = dict(row.words)  # other rows may need more of the scratch memory
+        words["scratch_bytes"] = words["scores_at"] + words["together"] * words["score_row"]
+        check_row(Row(row.instruction, row.tiles, words), 2, sizes[level])
+        words["scratch_bytes"] -= 1
+        with pytest.raises(Overrun, match="a worker's scratch memory takes"):
+            check_row(Row(row.instruction, row.tiles, words), 2, sizes[level])
 
 
 WRONG_ATTENTION = {

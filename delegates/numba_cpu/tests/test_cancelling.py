@@ -16,6 +16,7 @@ from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.delegate import NumbaCpuDelegate, NumbaCpuKernel
 from delegraph_numba_cpu.instructions import executor as layout
 from delegraph_numba_cpu.options import NumbaCpuOptions
+from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
 
 LAYERS, BATCH, SIZE = 40, 1024, 64
@@ -86,14 +87,14 @@ def test_a_cancelled_invoke_raises_and_the_next_one_is_right(
 ) -> None:
     made, delegate = interpreter(threads)
     right = invoked(made)
-    bind = Program.bind
+    run = Pool.run
 
-    def bind_and_cancel(program: Program) -> None:
-        bind(program)
+    def cancel_and_run(pool: Pool, *given: Any) -> None:
         made.cancel()
+        run(pool, *given)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Program, "bind", bind_and_cancel)  # after the core has looked
+        patched.setattr(Pool, "run", cancel_and_run)  # after the core has looked
         with pytest.raises(CallCancelledError):
             invoked(made)
     assert delegate.kernel.made.header[layout.IS_CANCELLED]

@@ -18,8 +18,12 @@ from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.run_time_estimate import (
     BRIEF,
+    GAIN,
     LONG,
+    ORDER,
+    SHARED_TRIALS,
     SHORT,
+    TINY,
     TRIALS,
     RunTimeEstimate,
 )
@@ -251,11 +255,14 @@ def test_python_ends_while_daemons_are_in_native_code(fresh_python: Callable[...
         assert fresh_python(source) == "ok\n"
 
 
-def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
-    run_time = RunTimeEstimate()
-    run_time.observe(5 * BRIEF)  # cold
+@pytest.mark.parametrize(("may_take_workers", "least"), [(False, BRIEF), (True, TINY)])
+def test_what_is_over_quickly_is_learnt_from_the_first_runs(
+    may_take_workers: bool, least: float
+) -> None:
+    run_time = RunTimeEstimate(may_take_workers)
+    run_time.observe(5 * least)  # cold
     assert (run_time.is_known, run_time.is_brief) == (False, False)
-    run_time.observe(BRIEF / 2)
+    run_time.observe(least / 2)
     assert (run_time.is_known, run_time.is_brief) == (True, True)
     slow = RunTimeEstimate()
     slow.observe(2 * LONG)
@@ -267,19 +274,38 @@ def test_what_is_over_quickly_is_learnt_from_the_first_runs() -> None:
     assert (medium.is_known, medium.is_brief, medium.takes_workers) == (True, False, True)
 
 
+def test_one_thread_needs_no_trial_of_workers() -> None:
+    run_time = RunTimeEstimate(may_take_workers=False)
+    for _ in ORDER:
+        assert (run_time.is_known, run_time.takes_workers) == (False, False)
+        run_time.observe((BRIEF + SHORT) / 2)
+    assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, False)
+
+
 @pytest.mark.parametrize("gains", [False, True])
-def test_short_programs_take_workers_if_they_gain(gains: bool) -> None:
+@pytest.mark.parametrize("alone", [(TINY + BRIEF) / 2, (BRIEF + SHORT) / 2])
+def test_short_programs_take_workers_if_they_gain(gains: bool, alone: float) -> None:
     run_time = RunTimeEstimate()
-    alone = (BRIEF + SHORT) / 2
     for _ in range(TRIALS):
         assert not run_time.takes_workers
-        run_time.observe(alone)
+        run_time.observe(1.4 * alone)  # cold
     run_time.observe(1e-9)  # when there were no workers
-    together = alone / 2 if gains else alone * 1.1
-    for seconds in (20 * together, *[together] * TRIALS):
+    together = alone * GAIN * (0.99 if gains else 1.01)
+    for seconds in (20 * together, *[together] * (SHARED_TRIALS - 1)):
         assert (run_time.is_known, run_time.takes_workers) == (False, True)
         run_time.observe(seconds, has_workers=True)
-    assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, False, gains)
+    for _ in range(TRIALS):
+        assert (run_time.is_known, run_time.takes_workers) == (False, False)
+        run_time.observe(alone)
+    is_brief = not gains and alone < BRIEF
+    assert (run_time.is_known, run_time.is_brief, run_time.takes_workers) == (True, is_brief, gains)
+
+
+def test_workers_have_begun_before_the_first_run_with_them(
+    lib: Library, pool: Pool, chain: Callable[..., Any]
+) -> None:
+    chain(workers=2).run_in(pool, 1)
+    assert pool.crew.control[layout.HIRED] == 1
 
 
 def test_a_brief_program_keeps_pythons_lock_and_the_workers_asleep(

@@ -16,8 +16,9 @@ from delegraph.errors import DelegateError
 from delegraph.testing import interrupted
 from delegraph_numba_cpu.instructions.memory import SLACK, Memory, Row
 from delegraph_numba_cpu.instructions.moves import COPY
+from delegraph_numba_cpu.instructions.softmax import SOFTMAX
 from delegraph_numba_cpu.library.kernel_library import Library
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import LARGEST_SHARED, ProgramBuilder, WorkerScratch
 from delegraph_numba_cpu.program.program import Program
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
@@ -126,6 +127,22 @@ def test_memory_is_shared_by_those_that_do_not_live_at_once(lib: Library) -> Non
         assert abs(source - target) >= SIZE + SLACK
         assert source % 64 == 0
     assert program.scratch_bytes <= 2 * (SIZE + 2 * SLACK)
+
+
+def test_a_worker_has_the_same_scratch_memory_in_all_rows(lib: Library) -> None:
+    made = builder(lib, HostTensor(bytes_of(7)), HostTensor(bytes_of(0)))
+    for size in (2 * SIZE, LARGEST_SHARED, LARGEST_SHARED + 1):
+        source, target = made.scratch(SIZE), made.scratch(SIZE)
+        made.emit(
+            SOFTMAX, 1, source=source, target=target, rows=1, length=16, beta=1.0,
+            scratch=WorkerScratch(size),
+        )  # fmt: skip
+    program = made.finish()
+    program.bind()
+    scratch, apart = SOFTMAX.slots("scratch", "scratch_bytes")
+    small, large, too_large = (program.record(row)[[scratch, apart]].tolist() for row in range(3))
+    assert small == large != too_large
+    assert (large[1], too_large[1]) == (LARGEST_SHARED, LARGEST_SHARED + 1)
 
 
 def test_memory_that_a_later_row_reads_is_kept_until_then(lib: Library) -> None:

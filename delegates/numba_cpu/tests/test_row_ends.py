@@ -13,7 +13,7 @@ from delegraph.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DO
 from delegraph.testing import constant, graph_model, tensor
 from delegraph_numba_cpu.bounds import Overrun, check_row
 from delegraph_numba_cpu.instructions.memory import Row
-from delegraph_numba_cpu.library.cpu import supported_levels
+from delegraph_numba_cpu.library.cpu import level_named, supported_levels
 from delegraph_numba_cpu.lowering.convolution import inverted_residual_f32
 from delegraph_numba_cpu.program import builder
 
@@ -98,6 +98,22 @@ def test_ends_of_rows_suffice(
     whole, row = program_of(model, level, threads, monkeypatch)
     assert int(row.words["has_ends"]) == 0
     np.testing.assert_array_equal(run(ours, x), run(whole, x))
+
+
+@levels
+@pytest.mark.parametrize(("width", "kernel"), [(40, 3), (12, 5), (6, 3), (40, 7)])
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_two_pixels_of_few_channels_are_computed_as_one(
+    share: float, width: int, kernel: int, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = (2, 9, width, int(share * level_named(level).vector_bytes) // 4)
+    model, x = chain_model(shape, kernel, 1, Padding.SAME), values(*shape)
+    pairs, row = program_of(model, level, 1, monkeypatch)
+    assert int(row.words["out_w"]) == width // 2
+    monkeypatch.setattr(inverted_residual_f32, "takes_pairs", lambda *given: False)
+    single, row = program_of(model, level, 1, monkeypatch)
+    assert int(row.words["out_w"]) == width
+    np.testing.assert_array_equal(run(pairs, x), run(single, x))
 
 
 @pytest.mark.parametrize("chain", WHOLE, ids=str)

@@ -288,10 +288,10 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         program = self.program
         if program is None or type(self).eval is not NumbaCpuKernel.eval:
             return None
-        run_briefly = program.brief_run(self.kernel_library)
+        run_known = program.known_run(POOL, self.kernel_library)
 
         def run() -> None:
-            if context.is_profiling or (has_run := run_briefly()) is None:
+            if context.is_profiling or (has_run := run_known()) is None:
                 self.eval(context, node)
             elif not has_run:
                 self._raise_why(context, program)

@@ -26,7 +26,9 @@ def inverted_residual(row: Touched) -> None:
     row.within("the tables of taps", tables * taps, row["rows_at"])
     row.within("the table of pixels", row["rows_at"] + pixels, row["result_at"])
     row.within("a pixel between", 4 * row["columns"], row["pitch"])
-    row.scratch(row["result_at"] + chunk * width * row["pitch"])
+    results = row["result_at"] + chunk * width * row["pitch"]
+    row.within("results of the depthwise convolution", results, row["ring_at"])
+    row.scratch(row["ring_at"] + row["ring_rows"] * row["row"] + row["zeros"])
     _projection(row, chunk)
     _expansion(row)
 
@@ -47,7 +49,6 @@ def _ring(row: Touched, chunk: int) -> None:
         _ends_of_rows(row)
     else:
         row.within("a window", _reach(row, row["out_w"]), min(size, row["zeros"]))
-    row.write("ring", row.workers * (rows * size + row["zeros"]))
 
 
 def _reach(row: Touched, outputs: int) -> int:
@@ -81,10 +82,10 @@ def _pixel_bytes(row: Touched) -> int:
 
 
 def _projection(row: Touched, chunk: int) -> None:
-    for name in ("images", "out_h", "out_w"):
+    for name in ("images", "out_h"):
         row.require(row[f"project_{name}"] == row[name], f"both parts have the same {name}")
     row.require(not row["project_padded_at"], "single pixels need no padding")
-    reach = (row["out_w"] - 1) * row["project_stride_column"] + row["project_tap_bytes"]
+    reach = (row["project_out_w"] - 1) * row["project_stride_column"] + row["project_tap_bytes"]
     down = (chunk - 1) * row["project_stride_row"]
     row.within("what is projected", reach + down, chunk * row["out_w"] * row["pitch"])
     row.read("project_weight", matrix_bytes(row, "project_"))

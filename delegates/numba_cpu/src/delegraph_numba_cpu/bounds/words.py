@@ -20,7 +20,7 @@ ADDRESSES = frozenset((
     "input_weights", "keys", "limits", "loops", "mask", "matrices", "matrix", "norm",
     "norm_bias", "offsets", "outer", "output_state", "peephole", "positions", "products",
     "projection", "projection_bias", "projection_headers", "ranges", "reciprocals", "records",
-    "recurrent_bias", "recurrent_weights", "report", "residual", "ring", "scales", "scratch",
+    "recurrent_bias", "recurrent_weights", "report", "residual", "scales", "scratch",
     "sigmoid", "slopes", "source", "starts", "state", "steps", "sums", "table", "tanh", "taps",
     "target", "times", "values", "weight", "weights", "windows", "x", "y",
 ))  # fmt: skip

@@ -9,7 +9,7 @@ INVERTED_RESIDUAL = Instruction(
     " ".join(
         [
             WINDOWS,
-            "ring ring_rows zeros result_at has_ends last_at",
+            "ring_at ring_rows zeros result_at has_ends last_at",
             *(f"expand_{word}" for word in CONV_WORDS.split()),
             *(f"project_{word}" for word in CONV_WORDS.split()),
         ]
@@ -17,11 +17,13 @@ INVERTED_RESIDUAL = Instruction(
 )
 """A depthwise convolution of expanded rows, and the 1 x 1 convolution after it.
 
-The first words are those of the depthwise convolution. For each worker, it reads a ring buffer of
-``ring_rows`` padded rows of ``row`` bytes and one row of ``zeros`` bytes. ``tap_row`` counts rows.
+The first words are those of the depthwise convolution. It reads a ring buffer of ``ring_rows``
+padded rows of ``row`` bytes and one row of ``zeros`` bytes, at ``ring_at`` in scratch memory.
+``tap_row`` counts rows.
 ``expand_weight`` is 0 if rows are copied instead of computed: ``expand_out_w`` pieces of
 ``expand_tap_bytes``, which begin at ``expand_left`` in an input row, ``expand_stride_column``
-apart. Results of the depthwise convolution are at ``result_at`` in scratch memory.
+apart. Results of the depthwise convolution are at ``result_at`` in scratch memory. It may compute
+two adjacent pixels of few channels as one: ``out_w`` is then half of ``project_out_w``.
 
 With ``has_ends``, the ring has only the ends of rows, one beside the other: the left one, if there
 are zeros before it, and the right one. Windows of a row's first register tile read the left end,

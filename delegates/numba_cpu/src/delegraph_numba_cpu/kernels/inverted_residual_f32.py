@@ -49,8 +49,8 @@ from delegraph_numba_cpu.kernels.depthwise_conv_f32 import filter_rows
 
 EXPAND = 8 * INVERTED_RESIDUAL.slots("expand_x")[0]
 PROJECT = 8 * INVERTED_RESIDUAL.slots("project_x")[0]
-RING, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
-    "ring", "ring_rows", "zeros", "result_at", "has_ends", "last_at"
+RING_AT, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
+    "ring_at", "ring_rows", "zeros", "result_at", "has_ends", "last_at"
 )
 
 
@@ -63,7 +63,7 @@ def inverted_residual(record, tile, worker):
     project_taps = project_rows
     project_rows += word(project, ROWS_AT)
     ring_bytes, has_ends = word(record, RING_ROWS) * word(record, ROW), word(record, HAS_ENDS)
-    ring = word(record, RING) + worker * (ring_bytes + word(record, ZEROS))
+    ring = scratch + word(record, RING_AT)
     result, inner = scratch + word(record, RESULT_AT), scratch
     write_pixels(record, scratch + word(record, ROWS_AT), 0, 1)
     if has_ends:
@@ -95,8 +95,9 @@ def inverted_residual(record, tile, worker):
             write_row_taps(record, inner, source, height, size, zeros, y, count)
         filter_chunk(record, scratch, inner, result, count)
         write_pixels(project, project_rows, result, count)
+        pixels = count * word(project, OUT_W)
         for column in range(0, word(project, COLUMNS), WIDE):
-            multiply(project, project_rows, project_taps, count * word(record, OUT_W), column, row)
+            multiply(project, project_rows, project_taps, pixels, column, row)
         row += count
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,31 @@ from delegraph_numba_cpu.program.working_memory import WorkingMemory
 TILE_NANOSECONDS = 1000
 """Least time of a tile: a few times what threads need to begin and end a row together."""
 
+SPARE_TILE_NANOSECONDS = 5 * TILE_NANOSECONDS
+"""Least time of a tile where a worker has several: to begin one takes 50 to 100 nanoseconds."""
+
 TILES_A_WORKER = 4
 """Number of tiles for each worker in a long row, so that a thread that is slow has fewer of them.
 """
+
+
+LARGEST_SHARED = 512 << 10
+"""Largest scratch memory of a worker that has the same place in all rows: more fits no cache."""
+
+PAGE = 4096
+
+
+class WorkerScratch(NamedTuple):
+    """Scratch memory of a row, for each worker: the value of a word such as ``scratch``.
+
+    :meth:`ProgramBuilder.emit` puts its address there. The distance between workers becomes the
+    value of the word of that name with ``_bytes`` after it.
+
+    Attributes:
+        size: number of bytes for each worker.
+    """
+
+    size: int
 
 
 class ProgramBuilder:
@@ -64,6 +86,7 @@ class ProgramBuilder:
         self.exact = exact
         self.nodes: tuple[int, ...] = ()
         self._rows: list[Row] = []
+        self._of_workers: dict[str, Memory] = {}  # scratch memory, by the name of its word
         self._tensors: dict[int, Memory] = {}
         self._tables: dict[int, Memory] = {}
         self._packed = packed
@@ -188,8 +211,9 @@ class ProgramBuilder:
         """
         if self.workers == 1:
             return 1
-        found = min(int(nanoseconds // TILE_NANOSECONDS), TILES_A_WORKER * self.workers, most)
-        return max(found if found < self.workers else found - found % self.workers, 1)
+        shares = min(int(nanoseconds // TILE_NANOSECONDS), self.workers, most)
+        spare = min(int(nanoseconds // SPARE_TILE_NANOSECONDS), TILES_A_WORKER * self.workers, most)
+        return max(shares, spare - spare % self.workers, 1)
 
     def row_tiles(self, wanted: int, most: int) -> int:
         """Return the number of parts into which an image's rows are divided, from 1 to *most*.
@@ -217,7 +241,8 @@ class ProgramBuilder:
             tiles: number of parts. The kernel is called with the number of each part, in any order,
                 and reads the number of parts from its word ``tiles`` if it has one.
             replaceable: see :class:`Row`.
-            words: a value for each word: an int, a float, a :class:`Memory` or an :class:`Address`.
+            words: a value for each word: an int, a float, a :class:`Memory`, an :class:`Address` or
+                a :class:`WorkerScratch`.
 
         Raises:
             DelegateError: the kernel would access bytes outside of the memory in its words.
@@ -225,12 +250,38 @@ class ProgramBuilder:
         number = len(self._rows)
         if "tiles" in instruction.names:
             words["tiles"] = tiles
+        for name in [name for name, word in words.items() if isinstance(word, WorkerScratch)]:
+            words[f"{name}_bytes"] = size = words[name].size
+            words[name] = self._worker_scratch(name, size)
         row = Row(instruction, tiles, as_addresses(words), self.nodes, replaceable)
         self._check(row)
         for memory in row.memories:
             memory.first = number if memory.last < 0 else min(memory.first, number)
             memory.last = max(memory.last, number)
         self._rows.append(row)
+
+    def _worker_scratch(self, name: str, size: int) -> Memory:
+        """Return the memory for the word *name*, with *size* bytes for each worker.
+
+        A worker has the same place in all rows if there are several workers. Otherwise it would
+        write where another one wrote in the row before, and take each line from its cache.
+        """
+        if self.workers == 1 or size > LARGEST_SHARED or is_guarded():
+            return self.scratch(size * self.workers)
+        found = self._of_workers.setdefault(name, Memory(0))
+        found.size = max(found.size, size * self.workers)
+        self._working_memory.require(found.size)
+        return found
+
+    def _part_workers(self) -> None:
+        """Give workers pages of their own in the scratch memory that all rows share."""
+        for name, memory in self._of_workers.items():
+            largest = memory.size // self.workers
+            apart = -(-largest // PAGE) * PAGE
+            memory.size = (self.workers - 1) * apart + largest
+            for row in self._rows:
+                if name in row.words and row.words[name] == Address(memory):
+                    row.words[f"{name}_bytes"] = apart
 
     def _check(self, row: Row) -> None:
         try:
@@ -242,6 +293,7 @@ class ProgramBuilder:
 
     def finish(self, kind: type[Program] | None = None) -> Program:
         """Return the finished program; the builder cannot be used afterwards."""
+        self._part_workers()
         families = (row.instruction.family for row in self._rows)
         self.kernel_library.load(families, self.context.cache)
         make = Program if kind is None else kind
@@ -256,4 +308,4 @@ def _guarded(array: NDArray[Any]) -> Memory:
     return Memory(array.nbytes, piece.address, array=piece.array)
 
 
-__all__ = ["Address", "Memory", "ProgramBuilder", "float_word"]
+__all__ = ["Address", "Memory", "ProgramBuilder", "WorkerScratch", "float_word"]

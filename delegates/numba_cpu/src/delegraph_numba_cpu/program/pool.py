@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -35,6 +35,10 @@ SPIN_FOR_ROW = 50e-6
 
 Waking a thread takes about as long, on a virtual machine.
 """
+
+
+LOOKS_FOR_WORKERS = 100
+"""Largest number of times that a caller looks whether workers which it hired have begun."""
 
 
 class Runnable(Protocol):
@@ -94,10 +98,14 @@ class Pool:
         if run_time.is_brief:
             library.run_briefly(program.table)
             return
-        workers = program.workers if program.tiles > 1 and run_time.takes_workers else 1
+        has_parts = program.tiles > 1 and run_time.takes_workers
+        workers = min(program.workers, self.most_threads) if has_parts else 1
+        if run_time.is_known:
+            self.crew.run(program.table, library, workers)
+            return
         start = perf_counter()
-        self.crew.run(program.table, library, min(workers, self.most_threads))
-        if not run_time.is_known and not program.header[layout.IS_CANCELLED]:
+        self.crew.run(program.table, library, workers)
+        if not program.header[layout.IS_CANCELLED]:
             seconds = perf_counter() - start
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
@@ -132,6 +140,7 @@ class Crew:
         self.control[:] = 0
         self.control[layout.TURN] = -1
         self.control[layout.CORES] = physical_cores()
+        self._address = self.control.ctypes.data
         self.threads: list[threading.Thread] = []
         self._hired = 0  # of them, as far as known
         self._library: Library | None = None  # of the first workers
@@ -143,7 +152,7 @@ class Crew:
             workers = 1
         elif self._hired < workers - 1:
             self._hire(library, workers - 1)
-        library.invoke(self.control.ctypes.data, table, workers)
+        library.invoke(self._address, table, workers)
 
     def _hire(self, library: Library, count: int) -> None:
         """Start threads until *count* workers are alive, or as many as the system allows."""
@@ -162,11 +171,15 @@ class Crew:
             except RuntimeError:
                 self.threads.remove(thread)
                 return  # no caller waits for a missing worker
+        for _ in range(LOOKS_FOR_WORKERS):
+            if self.control[layout.HIRED] >= count:
+                break
+            sleep(SPIN_FOR_RUN)  # gives them Python's lock, without which they cannot begin
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
         """Measure the time of a poll, and set the number of polls, as processors differ a lot."""
-        address, looks = self.control.ctypes.data, 200
+        address, looks = self._address, 200
         best = 1.0
         for _ in range(3):
             start = perf_counter()
@@ -179,7 +192,7 @@ class Crew:
         """Stop the workers; later runs have no workers."""
         self._is_stopped = True
         if self._library is not None:
-            self._library.end(self.control.ctypes.data, 0, 0)
+            self._library.end(self._address, 0, 0)
         for thread in self.threads:
             if thread.is_alive():
                 thread.join(timeout=1.0)

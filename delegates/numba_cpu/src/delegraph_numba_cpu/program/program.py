@@ -104,8 +104,8 @@ class Program:
             self.scratch_bytes, self.offsets = known.scratch_bytes, known.offsets
         self.rows = tuple(rows)
         self.workers = workers
-        self.run_time = RunTimeEstimate()
         self.tiles = max((row.tiles for row in rows), default=1)
+        self.run_time = RunTimeEstimate(may_take_workers=workers > 1 and self.tiles > 1)
         starts = np.cumsum([0, *(len(row.instruction.names) for row in rows)])
         self._words = _words(int(starts[-1]))
         if known is not None:
@@ -206,11 +206,11 @@ class Program:
         pool.run(self, library)
         return not self.header[layout.IS_CANCELLED]
 
-    def brief_run(self, library: Library) -> Callable[[], bool | None]:
-        """Return a function that runs the program by a single native call, if the run is short.
+    def known_run(self, pool: Pool, library: Library) -> Callable[[], bool | None]:
+        """Return a function that runs the program, if it is bound and its run time is known.
 
         The function returns whether all rows have run. It does nothing and returns None if memory
-        has moved, or if the run time is long or unknown.
+        has moved, or if the run time is unknown.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly, working_memory = library.run_briefly, self._working_memory
@@ -218,12 +218,15 @@ class Program:
 
         def run() -> bool | None:  # the loop is that of _is_bound(), a call of which takes as long
             bound = self._bound
-            if bound is None or not run_time.is_brief or working_memory.buffer is not self._buffer:
+            if bound is None or not run_time.is_known or working_memory.buffer is not self._buffer:
                 return None
             for tensor, array in bound:
                 if tensor.data is not array:
                     return None
-            run_briefly(table)
+            if run_time.is_brief:
+                run_briefly(table)
+            else:
+                pool.run(self, library)
             return not header[is_cancelled]
 
         return run

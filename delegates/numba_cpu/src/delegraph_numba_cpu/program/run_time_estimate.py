@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
+TINY = 8e-6
+"""Seconds below which a run gains nothing from workers."""
+
 BRIEF = 30e-6
-"""Seconds below which a run gains nothing from workers, nor from releasing the GIL."""
+"""Seconds below which a run in one thread gains nothing from releasing the GIL."""
 
 SHORT = 100e-6
 """Seconds below which a run may be slower with workers, so that both ways are tried."""
@@ -14,22 +17,38 @@ LONG = 3e-3
 """Seconds that no short program takes, even in its first run on untouched memory."""
 
 TRIALS = 3
-"""Number of runs with and without workers, the fastest of which counts."""
+"""Number of runs alone, before and after those with workers; the fastest counts."""
+
+SHARED_TRIALS = 30
+"""Number of runs with workers: they are hired in the first one, and read constants at first."""
+
+ORDER = (False,) * TRIALS + (True,) * SHARED_TRIALS + (False,) * TRIALS
+"""Whether each trial uses workers. Runs become faster at first, so both kinds come late."""
+
+GAIN = 0.95
+"""Largest share of the time in one thread that a run with workers must take to be worth them."""
 
 
 class RunTimeEstimate:
     """Estimate, from first runs, of a program's time and of whether workers make it faster.
 
+    Args:
+        may_take_workers: whether a run can use workers.
+
     Attributes:
         is_known: whether the estimate is final; until then, runs are timed.
-        is_brief: whether a run is very short; False while unknown.
+        is_brief: whether a run is very short and takes no workers; False while unknown.
         takes_workers: whether the next run should use workers.
     """
 
-    __slots__ = ("_alone", "_runs", "_together", "is_brief", "is_known", "takes_workers")
+    __slots__ = (
+        "_alone", "_may_take_workers", "_runs", "_together", "is_brief", "is_known",
+        "takes_workers",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, may_take_workers: bool = True) -> None:
         self.is_known = self.is_brief = self.takes_workers = False
+        self._may_take_workers = may_take_workers
         self._alone, self._together, self._runs = inf, inf, 0
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
@@ -39,12 +58,19 @@ class RunTimeEstimate:
         self._runs += 1
         if has_workers:
             self._together = min(self._together, seconds)
-            if self._runs > TRIALS:  # the first one hires them
-                self.takes_workers = self._together < self._alone
-                self.is_known = True
-            return
-        self._alone = best = min(self._alone, seconds)
-        if self._runs >= TRIALS or best < BRIEF or best > LONG:
-            self.is_brief = best < BRIEF
-            self.takes_workers, self._runs = not self.is_brief, 0
-            self.is_known = best < BRIEF or best > SHORT  # last, in case of an interrupt
+        else:
+            self._alone = min(self._alone, seconds)
+        alone = self._alone
+        if alone < (TINY if self._may_take_workers else BRIEF):
+            self._decide(False)
+        elif alone > LONG or (self._runs >= TRIALS and alone > SHORT):
+            self._decide(self._may_take_workers)
+        elif self._runs >= len(ORDER):
+            self._decide(self._together < GAIN * alone)
+        elif self._may_take_workers:
+            self.takes_workers = ORDER[self._runs]
+
+    def _decide(self, takes_workers: bool) -> None:
+        self.takes_workers = takes_workers
+        self.is_brief = not takes_workers and self._alone < BRIEF
+        self.is_known = True  # last, in case of an interrupt

@@ -30,7 +30,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_f32_windows import (
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.moves.seen_tensors import RESHAPES, SeenTensor, merged_levels
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 SCORES_BYTES = 64 << 10
 """Approximate number of bytes of the rows of scores that are computed together.
@@ -225,10 +225,8 @@ def _tiles(
     together = min(together, -(-min(queries, share) // height) * height)
     units = images * -(-queries // together)
     scores_at = 64 + aligned(8 * (together + height))
-    scratch_bytes = scores_at + together * score_row
     return {
-        "scratch": builder.scratch(scratch_bytes * builder.workers),
-        "scratch_bytes": scratch_bytes,
+        "scratch": WorkerScratch(scores_at + together * score_row),
         "pixels_at": 64,
         "scores_at": scores_at,
         "score_row": score_row,

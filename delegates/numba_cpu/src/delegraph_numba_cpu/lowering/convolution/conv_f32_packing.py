@@ -111,18 +111,21 @@ def packed_matrix(
 
 
 def packed_channels(
-    builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
+    builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int, pixels: int = 1
 ) -> Memory:
     """Return the memory of *weight*, ``[1, KH, KW, O]``, for ``channel_product``.
 
-    It is float32 or has scales; *bias* is packed with it, and there are *outputs* outputs.
+    It is float32 or has scales; *bias* is packed with it, and there are *outputs* outputs of each
+    of *pixels* pixels that are computed as one.
     """
     lanes = builder.level.vector_bytes // 4
-    key = ("channels_f32", constant_key(weight), constant_key(bias), lanes)
+    key = ("channels_f32", constant_key(weight), constant_key(bias), lanes, pixels)
     return builder.packed(
         key,
         lambda: pack_channels(
-            real_values(weight).reshape(-1, outputs), bias_values(bias, outputs), lanes
+            np.tile(real_values(weight).reshape(-1, outputs), pixels),
+            np.tile(bias_values(bias, outputs), pixels),
+            lanes,
         ),
     )
 

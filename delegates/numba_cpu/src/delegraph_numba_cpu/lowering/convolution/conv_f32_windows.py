@@ -8,7 +8,7 @@ from typing import Any
 
 from delegraph.arithmetic import Window
 from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 CHUNK_BYTES = 96 << 10
 """Approximate number of input bytes that a chunk reads: the second cache level also holds weights.
@@ -154,11 +154,9 @@ def window_words(
     rows_at = aligned(8 * tap_rows * tap_columns)
     padded_at = rows_at + aligned(8 * (split.chunk * across.output + tables * height))
     padded = ((split.chunk - 1) * down.stride + down.span) * row if windows.pads else 0
-    scratch = aligned(padded_at + padded)
     left = across.before * pixel
     return {
-        "scratch": builder.scratch(scratch * builder.workers),
-        "scratch_bytes": scratch,
+        "scratch": WorkerScratch(aligned(padded_at + padded)),
         "rows_at": rows_at,
         "padded_at": padded_at if windows.pads else 0,
         "images": windows.images,

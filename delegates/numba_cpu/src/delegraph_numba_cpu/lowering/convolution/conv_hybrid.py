@@ -24,7 +24,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8 import (
 )
 from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import LANES
 from delegraph_numba_cpu.lowering.registry import Call, Operator
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 WEIGHT_TYPES = ("INT8", "INT4")
 
@@ -198,8 +198,7 @@ def emit_product(
         column_tiles=column_tiles,
         pixels=pixels,
         image_pixels=pixels // source[0],
-        scratch=builder.scratch(memory * builder.workers),
-        scratch_bytes=memory,
+        scratch=WorkerScratch(memory),
         **words,
     )
 

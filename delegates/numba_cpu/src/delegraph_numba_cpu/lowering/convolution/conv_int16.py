@@ -41,7 +41,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
     windows_of,
 )
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 BIAS_TYPES = {
     "CONV_2D": ("INT32", "INT64"),
@@ -312,8 +312,7 @@ def emit_product(
         windows=pack_windows_record(builder, 2 * channels, windows, zero=0, flip=0),
         pixels=results // outputs,
         step=step,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
+        scratch=WorkerScratch(size),
         **_constants(builder, y.index, product, pack),
         **{unit: count},
     )

@@ -20,7 +20,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_packing import (
     without_gaps,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
 
 CACHED_BYTES = 24 * 1024
 """Number of bytes of matrix rows that are processed together."""
@@ -156,8 +156,7 @@ def emit_product(
         column_tiles=column_tiles,
         in_image=stack.in_image,
         matrix_image=stack.matrix_image,
-        scratch=builder.scratch(rows.memory * builder.workers),
-        scratch_bytes=rows.memory,
+        scratch=WorkerScratch(rows.memory),
     )
 
 

@@ -25,7 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_int8_constants import (
 )
 from delegraph_numba_cpu.lowering.convolution.conv_windows import check_images, windows_of
 from delegraph_numba_cpu.lowering.registry import Call, Operator, register_variants
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 SLOWER = 2
 """Time of a multiply-add in a depthwise convolution, relative to one in a matrix product."""
@@ -176,8 +176,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
         windows=windows,
         taps=taps,
         rows=rows,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
+        scratch=WorkerScratch(size),
     )
 
 

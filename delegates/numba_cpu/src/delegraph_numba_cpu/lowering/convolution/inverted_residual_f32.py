@@ -33,7 +33,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_fusion import (
 )
 from delegraph_numba_cpu.lowering.convolution.depthwise_conv import SLOWER
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 CHUNK_PIXELS = 56
 """Approximate number of output pixels that are computed together."""
@@ -151,13 +151,16 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
     def lower(builder: ProgramBuilder) -> None:
         layer = chain.depthwise
         outputs = layer.call.output().shape[3]
-        pixel = _pixel(outputs, is_copied=chain.expand is None)
+        in_pairs = takes_pairs(layer, builder.level.vector_bytes)
+        pixel = 4 * outputs if in_pairs else _pixel(outputs, is_copied=chain.expand is None)
         over = Windows(*layer.windows, layer.source.shape[0], pixel, outputs)
         end = end_pixels(chain, over, builder.level.vector_bytes)
         chunk = max(1, min(CHUNK_PIXELS // over.across.output, over.down.output))
         parts = Split(chunk, _tiles(chain, builder), 1)
         ring_rows = (chunk - 1) * over.down.stride + over.down.span
         words = _depthwise_words(layer, over, end, parts, ring_rows, builder)
+        if in_pairs:
+            words |= _pair_words(layer, over, builder)
         words |= _prefixed("expand", _expand_words(chain, over, end, ring_rows, builder))
         words |= _prefixed("project", _project_words(chain, over, parts, builder))
         builder.emit(INVERTED_RESIDUAL, parts.tiles, **words)
@@ -175,6 +178,28 @@ def _pixel(channels: int, is_copied: bool) -> int:
     if is_copied and 4 * channels % CROWDED:
         return 4 * channels
     return (4 * channels + 63) // 64 * 64 | 64
+
+
+def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
+    """Return whether two adjacent pixels of a depthwise convolution are computed as one.
+
+    Their channels fill a register then, and those of one pixel do not.
+    """
+    across, channels = layer.windows[1], 4 * layer.call.output().shape[3]
+    is_even = across.stride == 1 and across.output % 2 == 0
+    return is_even and channels < vector_bytes <= 2 * channels
+
+
+def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[str, Any]:
+    """Return the words of a depthwise convolution that differ for pairs of pixels."""
+    weight, bias = layer.call.input(1), layer.call.optional_input(2)
+    return {
+        "weight": packed_channels(builder, weight, bias, over.columns, pixels=2),
+        "out_w": over.across.output // 2,
+        "stride_column": 2 * over.pixel,
+        "pitch": 2 * over.pixel,
+        "columns": 2 * over.columns,
+    }
 
 
 def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
@@ -218,7 +243,7 @@ def _depthwise_words(
     rows_at = aligned(8 * parts.chunk * kernel_h * kernel_w * (2 if end else 1))
     table = over.across.output + HEIGHTS[builder.level.vector_bytes]
     result_at = rows_at + aligned(8 * table)
-    size = result_at + aligned(parts.chunk * over.across.output * over.pixel)
+    ring_at = result_at + aligned(parts.chunk * over.across.output * over.pixel)
     low, high = layer.activations.limits
     row, last_at = over.row, 0
     if end:
@@ -232,12 +257,11 @@ def _depthwise_words(
         "y": 0,
         "weight": packed_channels(builder, weight, call.optional_input(2), outputs),
         "residual": 0,
-        "scratch": builder.scratch(size * builder.workers),
-        "scratch_bytes": size,
+        "scratch": WorkerScratch(ring_at + aligned(ring_rows * row + over.row)),
         "rows_at": rows_at,
         "padded_at": 0,
         "result_at": result_at,
-        "ring": builder.scratch((ring_rows * row + over.row) * builder.workers),
+        "ring_at": ring_at,
         "ring_rows": ring_rows,
         "row": row,
         "zeros": over.row,

@@ -25,7 +25,7 @@ from delegraph_numba_cpu.lowering.convolution.conv_windows import (
 )
 from delegraph_numba_cpu.lowering.fusion import Fusion, Partition
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 LEAST_ROWS = 14
 """Least number of rows of a strip: with fewer, computing rows at its edges twice costs too much."""
@@ -147,8 +147,7 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
         together=together,
         lines=lines,
         work=lines + kept,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
+        scratch=WorkerScratch(size),
         **before,
     )
 

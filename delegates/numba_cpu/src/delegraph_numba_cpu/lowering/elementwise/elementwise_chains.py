@@ -27,7 +27,7 @@ from delegraph_numba_cpu.instructions.elementwise import (
     Step,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Address, Memory, ProgramBuilder, WorkerScratch
 
 Place = Memory | Address
 
@@ -178,7 +178,6 @@ class Chain:
         steps = builder.constant(code)
         widest = max([itemsize, 4, *(source.itemsize for source in self._sources)])
         register_bytes = -(-length * widest // 64) * 64 + 1024
-        scratch_bytes = 8 * SLOTS + slots * register_bytes
         builder.emit(
             CHAIN,
             self._tiles(builder, -(-elements // length)),
@@ -189,8 +188,7 @@ class Chain:
             source_count=len(self._sources),
             elements=elements,
             length=length,
-            scratch=builder.scratch(scratch_bytes * builder.workers),
-            scratch_bytes=scratch_bytes,
+            scratch=WorkerScratch(8 * SLOTS + slots * register_bytes),
             register_bytes=register_bytes,
             slot_count=slots,
             target=target,

@@ -38,7 +38,7 @@ from delegraph_numba_cpu.lowering.recurrent.lstm_packing import (
     strip_row,
 )
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 TYPES = ("INT8", "INT16", "INT32")
 
@@ -118,8 +118,7 @@ def _emit_inputs(
         inputs=over.inputs,
         row=layer.row,
         width=layer.width,
-        scratch=builder.scratch(size * builder.workers),
-        scratch_bytes=size,
+        scratch=WorkerScratch(size),
     )
 
 

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_types
 from delegraph_numba_cpu.lowering.recurrent.lstm_packing import BLOCK, padded
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
+from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder, WorkerScratch
 
 
 def check_layer(call: Call, *types: str) -> Rejection | None:
@@ -181,7 +181,6 @@ def emit_steps(
         count=layer.count,
         row=layer.row,
         width=layer.width,
-        scratch=builder.scratch(scratch_bytes * builder.workers),
-        scratch_bytes=scratch_bytes,
+        scratch=WorkerScratch(scratch_bytes),
         **words,
     )

@@ -8,7 +8,7 @@ from delegraph import Rejection
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.lowering.checks import check_shapes, check_types, first_rejection
 from delegraph_numba_cpu.lowering.registry import Call
-from delegraph_numba_cpu.program.builder import ProgramBuilder
+from delegraph_numba_cpu.program.builder import ProgramBuilder, WorkerScratch
 
 FEATURES = ("empty", "many-dims", "dynamic-shapes")
 
@@ -35,17 +35,8 @@ def emit_float_rows(
     **words: object,
 ) -> None:
     """Emit the kernel *instruction* on rows of float32; parameters are as in :func:`emit_rows`."""
-    scratch_bytes = 8 * builder.level.vector_bytes  # the end of a row, before and after
-    scratch = builder.scratch(scratch_bytes * builder.workers)
-    emit_rows(
-        call,
-        builder,
-        instruction,
-        replaceable,
-        scratch=scratch,
-        scratch_bytes=scratch_bytes,
-        **words,
-    )
+    scratch = WorkerScratch(8 * builder.level.vector_bytes)  # the end of a row, before and after
+    emit_rows(call, builder, instruction, replaceable, scratch=scratch, **words)
 
 
 def emit_rows(

@@ -1,4 +1,4 @@
-"""Programs that take microseconds run in one native call: the same results, errors and profiles."""
+"""Programs whose run time is known take one call: the same results, errors and profiles."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ POSITIONS = np.array([[2, 0], [1, 1]], np.int32)
 
 
 @pytest.fixture
-def brief_runs(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
-    """What brief runs have returned."""
+def known_runs(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
+    """What runs of known time have returned."""
     returned: list[bool | None] = []
-    made = Program.brief_run
+    made = Program.known_run
 
     def watched(program: Program, *args: Any) -> Callable[[], bool | None]:
         run = made(program, *args)
@@ -32,70 +32,70 @@ def brief_runs(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
 
         return note
 
-    monkeypatch.setattr(Program, "brief_run", watched)
+    monkeypatch.setattr(Program, "known_run", watched)
     return returned
 
 
 @pytest.fixture
-def interpreter(brief_runs: list[bool | None]) -> Interpreter:
+def interpreter(known_runs: list[bool | None]) -> Interpreter:
     """One whose program is known to be brief."""
     found = interpreter_of(gather_model(POSITIONS), ["numba_cpu"])
-    while not (brief_runs and brief_runs[-1]):
+    while not (known_runs and known_runs[-1]):
         assert np.array_equal(run(found, X, POSITIONS), X[POSITIONS])
-        assert len(brief_runs) < 1000
-    brief_runs.clear()
+        assert len(known_runs) < 1000
+    known_runs.clear()
     return found
 
 
 def test_results_are_of_the_present_inputs(
-    interpreter: Interpreter, brief_runs: list[bool | None]
+    interpreter: Interpreter, known_runs: list[bool | None]
 ) -> None:
     for x, positions in ((X, POSITIONS), (2 * X, 2 - POSITIONS)):
         assert np.array_equal(run(interpreter, x, positions), x[positions])
-    assert brief_runs == [True, True]
+    assert known_runs == [True, True]
 
 
 def test_what_goes_wrong_is_told_and_the_next_run_is_right(
-    interpreter: Interpreter, brief_runs: list[bool | None]
+    interpreter: Interpreter, known_runs: list[bool | None]
 ) -> None:
     with pytest.raises(DelegateError, match=r"node 0 \(GATHER\).*3"):
         run(interpreter, X, POSITIONS + 1)
     assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
-    assert brief_runs == [False, True]
+    assert known_runs == [False, True]
 
 
 def test_memory_that_moves_is_followed(
-    interpreter: Interpreter, brief_runs: list[bool | None]
+    interpreter: Interpreter, known_runs: list[bool | None]
 ) -> None:
     x = np.concatenate([X, X + 1])
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()
     assert np.array_equal(run(interpreter, x, POSITIONS + 3), x[POSITIONS + 3])
-    assert brief_runs == [None], "nobody knows yet that the new program is brief"
+    assert known_runs == [None], "nobody knows yet that the new program is brief"
 
 
 def test_other_memory_of_the_same_shape_is_followed(
-    interpreter: Interpreter, brief_runs: list[bool | None]
+    interpreter: Interpreter, known_runs: list[bool | None]
 ) -> None:
     for tensor in interpreter.session.subgraphs[0].tensors:
         if tensor.data is not None and tensor.data.flags.writeable:
             tensor.data = tensor.data.copy()
     assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
-    assert brief_runs == [None, True]
+    assert known_runs == [None, True]
 
 
-def test_a_profile_has_the_nodes(interpreter: Interpreter, brief_runs: list[bool | None]) -> None:
+def test_a_profile_has_the_nodes(interpreter: Interpreter, known_runs: list[bool | None]) -> None:
     with interpreter.profile() as profile:
         assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert "GATHER" in str(profile)
-    assert brief_runs == []
+    assert known_runs == []
 
 
 def test_a_call_that_is_cancelled_before_does_not_run(
-    interpreter: Interpreter, brief_runs: list[bool | None]
+    interpreter: Interpreter, known_runs: list[bool | None]
 ) -> None:
     interpreter.session.cancellation.request()
     with pytest.raises(CallCancelledError):
         interpreter.session.subgraphs[0].invoke()
-    assert brief_runs == []
+    assert known_runs == []
