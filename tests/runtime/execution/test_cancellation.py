@@ -10,7 +10,7 @@ import pytest
 from delegraph import Eval, Interpreter, Limits, Node, OpContext, Registration
 from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
 from delegraph.runtime.execution import cancellation, time_limit
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.schema.options import LessOptions, WhileOptions
 from delegraph.testing import (
     constant,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from delegraph.runtime.execution import float_errors
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.execution.bound_steps import ignoring_float_errors
 
 
 def divide_by_zero(depth: int = 0) -> np.ndarray:
