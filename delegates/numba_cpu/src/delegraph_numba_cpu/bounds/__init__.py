@@ -9,7 +9,6 @@ so that a change of a rule does not compile kernels again.
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import check_row
-from delegraph_numba_cpu.bounds.words import Overrun
+from delegraph_numba_cpu.bounds.rules import Overrun, check_row
 
 __all__ = ["Overrun", "check_row"]
