@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from delegraph.runtime.execution import float_errors
+from delegraph.runtime.execution import bound_steps
 from delegraph.runtime.execution.bound_steps import ignoring_float_errors
 
 
@@ -46,4 +46,4 @@ def test_errors_are_as_they_were_after_a_function_that_raises():
 
 def test_numpy_2_has_a_state_to_set():
     is_new = int(np.__version__.split(".")[0]) >= 2
-    assert (float_errors.ignoring_state() is not None) == is_new
+    assert (bound_steps.ignoring_state() is not None) == is_new
