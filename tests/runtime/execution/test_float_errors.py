@@ -20,7 +20,7 @@ nested = ignoring_float_errors(divide_by_zero)
 def quiet(request, monkeypatch):
     """The decorated function, as before and since NumPy 2."""
     if not request.param:
-        monkeypatch.setattr(float_errors, "ignoring_state", lambda: None)
+        monkeypatch.setattr(bound_steps, "ignoring_state", lambda: None)
     return ignoring_float_errors(divide_by_zero)
 
 
