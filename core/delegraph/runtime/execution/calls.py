@@ -185,7 +185,7 @@ class Calls:
                     if is_timed or cancellation.reason:
                         cancellation.begin()
                     result = work(*args)
-                    if is_timed or cancellation.reason:
+                    if is_timed:  # a late request to stop is cleared as the next call begins
                         cancellation.forget()
                     del turn["owner"]
                     return result

@@ -204,25 +204,43 @@ class Program:
         pool.run(self, library)
         return not self.header[layout.IS_CANCELLED]
 
-    def brief_run(self, library: Library) -> Callable[[], bool | None]:
+    def brief_run(
+        self,
+        library: Library,
+        context: DelegateContext,
+        otherwise: Callable[[], object],
+        failed: Callable[[], object],
+    ) -> Callable[[], None]:
         """Return a function that runs the program by a single native call, if the run is short.
 
-        The function returns whether all rows have run. It does nothing and returns None if memory
-        has moved, or if the run time is long or unknown.
+        Args:
+            library: the compiled kernels.
+            context: the subgraph.
+            otherwise: function that is called instead if the node is profiled, if memory has
+                moved, or if the run time is long or unknown.
+            failed: function that is called if not all rows have run.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly, working_memory = library.run_briefly, self._working_memory
         is_cancelled = layout.IS_CANCELLED
 
-        def run() -> bool | None:  # the loop is that of _is_bound(), a call of which takes as long
+        def run() -> None:  # the loop is that of _is_bound(), a call of which takes as long
             bound = self._bound
-            if bound is None or not run_time.is_brief or working_memory.buffer is not self._buffer:
-                return None
+            if (
+                bound is None
+                or not run_time.is_brief
+                or working_memory.buffer is not self._buffer
+                or context.is_profiling
+            ):
+                otherwise()
+                return
             for tensor, array in bound:
                 if tensor.data is not array:
-                    return None
+                    otherwise()
+                    return
             run_briefly(table)
-            return not header[is_cancelled]
+            if header[is_cancelled]:
+                failed()
 
         return run
 
