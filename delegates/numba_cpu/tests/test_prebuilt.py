@@ -13,7 +13,6 @@ import pytest
 
 from delegraph import Interpreter
 from delegraph.errors import DelegateError
-from delegraph.lazy_dataclass import replace
 from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
 from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
@@ -80,7 +79,7 @@ def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def change(folder: Path, **values: Any) -> None:
     manifest = prebuilt.read_manifest(folder)
-    (folder / prebuilt.MANIFEST).write_text(replace(manifest, **values).text())
+    (folder / prebuilt.MANIFEST).write_text(manifest._replace(**values).text())
     prebuilt.usable_manifest.cache_clear()
 
 

@@ -12,9 +12,8 @@ import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from delegraph.lazy_dataclass import dataclass
 from delegraph_numba_cpu.codegen.cpu_levels import CpuLevel
 from delegraph_numba_cpu.codegen.host_platform import host_machine, host_system
 from delegraph_numba_cpu.codegen.object_code import symbol_of, unpack
@@ -30,8 +29,7 @@ FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
 MANIFEST = "manifest.txt"
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(NamedTuple):
     """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
@@ -200,7 +198,8 @@ def read_manifest(folder: str | Path) -> Manifest:
         ValueError: the manifest is damaged.
     """
     with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
-        values = dict(line.rstrip("\n").split("\t") for line in file)  # type: ignore[misc]  # or ValueError
+        lines = [line.rstrip("\n").partition("\t") for line in file]
+    values = {name: value for name, _, value in lines}
     files, failures = (
         {name.removeprefix(kind): value for name, value in values.items() if name.startswith(kind)}
         for kind in ("file ", "failure ")
