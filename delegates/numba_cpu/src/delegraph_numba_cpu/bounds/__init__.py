@@ -9,6 +9,7 @@ so that a change of a rule does not compile kernels again.
 
 from __future__ import annotations
 
-from delegraph_numba_cpu.bounds.rules import Overrun, check_row
+from delegraph_numba_cpu.bounds.rules import check_row
+from delegraph_numba_cpu.bounds.words import Overrun
 
 __all__ = ["Overrun", "check_row"]

@@ -3,77 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from delegraph_numba_cpu.bounds.words import Overrun, addresses_of, check_words
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import SLACK, Address, Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-class Overrun(Exception):
-    """Error: a row would access bytes outside its memory; the message names row and memory."""
-
-
-ADDRESSES = frozenset((
-    "across", "bias", "cell_state", "cell_tanh", "down", "exponentials", "factor", "features",
-    "first_matrix", "first_windows", "gate_records", "gates", "header", "headers", "input_bias",
-    "input_weights", "keys", "limits", "loops", "mask", "matrices", "matrix", "norm",
-    "norm_bias", "offsets", "outer", "output_state", "peephole", "positions", "products",
-    "projection", "projection_bias", "projection_headers", "ranges", "reciprocals", "records",
-    "recurrent_bias", "recurrent_weights", "report", "residual", "ring", "scales", "scratch",
-    "sigmoid", "slopes", "source", "starts", "state", "steps", "sums", "table", "tanh", "taps",
-    "target", "times", "values", "weight", "weights", "windows", "x", "y",
-))  # fmt: skip
-"""Names of words that are addresses, without the prefix or the number of ``expand_x`` or
-``source0``.
-"""
-
-NUMBERS = {
-    "arg_min_max": {"outer"},
-    "conv_f32": {"across", "down"},
-    "conv_hybrid": {"steps"},
-    "conv_int16": {"taps"},
-    "conv_int8": {"steps"},
-    "depthwise_conv_f32": {"times", "values"},
-    "depthwise_conv_int8": {"times"},
-    "inverted_residual_int8": {"sums"},
-    "lstm_f32": {"steps"},
-    "lstm_int8": {"steps"},
-    "reductions": {"bias", "mask", "outer"},
-}
-"""Words that are numbers in a family, although they are addresses in other families."""
-
-
-@cache
-def addresses_of(block: Instruction) -> frozenset[str]:
-    """Return the names of the words of *block*, an instruction, that are addresses."""
-    numbers = NUMBERS.get(block.family, set())
-    return frozenset(n for n in block.names if n not in numbers and _plain(n) in ADDRESSES)
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("expand_").removeprefix("project_").rstrip("01234567")
-
-
-def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that exactly the *words* that *block*'s kernel uses as addresses are addresses, or 0.
-
-    Raises:
-        Overrun: an address stands for a number, or a number other than 0 for an address.
-    """
-    expected = addresses_of(block)
-    for name, word in words.items():
-        if isinstance(word, Address):
-            if name not in expected:
-                raise Overrun(f"{block.kernel!r}: the word {name!r} is an address, not a number")
-        elif word and name in expected:
-            raise Overrun(f"{block.kernel!r}: the word {name!r} is {word!r}, not an address")
 
 
 class Touched:

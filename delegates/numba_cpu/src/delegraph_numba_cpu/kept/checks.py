@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from delegraph_numba_cpu.bounds.rules import Overrun
+from delegraph_numba_cpu.bounds.words import Overrun
 from delegraph_numba_cpu.instructions import Instruction
 from delegraph_numba_cpu.instructions.memory import Address, Memory, Row
 
