@@ -23,6 +23,9 @@ import numpy as np
 from delegraph.operators.registration import Eval, NativeEval, nothing
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
+    from delegraph.operators.asynchronous import AsyncEval
     from delegraph.runtime.execution.calls import Cancellation
 
 
@@ -66,7 +69,7 @@ def cause_of(error: Exception) -> BaseException | None:
     return node_errors.cause_of(error)
 
 
-def is_asynchronous(run: Eval) -> bool:
+def is_asynchronous(run: Eval) -> TypeGuard[AsyncEval]:
     """Whether an evaluation is asynchronous: it can be started now and awaited later."""
     if isinstance(run, FunctionType | MethodType | NativeEval | partial):
         return False  # nearly all evaluations
