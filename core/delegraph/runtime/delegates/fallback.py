@@ -26,12 +26,12 @@ from delegraph.errors import (
     in_words,
 )
 from delegraph.log import Logger
+from delegraph.operators.asynchronous import DONE, AnyEvent, AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Prepare, Registration, nothing
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.delegates.incidents import Supervision
 from delegraph.runtime.delegates.partition_state import Before, PartitionState, SavedState
-from delegraph.runtime.execution.bound_steps import is_asynchronous
 from delegraph.runtime.options import FailurePolicy
 from delegraph.runtime.subgraph import Subgraph
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
     from delegraph.delegation.incident import Incident
     from delegraph.delegation.tolerance import Tolerance
-    from delegraph.operators.asynchronous import AnyEvent, AsyncEval, Started
     from delegraph.runtime.delegates.original_nodes import OriginalNodes
     from delegraph.runtime.delegates.result_checks import Expected
 
@@ -112,9 +111,7 @@ class Guard:
     def _guarded(self, step: Eval) -> Eval:
         """Return the evaluation that runs the delegate's *step* and handles its failures."""
         self._eval = step
-        if is_asynchronous(step):
-            from delegraph.operators.asynchronous import AsyncEval
-
+        if isinstance(step, AsyncEval):
             return AsyncEval(self._run, partial(self._start, step), partial(self._finish, step))
         return self._run
 
@@ -168,18 +165,15 @@ class Guard:
         self._at_start = None
         if self._is_quarantined():
             self._run_originals()
-        else:
-            before = self._before()
-            try:
-                event = step.start()
-            except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
-                self._give_up(before, error)
-            else:
-                self._at_start = before
-                return event
-        from delegraph.operators.asynchronous import DONE
-
-        return DONE
+            return DONE
+        before = self._before()
+        try:
+            event = step.start()
+        except Exception as error:  # noqa: BLE001 - a plugin's code; the policy decides
+            self._give_up(before, error)
+            return DONE
+        self._at_start = before
+        return event
 
     def _finish(self, step: AsyncEval, started: Started) -> None:
         """Wait for the delegate node that was *started*; the policy handles any error."""
