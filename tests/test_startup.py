@@ -36,18 +36,20 @@ UNUSED = {
 NEEDED = ("bisect", "gc", "lazy_loader", "mmap")
 """Modules that a model without delegates imports beyond NumPy and Delegraph."""
 
-MOST = {"sines": 75, "digits_float": 78, "digits_int8": 90}
+MOST = {"sines": 70, "digits_float": 73, "digits_int8": 85}
 """Number of Delegraph's own modules that a first answer may import: lower it where it can be."""
 
-MOST_BY_DEFAULT = {"sines": 172, "digits_float": 160, "digits_int8": 162}
+MOST_BY_DEFAULT = {"sines": 157, "digits_float": 145, "digits_int8": 147}
 """Number of modules beyond NumPy's that a start by ``numba_cpu`` with a kept program may import."""
 
 UNUSED_BY_DEFAULT = {
     "_hashlib",
     "dataclasses",
+    "delegraph.delegation.cache_entries",
     "delegraph.delegation.capabilities",
     "delegraph.delegation.placement",
     "delegraph.delegation.shared_objects",
+    "delegraph.graph.model_entries",
     "delegraph.plugins.discovery",
     "delegraph.plugins.options",
     "delegraph.plugins.plugin_set",
@@ -57,6 +59,7 @@ UNUSED_BY_DEFAULT = {
     "delegraph_flex",
     "filelock",
     "importlib_metadata",
+    "json",
     "logging",
     "ml_dtypes",
     "numpy.typing",
@@ -119,6 +122,11 @@ def test_a_model_without_delegates_imports_what_it_needs_only() -> None:
     assert "delegraph.kernels.conv" in modules
     assert not modules & {*UNUSED, *HEAVY}
     assert not plugin_modules(modules)
+
+
+def test_an_interpreter_is_imported_with_few_modules() -> None:
+    found = modules_after("from delegraph import Interpreter") - modules_after("import numpy")
+    assert len(found) <= 60, sorted(found)
 
 
 @pytest.mark.parametrize("name", MOST)

@@ -16,8 +16,10 @@ def collector_paused(lasting: int = 0) -> Iterator[None]:
 
     Without the pause, the collector would scan the objects each time their number grows by a
     quarter, and find no garbage. After the block it would scan all of them twice more before they
-    reach the oldest generation. So they are moved there at once. Objects made before the block are
-    scanned first, since garbage among them would then wait for a full collection.
+    reach the oldest generation. So they are moved there at once. The youngest objects made before
+    the block are scanned first, since garbage among them would then wait for a full collection.
+    Scanning those that survived a scan takes a millisecond after NumPy's import, and rarely finds
+    garbage.
 
     Args:
         lasting: approximate number of long-lived objects that the block creates.
@@ -25,7 +27,7 @@ def collector_paused(lasting: int = 0) -> Iterator[None]:
     enabled = gc.isenabled()
     moves = enabled and lasting >= MANY and not gc.get_freeze_count()
     if moves:
-        gc.collect(1)
+        gc.collect(0)
     gc.disable()
     try:
         yield

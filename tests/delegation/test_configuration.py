@@ -13,11 +13,11 @@ import pytest
 
 from delegraph.delegation import configuration as module
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.cache_entries import cache_folder
 from delegraph.delegation.configuration import (
     CONFIG_VARIABLE,
     Configuration,
     byte_count,
+    cache_folder,
     configuration,
 )
 from delegraph.errors import ArgumentError, ConfigurationError

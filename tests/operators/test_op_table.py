@@ -31,7 +31,7 @@ def test_a_kernel_is_imported_once_it_is_needed_and_no_other() -> None:
     code = """
 import sys
 import delegraph.kernels.ops
-from delegraph.operators.lazy_table import LazyTable
+from delegraph.operators.op_table import LazyTable
 from delegraph.operators.op_table import OP_TABLE
 assert "CONV_2D" in OP_TABLE and len(OP_TABLE) > 150 and "delegraph.kernels.conv" not in sys.modules
 found = OP_TABLE["CONV_2D"]

@@ -12,8 +12,7 @@ from ai_edge_litert.interpreter import Interpreter as OfficialInterpreter
 from delegraph import Interpreter
 from delegraph.errors import ArgumentError, ResizeError, StateError
 from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.execution.calls import Calls
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Calls, Cancellation
 from delegraph.runtime.tensor_access import (
     MemoryViews,
     bound_read,

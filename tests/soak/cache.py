@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
+from delegraph.delegation.configuration import CACHE_VARIABLE
 from soak.subjects import MODELS
 
 SECONDS = 240

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("resource", reason="a soak forks and interrupts itself as POSIX can")
 
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
+from delegraph.delegation.configuration import CACHE_VARIABLE
 from soak import run
 from soak.acts import IN_THREADS, Owned, invoke
 from soak.cache import private_cache, vanish

@@ -15,4 +15,4 @@ Each name is loaded when it is first used, so that the configuration can be read
 
 from delegraph.exports import exports_of
 
-__getattr__, __dir__ = exports_of(__name__, __file__, "code_state", "dry_run")
+__getattr__, __dir__ = exports_of(__name__, __file__, "dry_run")

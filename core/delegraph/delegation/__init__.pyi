@@ -2,7 +2,6 @@ from .blob_cache import BlobCache as BlobCache
 from .capabilities import FEATURES as FEATURES
 from .capabilities import Capabilities as Capabilities
 from .capabilities import Claim as Claim
-from .code_state import code_state as code_state
 from .delegate import Delegate as Delegate
 from .delegate import DelegateContext as DelegateContext
 from .delegate import DelegateFlags as DelegateFlags
@@ -17,6 +16,7 @@ from .engine_delegate import EngineKernel as EngineKernel
 from .engine_delegate import EngineProgram as EngineProgram
 from .graph_partition_helper import FP16GraphPartitionHelper as FP16GraphPartitionHelper
 from .graph_partition_helper import GraphPartitionHelper as GraphPartitionHelper
+from .hashing import code_state as code_state
 from .hashing import sha256 as sha256
 from .model_entries import ModelEntries as ModelEntries
 from .node_by_node import NodeByNodeKernel as NodeByNodeKernel

@@ -15,16 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.cache_entries import (
-    CACHE_VARIABLE,
-    CacheEntry,
-    cache_entries,
-    cache_folder,
-    is_entry,
-    trim,
-)
-from delegraph.delegation.cache_files import CacheFolder, pieces_of
-from delegraph.delegation.configuration import configuration
+from delegraph.delegation.cache_files import CacheFolder, is_entry, pieces_of
+from delegraph.delegation.configuration import CACHE_VARIABLE, cache_folder, configuration
 from delegraph.delegation.hashing import hex_digest
 from delegraph.errors import ArgumentError, DelegateError
 from delegraph.log import Logger
@@ -32,6 +24,7 @@ from delegraph.log import Logger
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from delegraph.delegation.cache_entries import CacheEntry
     from delegraph.delegation.cache_files import AnyPath
 
 logger = Logger(__name__)
@@ -242,6 +235,8 @@ class BlobCache:
         Raises:
             OSError: the folder cannot be used.
         """
+        from delegraph.delegation.cache_entries import cache_entries  # here: only tools list them
+
         return [
             entry
             for entry in cache_entries(self.root)
@@ -254,6 +249,8 @@ class BlobCache:
         Raises:
             OSError: it cannot be kept; the log says why.
         """
+        from delegraph.delegation.cache_entries import trim  # here: most processes only read
+
         name = self._name(key, content)
         try:
             folder = CacheFolder(self.root or cache_folder())

@@ -10,8 +10,8 @@ import stat
 import time
 from typing import TYPE_CHECKING
 
-from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, user_cache_folder
-from delegraph.delegation.configuration import configuration
+from delegraph.delegation.cache_files import UNFINISHED, CacheFolder, is_entry
+from delegraph.delegation.configuration import cache_folder
 from delegraph.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from delegraph.delegation.cache_files import AnyPath
-
-CACHE_VARIABLE = "DELEGRAPH_CACHE"
-"""Environment variable with the path of the cache folder, in place of the user's folder."""
 
 DAY = 24 * 60 * 60
 
@@ -51,27 +48,6 @@ class CacheEntry:
     path: Path
     size: int
     used: float
-
-
-def is_entry(name: str) -> bool:
-    """Whether a file has the name of an entry: hash of a key, and digest of the content."""
-    key, _, digest = name.removesuffix(".blob").partition("-")
-    is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
-    return is_named and not (key + digest).strip("0123456789abcdef")
-
-
-def cache_folder() -> str:
-    """Return the cache folder: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
-
-    Raises:
-        ConfigurationError: the configuration file has a mistake.
-        FileNotFoundError: this user has no home.
-    """
-    given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return given if os.path.isabs(given) else os.path.join(os.getcwd(), given)
-    configured = configuration().cache_folder
-    return str(configured or os.path.join(user_cache_folder(), "compiled"))
 
 
 def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:

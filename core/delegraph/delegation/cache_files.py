@@ -271,6 +271,13 @@ def _made(path: str) -> str:
         return _resolved(path)  # another process may have made the folder
 
 
+def is_entry(name: str) -> bool:
+    """Whether a file has the name of an entry: hash of a key, and digest of the content."""
+    key, _, digest = name.removesuffix(".blob").partition("-")
+    is_named = name.endswith(".blob") and (len(key), len(digest)) == (32, 64)
+    return is_named and not (key + digest).strip("0123456789abcdef")
+
+
 def pieces_of(content: bytes | Sequence[memoryview]) -> Sequence[bytes | memoryview]:
     """Return the pieces of *content*; content in one piece is a list of one."""
     return [content] if isinstance(content, bytes | bytearray | memoryview) else content

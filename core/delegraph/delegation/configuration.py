@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from delegraph.delegation.cache_files import read_safe, user_config_folder
+from delegraph.delegation.cache_files import read_safe, user_cache_folder, user_config_folder
 from delegraph.errors import ConfigurationError, did_you_mean
 from delegraph.lazy_dataclass import dataclass
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 CONFIG_VARIABLE = "DELEGRAPH_CONFIG"
 """Environment variable with the path of the file; if it is empty, no file is read."""
+
+CACHE_VARIABLE = "DELEGRAPH_CACHE"
+"""Environment variable with the path of the cache folder, in place of the user's folder."""
 
 DEFAULT_DELEGATES_VARIABLE = "DELEGRAPH_DEFAULT_DELEGATES"
 """Environment variable with the default delegates, separated by spaces; if it is empty, there are
@@ -90,6 +93,20 @@ def default_delegates() -> tuple[tuple[str, ...] | None, str]:
         return tuple(text.split()), DEFAULT_DELEGATES_VARIABLE
     user = configuration()
     return user.delegates, f"{_title(user.path)}: delegates"
+
+
+def cache_folder() -> str:
+    """Return the cache folder: ``$DELEGRAPH_CACHE``, else the configured one, else the user's.
+
+    Raises:
+        ConfigurationError: the configuration file has a mistake.
+        FileNotFoundError: this user has no home.
+    """
+    given = os.environ.get(CACHE_VARIABLE)
+    if given:
+        return given if os.path.isabs(given) else os.path.join(os.getcwd(), given)
+    configured = configuration().cache_folder
+    return str(configured or os.path.join(user_cache_folder(), "compiled"))
 
 
 @cache

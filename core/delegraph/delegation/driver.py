@@ -35,7 +35,6 @@ from delegraph.errors import (
 )
 from delegraph.lazy_dataclass import replace
 from delegraph.log import Logger
-from delegraph.operators.asynchronous import AsyncEval, preceded_by, require_event
 from delegraph.operators.registration import Eval, NativeEval, Node, Registration
 from delegraph.schema.enums import BuiltinOperator
 
@@ -282,9 +281,13 @@ def prepared_kernel(kernel: SimpleDelegateKernelInterface, context: Any, node: N
     native = kernel.native_eval(context, node)
     step = _evaluation(kernel, context, node) if native is None else NativeEval(native)
     if is_asynchronous(kernel):
+        from delegraph.operators.asynchronous import AsyncEval, require_event
+
         step = AsyncEval(step, lambda: require_event(kernel.eval_async(context, node)))
     if type(kernel).memory_changed is SimpleDelegateKernelInterface.memory_changed:
         return step
+    from delegraph.operators.asynchronous import preceded_by  # here: few kernels watch memory
+
     return preceded_by(_MemoryWatch(kernel, context, node).look, step)
 
 

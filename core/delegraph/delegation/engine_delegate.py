@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph.delegation.code_state import edited_state
 from delegraph.delegation.delegate import DelegateContext, DelegateFlags, DelegateParams
+from delegraph.delegation.hashing import edited_state
 from delegraph.delegation.partition_model import PartitionModel
 from delegraph.delegation.rejections import Rejection
 from delegraph.delegation.simple_delegate import (

@@ -1,11 +1,17 @@
-"""SHA-256 of short content without importing ``hashlib``.
+"""SHA-256 of short content, and text that identifies the state of a package's code.
 
-``hashlib`` loads OpenSSL, which takes longer than the few hashes of a start with kept programs. The
-standard library's ``random`` avoids the import in the same way.
+Both go into the keys of cached files. ``hashlib`` loads OpenSSL, which takes longer than the
+few hashes of a start with kept programs, so it is not imported. The standard library's ``random``
+avoids the import in the same way.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +27,7 @@ else:
             from _sha256 import sha256 as _sha256
         except ImportError:  # this Python was built without hash functions of its own
             from hashlib import sha256 as _sha256
+
 
 SHORT = 1 << 20
 """Number of bytes from which on ``hashlib`` is faster, including its import."""
@@ -45,3 +52,89 @@ def hex_digest(*pieces: memoryview | bytes) -> str:
     for piece in pieces:
         found.update(piece)
     return found.hexdigest()
+
+
+@cache
+def code_state(package: str, folders: tuple[str, ...] = (), *, is_edited: bool = False) -> str:
+    """Return a text that changes when the code of a package may have changed.
+
+    It is computed once per process.
+
+    Args:
+        package: folder of the package.
+        folders: folders of the package whose files count if files may be edited; empty means all.
+        is_edited: whether to look at the files even of an installed package.
+
+    Raises:
+        OSError: the package is no folder, as in an archive.
+    """
+    installed = None if is_edited else installation(package)
+    if installed is not None:
+        return repr(installed)
+    return files_state([os.path.join(package, folder) for folder in folders] or [package])
+
+
+def edited_state(kind: type) -> str:
+    """Text that changes when the source code of a class's package may have changed.
+
+    It is empty for a package installed from a wheel, since its version identifies it, and for a
+    class without a file, as in a notebook.
+    """
+    names = kind.__module__.partition(".")[0], kind.__module__  # delegate files have dotted names
+    path = getattr(next(filter(None, map(sys.modules.get, names)), None), "__file__", None)
+    if not path:
+        return ""
+    folder, name = os.path.split(path)
+    try:
+        return package_state(folder) if name.startswith("__init__.") else _file_state(path)
+    except OSError:  # the package is in an archive
+        return ""
+
+
+@cache
+def package_state(package: str) -> str:
+    """State of a package's files when first called; edits later in the process do not count."""
+    is_installed = _holds_wheels(os.path.dirname(package)) or installation(package) is not None
+    return "" if is_installed else files_state([package])
+
+
+def _file_state(path: str) -> str:
+    if _holds_wheels(os.path.dirname(path)):
+        return ""
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()
+
+
+def _holds_wheels(folder: str) -> bool:
+    return os.path.basename(folder) in ("site-packages", "dist-packages")
+
+
+def installation(package: str) -> tuple[str, int, int] | None:
+    """Return name, size and time of the installer's list of a package's files.
+
+    Each installation writes a new list, even of the same version. None for a folder of sources.
+    """
+    place, name = os.path.split(package)
+    for described in sorted(os.listdir(place)):
+        if described.endswith(".dist-info") and described.partition("-")[0].lower() == name:
+            with suppress(OSError):
+                status = os.stat(os.path.join(place, described, "RECORD"))
+                return described, status.st_size, status.st_mtime_ns
+    return None
+
+
+def files_state(roots: Iterable[str]) -> str:
+    """Return a hash of path, size and time of all Python files in folders.
+
+    It is quick to compute, and differs for other contents unless somebody sets file times back.
+    """
+    found, folders = [], list(roots)
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    found.append((entry.path, status.st_size, status.st_mtime_ns))
+                elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+    return sha256(repr(sorted(found)).encode()).hexdigest()

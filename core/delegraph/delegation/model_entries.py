@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from delegraph.delegation.hashing import hex_digest
 from delegraph.errors import ArgumentError
-from delegraph.graph.model_entries import ALIGNMENT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +70,8 @@ class ModelEntries:
         _, content = self._found(version, key)
         if content is None:
             return None
+        from delegraph.graph.model_entries import ALIGNMENT  # here: few files have entries
+
         if content.__array_interface__["data"][0] % ALIGNMENT:
             from delegraph.memory import aligned_buffer  # here: for models in memory
 

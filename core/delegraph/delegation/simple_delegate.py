@@ -18,11 +18,11 @@ from delegraph.delegation.delegate import (
     DelegateParams,
 )
 from delegraph.delegation.rejections import Rejection
-from delegraph.operators.asynchronous import AnyEvent
 from delegraph.operators.registration import Node, Registration
 
 if TYPE_CHECKING:
     from delegraph.delegation.capabilities import Capabilities
+    from delegraph.operators.asynchronous import AnyEvent
     from delegraph.operators.tensor import Tensor
 
 

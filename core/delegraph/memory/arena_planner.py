@@ -27,7 +27,7 @@ from delegraph.memory.arena import (
     is_tight,
 )
 from delegraph.memory.best_fit import NEVER
-from delegraph.memory.last_reads import LastReads
+from delegraph.memory.planner_graph import LastReads
 from delegraph.memory.planner_graph import PlannerGraph as PlannerGraph
 from delegraph.memory.planner_graph import PlanNode as PlanNode
 from delegraph.memory.planner_graph import TensorKind as TensorKind

@@ -26,7 +26,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.registration import CallableSubgraph, Node, Scratch
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.context import ModelContext
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 
 KernelScratch = Literal["outside", "arena"]
 """Place of the working memory of Delegraph's own kernels: outside the arena or inside."""

@@ -28,8 +28,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.operators.tensor import Tensor
 from delegraph.runtime.arguments import check_count, check_seconds
 from delegraph.runtime.execution.blas_threads import BlasThreads
-from delegraph.runtime.execution.calls import Calls
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Calls, Cancellation
 from delegraph.runtime.op_resolver import OpResolver
 
 

@@ -16,7 +16,7 @@ from delegraph.micro.callable_subgraph import MicroCallee
 from delegraph.micro.context import MicroContext, MicroRun
 from delegraph.micro.layout import Layout
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.constants import runtime_tensors
+from delegraph.operators.tensor import runtime_tensors
 from delegraph.runtime.execution.node_errors import cause_of, node_error
 from delegraph.runtime.execution.steps import StepRunner
 from delegraph.runtime.op_resolver import OpResolver

@@ -10,8 +10,7 @@ Kernels, delegates and custom operators use them. Open first ``registration`` an
 - ``evaluation``: one node computed apart from any graph, to tabulate it
 - ``numerics``: the choice between builtin and reference rounding
 - ``memory_limit``: the bytes that tensors, and kernels beside them, may take
-- ``op_table``: which kernel each operator has, and how one is registered
-- ``lazy_table``: tables of operators whose modules are imported when one is looked up
+- ``op_table``: which kernel each operator has, and how one is registered; tables like it
 - ``custom_op``: custom operators written as Python functions
 - ``custom_options``, ``flexbuffer_options``: the options of custom operators
 - ``lstm_node``, ``svdf_node``: where nodes of many inputs keep each tensor

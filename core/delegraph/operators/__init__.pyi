@@ -11,7 +11,6 @@ from .evaluation import every_value as every_value
 from .evaluation import prepare_alone as prepare_alone
 from .flexbuffer_options import flexbuffer_options as flexbuffer_options
 from .flexbuffer_options import integer_option as integer_option
-from .lazy_table import LazyTable as LazyTable
 from .lstm_node import LstmInput as LstmInput
 from .lstm_node import LstmOptions as LstmOptions
 from .lstm_node import LstmTensors as LstmTensors
@@ -19,6 +18,7 @@ from .lstm_node import lstm_tensors as lstm_tensors
 from .memory_limit import MemoryLimit as MemoryLimit
 from .numerics import Numerics as Numerics
 from .op_table import OP_TABLE as OP_TABLE
+from .op_table import LazyTable as LazyTable
 from .registration import CallableSubgraph as CallableSubgraph
 from .registration import Eval as Eval
 from .registration import InPlace as InPlace

@@ -10,12 +10,15 @@ from delegraph.plugins import hookspecs
 from delegraph.plugins.address import canonical_name
 from delegraph.plugins.choice import PluginChoice
 from delegraph.plugins.kept_entry_points import PathState
-from delegraph.plugins.known_packages import WITH_DEFAULT
 from delegraph.plugins.plugin import Plugin, is_ready
 from delegraph.plugins.specs import DelegateSpec
 
 if TYPE_CHECKING:
     from delegraph.plugins.plugin_set import Offer
+
+
+WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
+"""Distributions of this project that have a default delegate at present."""
 
 
 def default_offer() -> tuple[DelegateSpec, Plugin] | None:

@@ -24,9 +24,6 @@ _COMMANDS = {
 OUR_DISTRIBUTIONS = frozenset(_DELEGATES.values())
 """Distributions whose delegates may be applied by default; see ``DelegateSpec.default_rank``."""
 
-WITH_DEFAULT = frozenset({"delegraph-numba-cpu"})
-"""Distributions that have a default delegate at present."""
-
 
 def package_for(custom_name: str) -> str | None:
     """Return the distribution of this project that runs a custom operator; None if unknown.

@@ -102,7 +102,7 @@ class TakesDelegates:
             DelegateError: the delegate failed; every subgraph is as it was before the call.
             StateError: a view from ``tensor()`` is alive, or another call runs.
         """
-        from delegraph.runtime.delegates.default_delegate import apply_before_the_rest
+        from delegraph.runtime.delegates.defaults import apply_before_the_rest
         from delegraph.runtime.delegates.requested_delegates import as_delegate
 
         self._views.require_none()

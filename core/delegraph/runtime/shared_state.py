@@ -11,8 +11,7 @@ from delegraph.graph.model import CONTROL_EDGES
 from delegraph.graph.model_files import is_unchanged
 from delegraph.operators.memory_limit import MemoryLimit
 from delegraph.runtime.arguments import folder_of
-from delegraph.runtime.execution.calls import Calls
-from delegraph.runtime.execution.cancellation import Cancellation, NestedCancellation
+from delegraph.runtime.execution.calls import Calls, Cancellation, NestedCancellation
 from delegraph.runtime.op_resolver import OpResolver
 
 if TYPE_CHECKING:

@@ -19,12 +19,10 @@ from delegraph.errors import NodeError, OperatorError, StateError
 from delegraph.graph.model import rows_of, variables_of
 from delegraph.log import Logger
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.operators.tensor import AllocationType, Tensor
-from delegraph.runtime.constants import runtime_tensors
+from delegraph.operators.tensor import AllocationType, Tensor, runtime_tensors
 from delegraph.runtime.context import SubgraphContext, SubgraphState
 from delegraph.runtime.delegated_plan import DelegatedPlan
-from delegraph.runtime.execution.bound_steps import may_be_asynchronous
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.execution.bound_steps import ignoring_float_errors, may_be_asynchronous
 from delegraph.runtime.execution.steps import StepRunner, Wrap
 from delegraph.runtime.missing_inputs import (
     empty_inputs,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from delegraph.delegation.blob_cache import LIMIT
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
 from delegraph.delegation.cache_files import user_cache_folder
 from delegraph.delegation.configuration import (
+    CACHE_VARIABLE,
     CONFIG_VARIABLE,
     Configuration,
     configuration,

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from delegraph.delegation.cache_entries import CACHE_VARIABLE, cache_folder
 from delegraph.delegation.cache_files import CacheFolder
-from delegraph.delegation.configuration import configuration
+from delegraph.delegation.configuration import CACHE_VARIABLE, cache_folder, configuration
 from delegraph.operators.memory_limit import physical_memory
 from delegraph.tools.plugin_check import Finding, Level
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from delegated import run
-from delegraph import Interpreter
+from delegraph import DelegateContext, Interpreter
 from delegraph.errors import CallCancelledError, DelegateError
+from delegraph_numba_cpu.library.kernel_library import Library
+from delegraph_numba_cpu.program.pool import Pool
 from delegraph_numba_cpu.program.program import Program
 from test_gather import X, gather_model, interpreter_of
 
@@ -19,21 +20,35 @@ POSITIONS = np.array([[2, 0], [1, 1]], np.int32)
 
 @pytest.fixture
 def known_runs(monkeypatch: pytest.MonkeyPatch) -> list[bool | None]:
-    """What runs of known time have returned."""
-    returned: list[bool | None] = []
+    """Results of runs of known time: True, None if another way was taken, False if rows did not."""
+    results: list[bool | None] = []
     made = Program.known_run
 
-    def watched(program: Program, *args: Any) -> Callable[[], bool | None]:
-        run = made(program, *args)
+    def watched(
+        program: Program,
+        pool: Pool,
+        library: Library,
+        context: DelegateContext,
+        otherwise: Callable[[], object],
+        failed: Callable[[], object],
+    ) -> Callable[[], None]:
+        def noted(result: bool | None, call: Callable[[], object]) -> Callable[[], object]:
+            def note() -> object:
+                results[-1] = result
+                return call()
 
-        def note() -> bool | None:
-            returned.append(run())
-            return returned[-1]
+            return note
 
-        return note
+        run = made(program, pool, library, context, noted(None, otherwise), noted(False, failed))
+
+        def begin() -> None:
+            results.append(True)
+            run()
+
+        return begin
 
     monkeypatch.setattr(Program, "known_run", watched)
-    return returned
+    return results
 
 
 @pytest.fixture
@@ -71,7 +86,7 @@ def test_memory_that_moves_is_followed(
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], x.shape)
     interpreter.allocate_tensors()
     assert np.array_equal(run(interpreter, x, POSITIONS + 3), x[POSITIONS + 3])
-    assert known_runs == [None], "nobody knows yet that the new program is brief"
+    assert known_runs == [None]
 
 
 def test_other_memory_of_the_same_shape_is_followed(
@@ -89,7 +104,7 @@ def test_a_profile_has_the_nodes(interpreter: Interpreter, known_runs: list[bool
     with interpreter.profile() as profile:
         assert np.array_equal(run(interpreter, X, POSITIONS), X[POSITIONS])
     assert "GATHER" in str(profile)
-    assert known_runs == []
+    assert known_runs == [None]
 
 
 def test_a_call_that_is_cancelled_before_does_not_run(

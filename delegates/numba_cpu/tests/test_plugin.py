@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import delegraph_numba_cpu
 from delegraph import Interpreter
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
+from delegraph.delegation.configuration import CACHE_VARIABLE
 from delegraph.delegation.num_threads import usable_processors
 from delegraph.errors import PluginOptionError
 from delegraph.plugins.options import describe_options, make_options

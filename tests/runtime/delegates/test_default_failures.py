@@ -12,8 +12,7 @@ import pytest
 
 from delegraph import DelegateFlags, FailurePolicy, Interpreter
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
-from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
+from delegraph.delegation.configuration import CACHE_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import (
     DefaultDelegateWarning,
     DelegateError,

@@ -22,7 +22,7 @@ from delegraph.delegation.delegate import raise_if_requested
 from delegraph.errors import CallCancelledError, DelegateError, DelegateNodeError
 from delegraph.operators.registration import nothing
 from delegraph.runtime.execution.bound_steps import bound_run
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.schema.options import AddOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support.by_name import ByName, ByNameKernel

@@ -16,8 +16,7 @@ import pytest
 from delegraph import Eval, Interpreter, Node, OpContext, Registration
 from delegraph.errors import NodeError, StateError
 from delegraph.runtime.execution import calls
-from delegraph.runtime.execution.calls import Calls
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Calls, Cancellation
 from delegraph.testing import graph_model, tensor
 from support.by_name import ByName
 

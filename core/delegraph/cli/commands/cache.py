@@ -44,7 +44,7 @@ def command() -> None:
 @diagnosis_options
 def list_(as_json: bool) -> None:
     """List the cached data, by delegate and version."""
-    from delegraph.delegation.cache_entries import cache_folder
+    from delegraph.delegation.configuration import cache_folder
 
     folder, groups = str(cache_folder()), _groups(None)
     if as_json:
@@ -179,7 +179,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
     """Add to errors in this block which file of the cache caused them, and why."""
-    from delegraph.delegation.cache_entries import CACHE_VARIABLE
+    from delegraph.delegation.configuration import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 
     try:

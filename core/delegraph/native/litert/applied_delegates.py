@@ -34,7 +34,7 @@ from delegraph.operators.numerics import Numerics
 from delegraph.runtime.delegates import defaults
 from delegraph.runtime.delegates.custom_op_delegates import compiled_by
 from delegraph.runtime.delegates.requested_delegates import ManyDelegates
-from delegraph.runtime.execution.cancellation import Cancellation, NestedCancellation
+from delegraph.runtime.execution.calls import Cancellation, NestedCancellation
 from delegraph.runtime.execution.profile import Profile
 from delegraph.runtime.op_resolver import OpResolver
 from delegraph.runtime.options import FailurePolicy, Limits, PlacementPolicy

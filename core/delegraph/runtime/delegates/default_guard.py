@@ -16,11 +16,11 @@ from delegraph.errors import (
     PartitionRejected,
     UnresolvedOpError,
 )
-from delegraph.operators.asynchronous import AsyncEval
 from delegraph.operators.registration import Eval, NativeEval, Node
 from delegraph.runtime.delegates.buffer_handles import NO_HANDLE
 from delegraph.runtime.delegates.fallback import Guard, phase_of
 from delegraph.runtime.delegates.partition_state import Before, SavedState
+from delegraph.runtime.execution.bound_steps import is_asynchronous
 from delegraph.runtime.subgraph import Subgraph
 
 
@@ -80,7 +80,7 @@ class DefaultGuard(Guard):
 
     def _guarded(self, step: Eval) -> Eval:
         policy = self._policy
-        if policy.validate or policy.on_failure == "shadow" or isinstance(step, AsyncEval):
+        if policy.validate or policy.on_failure == "shadow" or is_asynchronous(step):
             return super()._guarded(step)
         try:
             keeps_state = bool(self._state) and self._may_fail_halfway()

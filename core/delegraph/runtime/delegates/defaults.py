@@ -1,11 +1,14 @@
 """Applies delegates that no argument names: configured, for custom operators, and the default.
 
 Delegates of partitions that were compiled ahead of time come with the file. Modules that look for
-delegates are imported only if there is something to look for.
+configured delegates are imported only if there is something to look for. The default delegate
+computes the nodes that all requested delegates reject. It corresponds to XNNPACK in the official
+runtime. A delegate declares by ``DelegateSpec.default_rank`` that it may be the default delegate.
 
 Source:
     InterpreterBuilder, tflite/core/interpreter_builder.cc: the Flex delegate comes first, and
-    XNNPACK is applied last, to what the others leave.
+    XNNPACK is applied last, to what the others leave. Interpreter::ApplyLazyDelegateProviders,
+    tflite/core/interpreter.cc.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.errors import ConfigurationError, PluginError
+from delegraph.errors import ConfigurationError, PluginError, in_words
+from delegraph.log import Logger
+from delegraph.runtime.delegated_plan import delegate_name
 from delegraph.runtime.op_resolver import OpResolverType, default_delegates_are_wanted
 
 if TYPE_CHECKING:
@@ -88,8 +93,6 @@ def apply(
     if asked_for:
         session.apply_all(asked_for)
     if default_delegates_are_wanted(resolver) and not is_nested and _has_rest(session):
-        from delegraph.runtime.delegates.default_delegate import apply_to_the_rest
-
         apply_to_the_rest(session)
 
 
@@ -137,3 +140,69 @@ def added_to(
         else []
     )
     return [*compiled, *called, *asked_for]
+
+
+logger = Logger(__name__)
+
+
+def apply_to_the_rest(session: Session) -> None:
+    """Apply the default delegate to *session* if it is installed and ready, and was not requested.
+
+    If it fails, the model runs without it; see ``default_failures``.
+    """
+    delegate = ready_delegate(session)
+    if delegate is None:
+        return
+    name = delegate_name(delegate)
+    if any(delegate_name(applied) == name for applied in session.delegates):
+        return
+    session.by_default = [*session.by_default, delegate]
+    session.rest = delegate
+    session.apply(delegate)
+
+
+def apply_before_the_rest(session: Session, delegate: Delegate) -> None:
+    """Apply a requested delegate so that it comes before the default delegate.
+
+    Raises:
+        DelegateError: the requested delegate failed; the delegates are as they were before.
+    """
+    rest = rest_of(session)
+    if rest is None:
+        session.apply(delegate)
+        return
+    session.remove(delegate_name(rest))
+    try:
+        session.apply(delegate)
+    finally:
+        if not any(applied is rest for applied in session.delegates):
+            session.apply(rest)
+
+
+def rest_of(session: Session) -> Delegate | None:
+    """Return the default delegate applied to the session, or None if there is none."""
+    return next((delegate for delegate in session.delegates if delegate is session.rest), None)
+
+
+def ready_delegate(session: Session) -> Delegate | None:
+    """Return a new default delegate; None if none is installed, or if it must compile first.
+
+    If the delegate cannot be created, an incident is recorded.
+    """
+    from delegraph.plugins.creation import make_delegate  # here: not for configured delegates
+    from delegraph.plugins.default_offer import default_offer
+
+    offer = default_offer()
+    if offer is None:
+        logger.info("no delegate is applied by default: none is installed and ready")
+        return None
+    spec, plugin = offer
+    try:
+        return make_delegate(spec, None, plugin)
+    except PluginError as error:
+        from delegraph.delegation.incident import Incident
+        from delegraph.runtime.delegates.default_incidents import tell
+
+        name, text = spec.name, in_words(error)
+        tell(session, None, Incident(name, 0, -1, (), "initialize", text), error)
+        return None

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from delegraph.delegation.blob_cache import BlobCache
-from delegraph.delegation.code_state import code_state
-from delegraph.delegation.hashing import sha256
+from delegraph.delegation.hashing import code_state, sha256
 from delegraph.operators.op_table import OP_TABLE, has_own_kernel
 from delegraph.operators.registration import Registration
 from delegraph.operators.tensor import AllocationType, Tensor

@@ -16,7 +16,7 @@ from delegraph.operators.registration import (
     Scratch,
 )
 from delegraph.operators.tensor import Tensor
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.runtime.execution.node_errors import require_kernel
 from delegraph.runtime.execution.steps import Step, StepRunner
 from delegraph.runtime.subgraph_memory import SubgraphMemory

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from delegraph.errors import in_words
 from delegraph.operators.asynchronous import AsyncEval, Started
 from delegraph.operators.registration import Eval, Node, Registration
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.runtime.execution.node_errors import cause_of
 from delegraph.runtime.execution.schedule import Schedule
 

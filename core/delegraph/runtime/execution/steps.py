@@ -27,7 +27,7 @@ from delegraph.runtime.execution.bound_steps import (
     is_asynchronous,
     run_in_order,
 )
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.runtime.execution.node_classes import NodeClasses
 from delegraph.runtime.subgraph_memory import SubgraphMemory, checked_shape
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from delegraph.operators.lazy_table import LazyTable
+from delegraph.operators.op_table import LazyTable
 from delegraph.testing.operator_case import OperatorCase
 from delegraph.testing.random_operands import RandomOperands
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -288,15 +289,13 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         program = self.program
         if program is None or type(self).eval is not NumbaCpuKernel.eval:
             return None
-        run_known = program.known_run(POOL, self.kernel_library)
-
-        def run() -> None:
-            if context.is_profiling or (has_run := run_known()) is None:
-                self.eval(context, node)
-            elif not has_run:
-                self._raise_why(context, program)
-
-        return run
+        return program.known_run(
+            POOL,
+            self.kernel_library,
+            context,
+            otherwise=partial(self.eval, context, node),
+            failed=partial(self._raise_why, context, program),
+        )
 
     def may_share_memory(self, context: DelegateContext, given: int, made: int) -> bool:
         program = self.program

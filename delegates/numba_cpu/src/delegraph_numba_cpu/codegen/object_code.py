@@ -5,7 +5,6 @@ The cache, :mod:`delegraph.delegation.blob_cache`, checks the digest and the own
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 Objects = dict[str, bytes]
@@ -19,6 +18,8 @@ def symbol_of(family: str, kernel: str) -> str:
 
 def pack(objects: Mapping[str, bytes]) -> bytes:
     """Return compiled kernels as bytes, which :func:`unpack` reads."""
+    import json  # here, and below: a start with a library does without
+
     header = [[name, len(code)] for name, code in objects.items()]
     return json.dumps(header).encode() + b"\n" + b"".join(objects.values())
 
@@ -29,6 +30,8 @@ def unpack(packed: bytes) -> Objects:
     Raises:
         ValueError: the bytes are not of that form; sizes are checked before they are used.
     """
+    import json
+
     try:
         end = packed.index(b"\n")
         kernels = [(_text(name), _size(size)) for name, size in json.loads(packed[:end])]

@@ -7,7 +7,6 @@ Equal sources and compilers give equal bytes.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -102,14 +101,14 @@ def make_libraries(
         except CompileError as error:
             if must_succeed:
                 raise
-            failures[level.name] = str(error)
+            failures[level.name] = " ".join(str(error).split())
             continue
         unfinished = path.with_suffix(".unfinished")
         unfinished.write_bytes(content)
         unfinished.replace(path)
     files = {name: file for name, file in names.items() if (folder / file).is_file()}
     manifest = Manifest(sources, in_place, host_system(), machine, files, failures)
-    (folder / MANIFEST).write_text(json.dumps(manifest._asdict(), indent=2) + "\n")
+    (folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
     return manifest
 
 

@@ -9,7 +9,6 @@ ignored, and kernels are compiled when they are needed.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
 FOLDER: str | Path = os.path.join(PACKAGE, "libraries")
-MANIFEST = "manifest.json"
+MANIFEST = "manifest.txt"
 
 
 class Manifest(NamedTuple):
@@ -40,7 +39,7 @@ class Manifest(NamedTuple):
         machine: type of processor.
         files: level to the name of its file: a library, or object code with the suffix
             :data:`OBJECTS`.
-        failures: level that could not be compiled to the compiler's error.
+        failures: level that could not be compiled to the compiler's error, in one line.
     """
 
     sources: str
@@ -49,6 +48,18 @@ class Manifest(NamedTuple):
     machine: str
     files: Mapping[str, str]
     failures: Mapping[str, str]
+
+    def text(self) -> str:
+        """Content of the file :data:`MANIFEST`: a name and a value in each line."""
+        values = {
+            "sources": self.sources,
+            "in_place": "yes" if self.in_place else "no",
+            "system": self.system,
+            "machine": self.machine,
+            **{f"file {level}": name for level, name in self.files.items()},
+            **{f"failure {level}": error for level, error in self.failures.items()},
+        }
+        return "".join(f"{name}\t{value}\n" for name, value in values.items())
 
 
 OBJECTS = ".objects"
@@ -147,7 +158,7 @@ def usable_manifest() -> Manifest | str:
         manifest = read_manifest(FOLDER)
     except FileNotFoundError:
         return "no libraries came with this installation"
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         reason = f"the libraries in {FOLDER} cannot be used: {error}"
         _warn("%s", reason)
         return reason
@@ -185,7 +196,16 @@ def read_manifest(folder: str | Path) -> Manifest:
         FileNotFoundError: the folder has no manifest.
         OSError: the manifest cannot be read.
         ValueError: the manifest is damaged.
-        TypeError: the manifest is damaged.
     """
-    with open(os.path.join(folder, MANIFEST), "rb") as file:
-        return Manifest(**json.loads(file.read()))
+    with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+        lines = [line.rstrip("\n").partition("\t") for line in file]
+    values = {name: value for name, _, value in lines}
+    files, failures = (
+        {name.removeprefix(kind): value for name, value in values.items() if name.startswith(kind)}
+        for kind in ("file ", "failure ")
+    )
+    try:
+        sources, system, machine = values["sources"], values["system"], values["machine"]
+        return Manifest(sources, values["in_place"] == "yes", system, machine, files, failures)
+    except KeyError as error:
+        raise ValueError(f"{MANIFEST} has no {error}") from error

@@ -206,28 +206,48 @@ class Program:
         pool.run(self, library)
         return not self.header[layout.IS_CANCELLED]
 
-    def known_run(self, pool: Pool, library: Library) -> Callable[[], bool | None]:
+    def known_run(
+        self,
+        pool: Pool,
+        library: Library,
+        context: DelegateContext,
+        otherwise: Callable[[], object],
+        failed: Callable[[], object],
+    ) -> Callable[[], None]:
         """Return a function that runs the program, if it is bound and its run time is known.
 
-        The function returns whether all rows have run. It does nothing and returns None if memory
-        has moved, or if the run time is unknown.
+        Args:
+            pool: the workers.
+            library: the compiled kernels.
+            context: the subgraph.
+            otherwise: function that is called instead if the node is profiled, if memory has
+                moved, or if the run time is unknown.
+            failed: function that is called if not all rows have run.
         """
         table, run_time, header = c_void_p(self.table), self.run_time, self.header
         run_briefly, working_memory = library.run_briefly, self._working_memory
         is_cancelled = layout.IS_CANCELLED
 
-        def run() -> bool | None:  # the loop is that of _is_bound(), a call of which takes as long
+        def run() -> None:  # the loop is that of _is_bound(), a call of which takes as long
             bound = self._bound
-            if bound is None or not run_time.is_known or working_memory.buffer is not self._buffer:
-                return None
+            if (
+                bound is None
+                or not run_time.is_known
+                or working_memory.buffer is not self._buffer
+                or context.is_profiling
+            ):
+                otherwise()
+                return
             for tensor, array in bound:
                 if tensor.data is not array:
-                    return None
+                    otherwise()
+                    return
             if run_time.is_brief:
                 run_briefly(table)
             else:
                 pool.run(self, library)
-            return not header[is_cancelled]
+            if header[is_cancelled]:
+                failed()
 
         return run
 

@@ -21,7 +21,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "table.py").write_text(
-        "from delegraph.operators.lazy_table import LazyTable\n"
+        "from delegraph.operators.op_table import LazyTable\n"
         "TABLE = LazyTable(__package__)\nDECLARED = LazyTable()\n"
         'DECLARED.declare(__package__, {"one": "ONE", "two": "TWO"})\n'
     )

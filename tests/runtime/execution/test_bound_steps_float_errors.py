@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from delegraph.runtime.execution import float_errors
-from delegraph.runtime.execution.float_errors import ignoring_float_errors
+from delegraph.runtime.execution import bound_steps
+from delegraph.runtime.execution.bound_steps import ignoring_float_errors
 
 
 def divide_by_zero(depth: int = 0) -> np.ndarray:
@@ -20,7 +20,7 @@ nested = ignoring_float_errors(divide_by_zero)
 def quiet(request, monkeypatch):
     """The decorated function, as before and since NumPy 2."""
     if not request.param:
-        monkeypatch.setattr(float_errors, "ignoring_state", lambda: None)
+        monkeypatch.setattr(bound_steps, "ignoring_state", lambda: None)
     return ignoring_float_errors(divide_by_zero)
 
 
@@ -46,4 +46,4 @@ def test_errors_are_as_they_were_after_a_function_that_raises():
 
 def test_numpy_2_has_a_state_to_set():
     is_new = int(np.__version__.split(".")[0]) >= 2
-    assert (float_errors.ignoring_state() is not None) == is_new
+    assert (bound_steps.ignoring_state() is not None) == is_new

@@ -9,8 +9,8 @@ import pytest
 
 from delegraph import Eval, Interpreter, Limits, Node, OpContext, Registration
 from delegraph.errors import ArgumentError, CallCancelledError, TimeLimitError
-from delegraph.runtime.execution import cancellation, time_limit
-from delegraph.runtime.execution.cancellation import Cancellation
+from delegraph.runtime.execution import calls, time_limit
+from delegraph.runtime.execution.calls import Cancellation
 from delegraph.schema.options import LessOptions, WhileOptions
 from delegraph.testing import (
     constant,
@@ -111,7 +111,7 @@ def test_an_interrupt_at_any_line_leaves_the_next_call_its_time() -> None:
             stop.begin()
             stop.forget()
 
-        inside = [cancellation.__name__, time_limit.__name__]
+        inside = [calls.__name__, time_limit.__name__]
         was_interrupted = interrupted(call, event - 1, inside=inside)
         stop.begin()
         wait_until_set(stop)

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from delegraph.delegation import code_state
-from delegraph.delegation.code_state import edited_state, files_state, package_state
+from delegraph.delegation.hashing import edited_state, files_state, package_state
 
 
 @pytest.fixture

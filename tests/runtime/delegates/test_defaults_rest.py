@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from delegraph import DelegateFlags, Interpreter, Limits, PlacementPolicy
-from delegraph.delegation.cache_entries import CACHE_VARIABLE
-from delegraph.delegation.configuration import DEFAULT_DELEGATES_VARIABLE
+from delegraph.delegation.configuration import CACHE_VARIABLE, DEFAULT_DELEGATES_VARIABLE
 from delegraph.errors import DefaultDelegateWarning, DelegateError, PlacementError
 from delegraph.plugins import known_packages
 from delegraph.runtime.op_resolver import OpResolverType
