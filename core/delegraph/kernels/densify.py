@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from delegraph.arithmetic.output_shape import check_type, size_output
+from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.sparsity import expand
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import adopt_type, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape
@@ -24,7 +24,7 @@ def prepare_densify(context: OpContext, node: Node) -> Eval:
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(x, {TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT8})
-    check_type(y, x)
+    adopt_type(y, x.type)
     sparsity = x.sparsity
     if sparsity is None:
         raise OperatorError(f"{x.name!r} is dense, expected a sparse constant")

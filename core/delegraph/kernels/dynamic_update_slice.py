@@ -6,7 +6,7 @@ from delegraph.arithmetic.elements import forward, values_of
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import pack
-from delegraph.operators.checks import require_counts
+from delegraph.operators.checks import adopt_type, require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import (
     Eval,
@@ -34,7 +34,7 @@ def prepare_dynamic_update_slice(context: OpContext, node: Node) -> Eval:
     starts, y = input_tensor(context, node, 2), output_tensor(context, node)
     if x.type is TensorType.STRING:
         raise OperatorError("operand is STRING, expected numbers")
-    check_type(y, x)
+    adopt_type(y, x.type)
     check_type(update, x, "update")
     if starts.type not in (TensorType.INT32, TensorType.INT64):
         raise OperatorError(f"start indices are {starts.type.name}, expected INT32 or INT64")

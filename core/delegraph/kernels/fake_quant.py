@@ -27,7 +27,7 @@ def prepare_fake_quant(context: OpContext, node: Node) -> Eval:
         tflite/kernels/fake_quant.cc; NudgeQuantizationRange and FakeQuantizeArray,
         internal/quantization_util.cc.
     """
-    x, y = unary_operands(context, node, {TensorType.FLOAT32})
+    x, y = unary_operands(context, node, {TensorType.FLOAT32}, adopts=True)
     low, high = np.float32(option(node, "min", 0)), np.float32(option(node, "max", 0))
     if option(node, "narrow_range", False):
         raise OperatorError("narrow_range is set, expected a range of all steps")

@@ -7,8 +7,8 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import BITS
 from delegraph.kernels.elementwise.unary import unary_operands
 from delegraph.operators.checks import (
+    adopt_type,
     require_counts,
-    require_same_type,
     require_type,
     require_zero_points,
 )
@@ -37,7 +37,7 @@ def prepare_fill(context: OpContext, node: Node) -> Eval:
     y = output_tensor(context, node)
     require_type(dims, _DIMENSIONS)
     require_type(value, set(TensorType) - _NOT_FILLED)
-    require_same_type(value, y)
+    adopt_type(y, value.type)
     if (value.scale, value.zero_point) != (y.scale, y.zero_point):
         raise OperatorError(
             f"value and output have scales {value.scale} and {y.scale} and zero points "
@@ -74,7 +74,7 @@ def prepare_zeros_like(context: OpContext, node: Node) -> Eval:
     allowed = {TensorType.FLOAT32, TensorType.INT32, TensorType.INT64}
     if context.numerics == "micro":
         allowed.add(TensorType.INT8)
-    _, y = unary_operands(context, node, allowed)
+    _, y = unary_operands(context, node, allowed, adopts=True)
 
     def run() -> None:
         y.data.fill(0)

@@ -9,9 +9,15 @@ import numpy as np
 
 from delegraph.arithmetic.elements import on_elements
 from delegraph.arithmetic.indices import check_bounds, row_numbers
-from delegraph.arithmetic.output_shape import check_type, normalized_axis, size_output
+from delegraph.arithmetic.output_shape import normalized_axis, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_rank, require_type, tensor_types
+from delegraph.operators.checks import (
+    adopt_type,
+    require_counts,
+    require_rank,
+    require_type,
+    tensor_types,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -40,7 +46,7 @@ def prepare_gather(context: OpContext, node: Node) -> Eval:
     require_type(x, _TYPES | {TensorType.INT4})
     if x.type is TensorType.STRING:
         require_rank(x, 1)
-    check_type(y, x)
+    adopt_type(y, x.type)
     if positions.type not in INDEX_TYPES:
         raise OperatorError(f"positions are {positions.type.name}, expected INT16, INT32 or INT64")
     axis = normalized_axis(int(getattr(node.options, "axis", 0)), len(x.shape))
@@ -106,7 +112,7 @@ def prepare_gather_nd(context: OpContext, node: Node) -> Eval:
     x, indices = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     require_type(x, _TYPES)
-    check_type(y, x)
+    adopt_type(y, x.type)
     if indices.type not in INDEX_TYPES:
         raise OperatorError(f"indices are {indices.type.name}, expected INT16, INT32 or INT64")
     if not x.shape or not indices.shape or indices.shape[-1] > len(x.shape):

@@ -6,7 +6,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import check_type, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts
+from delegraph.operators.checks import adopt_type, require_counts
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 
@@ -20,7 +20,7 @@ def prepare_matrix_diag(context: OpContext, node: Node) -> Eval:
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    check_type(y, x)
+    adopt_type(y, x.type)
     if not x.shape:
         raise OperatorError("input is a scalar, expected at least rank 1")
 
@@ -42,7 +42,7 @@ def prepare_matrix_set_diag(context: OpContext, node: Node) -> Eval:
     require_counts(node, 2)
     x, diagonal = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
-    check_type(y, x)
+    adopt_type(y, x.type)
     check_type(diagonal, x, "diagonal")
     if len(x.shape) < 2 or diagonal.shape != (*x.shape[:-2], min(x.shape[-2:])):
         raise OperatorError(f"diagonal {list(diagonal.shape)} does not fit {list(x.shape)}")

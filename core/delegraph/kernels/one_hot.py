@@ -11,6 +11,7 @@ from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
+    adopt_type,
     require_counts,
     require_one_element,
     require_type,
@@ -37,11 +38,11 @@ def prepare_one_hot(context: OpContext, node: Node) -> Eval:
     require_counts(node, 4)
     indices, depth_input, on, off = (input_tensor(context, node, i) for i in range(4))
     y = output_tensor(context, node)
-    require_type(y, _TYPES)
+    require_type(on, _TYPES)
     require_type(indices, WIDE_INDEX)
     require_type(depth_input, INDEX)
-    for tensor, what in ((on, "on value"), (off, "off value")):
-        check_type(tensor, y, what)
+    check_type(off, on, "off value")
+    adopt_type(y, on.type)
     require_one_element(depth_input, on, off)
     rank = len(indices.shape)
     axis = normalized_axis(int(getattr(node.options, "axis", -1)), rank + 1)

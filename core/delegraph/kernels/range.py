@@ -8,7 +8,7 @@ import numpy as np
 
 from delegraph.arithmetic.output_shape import size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -35,7 +35,7 @@ def prepare_range(context: OpContext, node: Node) -> Eval:
         require_same_type(inputs[0], tensor)
         if tensor.shape:
             raise OperatorError(f"tensor {tensor.name!r} has shape {tensor.shape}, expected ()")
-    require_same_type(inputs[0], y)
+    adopt_type(y, inputs[0].type)
 
     def plan() -> tuple[tuple[int, ...], Eval]:
         start, limit, delta = (tensor.data[()] for tensor in inputs)

@@ -12,6 +12,7 @@ from delegraph.errors import OperatorError
 from delegraph.graph.dtypes import NUMPY_DTYPES, OBJECT_TYPES
 from delegraph.operators.checks import (
     WIDE_INDEX,
+    adopt_type,
     require_counts,
     require_one_element,
     require_type,
@@ -134,7 +135,7 @@ def prepare_expand_dims(context: OpContext, node: Node) -> Eval:
     require_counts(node, 2)
     x, axis_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
-    check_type(y, x)
+    adopt_type(y, x.type)
     require_type(axis_input, WIDE_INDEX)
     require_one_element(axis_input)
     if x.type is TensorType.INT16:

@@ -10,14 +10,19 @@ import numpy as np
 from delegraph.arithmetic.output_shape import (
     are_known,
     check_rank,
-    check_type,
     integers,
     size_output,
 )
 from delegraph.arithmetic.resize_bilinear import resizer
 from delegraph.arithmetic.resize_nearest import nearest_positions
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import option, require_counts, require_type, tensor_types
+from delegraph.operators.checks import (
+    adopt_type,
+    option,
+    require_counts,
+    require_type,
+    tensor_types,
+)
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor
@@ -68,7 +73,7 @@ def _prepare(context: OpContext, node: Node, planner: Planner) -> Eval:
     x, size_input = input_tensor(context, node, 0), input_tensor(context, node, 1)
     y = output_tensor(context, node)
     check_rank(x, (4,))
-    check_type(y, x)
+    adopt_type(y, x.type)
     if size_input.shape != (2,) or size_input.type is not TensorType.INT32:
         raise OperatorError(
             f"size is {size_input.type.name}{list(size_input.shape)}, expected INT32[2]"

@@ -7,7 +7,7 @@ import numpy as np
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type, tensor_types
+from delegraph.operators.checks import adopt_type, require_counts, require_type, tensor_types
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, Tensor, element_count
@@ -31,7 +31,7 @@ def prepare_scatter_nd(context: OpContext, node: Node) -> Eval:
     require_type(updates, _TYPES)
     require_type(indices, {TensorType.INT32})
     check_type(shape_input, indices, "shape")
-    check_type(y, updates)
+    adopt_type(y, updates.type)
 
     def plan() -> tuple[Shape, Eval]:
         shape = integers(shape_input)

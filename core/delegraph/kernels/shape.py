@@ -8,6 +8,7 @@ from delegraph.arithmetic.output_shape import fold_output
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     WIDE_INDEX,
+    adopt_type,
     require_counts,
     type_option,
 )
@@ -45,6 +46,5 @@ def prepare_rank(context: OpContext, node: Node) -> Eval:
     """
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
-    if y.type is not TensorType.INT32:
-        raise OperatorError(f"output is {y.type.name}, expected INT32")
+    adopt_type(y, TensorType.INT32)
     return fold_output(context, y, lambda: ((), lambda: y.data.fill(len(x.shape))))

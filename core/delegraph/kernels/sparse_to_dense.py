@@ -5,7 +5,7 @@ from __future__ import annotations
 from delegraph.arithmetic.indices import row_numbers
 from delegraph.arithmetic.output_shape import check_type, integers, size_output
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_type
+from delegraph.operators.checks import adopt_type, require_counts, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.operators.tensor import Shape, element_count
@@ -32,7 +32,7 @@ def prepare_sparse_to_dense(context: OpContext, node: Node) -> Eval:
     require_type(indices, _INDICES)
     require_type(shape_input, _INDICES)
     require_type(values, _VALUES)
-    check_type(y, values)
+    adopt_type(y, values.type)
     check_type(default, values, "default value")
     rank = element_count(shape_input.shape)
     depth = indices.shape[1] if len(indices.shape) == 2 else 1

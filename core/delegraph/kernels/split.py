@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from delegraph.arithmetic.output_shape import check_type, integers, normalized_axis, size_outputs
+from delegraph.arithmetic.output_shape import integers, normalized_axis, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
     INDEX,
     WIDE_INDEX,
+    adopt_type,
     option,
     require_counts,
     require_rank,
@@ -77,8 +78,8 @@ def _outputs(context: OpContext, node: Node, x: Tensor, axis_input: Tensor) -> l
     require_type(x, _TYPES)
     require_type(axis_input, INDEX)
     outputs = [output_tensor(context, node, i) for i in range(len(node.outputs))]
-    for i, y in enumerate(outputs):
-        check_type(y, x, f"output {i}")
+    for y in outputs:
+        adopt_type(y, x.type)
     if not outputs:
         raise OperatorError("no outputs, expected at least one")
     return outputs

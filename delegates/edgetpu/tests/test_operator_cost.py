@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import delegraph_edgetpu
 from compiled_models import DIGITS
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, DepthwiseConv2DOptions, FullyConnectedOptions
-from delegraph.testing import TensorDef, constant, one_op_model
+from delegraph.testing import TensorDef, one_op_model
 from delegraph_edgetpu.call import Call
-from delegraph_edgetpu.operator_cost import cycles, multiply_adds, parameter_sizes
+from delegraph_edgetpu.operator_cost import cycles, multiply_adds
 from quantised_chains import bias, chain, q, weights
 
 
@@ -62,13 +61,6 @@ def test_products_are_counted(
 ) -> None:
     assert multiply_adds(given) == expected_multiply_adds
     assert cycles(given) == expected_cycles
-
-
-def test_shapes_and_axes_are_no_parameters() -> None:
-    shape = constant(np.array([4, 2], np.int32))
-    assert parameter_sizes([call("RESHAPE", [q(2, 4), shape], q(4, 2))]) == {}
-    scaled = [q(2, 4), weights(4)]
-    assert list(parameter_sizes([call("ADD", scaled, q(2, 4))]).values()) == [4]
 
 
 def test_estimate_is_its_formula() -> None:

@@ -56,6 +56,11 @@ def test_a_multiplier_beyond_32_bits_is_documented():
             "(BIDIRECTIONAL_SEQUENCE_RNN): have types INT8 and INT2, expected the same",
             "weights-of-other-types",
         ),
+        ("(PRELU): tensor 't1' has type FLOAT16, expected", "weights-of-other-types"),
+        (
+            "(BIDIRECTIONAL_SEQUENCE_RNN): have types FLOAT32 and FLOAT16, expected the same",
+            "weights-of-other-types",
+        ),
         ("(EMBEDDING_LOOKUP_SPARSE): 't4' has type FLOAT16, expected", "weights-of-other-types"),
     ],
 )

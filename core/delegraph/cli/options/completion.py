@@ -59,8 +59,10 @@ def _offer_of(parameter: click.Parameter) -> Offer | None:
         if name in _OFFERS:
             return _OFFERS[name]
     metavar = parameter.metavar or ""
+    if isinstance(parameter, click.Argument):
+        metavar = parameter.human_readable_name
     if isinstance(parameter.type, click.types.StringParamType):
-        if metavar.startswith("FILE"):
+        if metavar.startswith(("FILE", "MODEL", "SOURCE")):
             return lambda ctx, incomplete: [CompletionItem(incomplete, type="file")]
         if metavar.startswith("DIR"):
             return lambda ctx, incomplete: [CompletionItem(incomplete, type="dir")]

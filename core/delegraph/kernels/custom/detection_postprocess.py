@@ -12,7 +12,7 @@ from delegraph.arithmetic.cpp_heap import largest
 from delegraph.arithmetic.output_shape import check_rank, size_outputs
 from delegraph.errors import OperatorError
 from delegraph.lazy_dataclass import dataclass
-from delegraph.operators.checks import require_counts
+from delegraph.operators.checks import adopt_type, require_counts
 from delegraph.operators.flexbuffer_options import flexbuffer_options
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
@@ -142,8 +142,7 @@ def _check(inputs: list[Tensor], outputs: list[Tensor], options: Options) -> Non
         if tensor.type not in (TensorType.FLOAT32, TensorType.UINT8):
             raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected FLOAT32 or UINT8")
     for tensor in outputs:
-        if tensor.type is not TensorType.FLOAT32:
-            raise OperatorError(f"{tensor.name!r} is {tensor.type.name}, expected FLOAT32")
+        adopt_type(tensor, TensorType.FLOAT32)
 
 
 def _real(tensor: Tensor) -> Floats:

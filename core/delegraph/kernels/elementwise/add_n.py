@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from delegraph.errors import OperatorError
-from delegraph.operators.checks import require_counts, require_same_type, require_type
+from delegraph.operators.checks import adopt_type, require_counts, require_same_type, require_type
 from delegraph.operators.op_table import kernel
 from delegraph.operators.registration import Eval, Node, OpContext, input_tensor, output_tensor
 from delegraph.schema.enums import TensorType
@@ -24,7 +24,7 @@ def prepare_add_n(context: OpContext, node: Node) -> Eval:
     first, *others = (input_tensor(context, node, i) for i in range(len(node.inputs)))
     y = output_tensor(context, node)
     require_type(first, {TensorType.FLOAT32, TensorType.INT32})
-    require_same_type(first, y)
+    adopt_type(y, first.type)
     for x in others:
         require_same_type(first, x)
         if x.shape != first.shape:

@@ -24,6 +24,7 @@ from delegraph.arithmetic.lookup_table import (
 )
 from delegraph.errors import OperatorError
 from delegraph.operators.checks import (
+    adopt_type,
     require_counts,
     require_same_type,
     require_scales,
@@ -43,9 +44,15 @@ _QUANTIZED = {TensorType.FLOAT32, TensorType.INT8, TensorType.INT16}
 
 
 def unary_operands(
-    context: OpContext, node: Node, allowed: Collection[TensorType]
+    context: OpContext, node: Node, allowed: Collection[TensorType], *, adopts: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Check a one-operand node, set the output's shape, and return the input and the output.
+
+    Args:
+        context: context of the operator.
+        node: the node.
+        allowed: types of the input.
+        adopts: whether the output gets the input's type; otherwise it must have it.
 
     Raises:
         OperatorError: the node does not have one input and one output, the types differ, or the
@@ -54,7 +61,10 @@ def unary_operands(
     require_counts(node, 1)
     x, y = input_tensor(context, node, 0), output_tensor(context, node)
     require_type(x, allowed)
-    require_same_type(x, y)
+    if adopts:
+        adopt_type(y, x.type)
+    else:
+        require_same_type(x, y)
     context.resize_tensor(y, x.shape)
     return x, y
 
@@ -115,7 +125,7 @@ def prepare_neg(context: OpContext, node: Node) -> Eval:
         tflite/kernels/neg.cc.
     """
     allowed = tensor_types("FLOAT32 FLOAT16 BFLOAT16 INT8 INT16 INT32 INT64")
-    return run_ufunc(np.negative, *unary_operands(context, node, allowed))
+    return run_ufunc(np.negative, *unary_operands(context, node, allowed, adopts=True))
 
 
 @kernel("EXP")
@@ -124,7 +134,7 @@ def prepare_exp(context: OpContext, node: Node) -> Eval:
 
     Source: tflite/kernels/exp.cc.
     """
-    x, y = unary_operands(context, node, _QUANTIZED)
+    x, y = unary_operands(context, node, _QUANTIZED, adopts=True)
     if x.type is TensorType.FLOAT32:
         return run_ufunc(np.exp, x, y)
     if x.type is TensorType.INT16:
@@ -263,13 +273,13 @@ def prepare_floor(context: OpContext, node: Node) -> Eval:
 
     Source: tflite/kernels/floor.cc.
     """
-    return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS))
+    return run_ufunc(np.floor, *unary_operands(context, node, _FLOATS, adopts=True))
 
 
 @kernel("CEIL")
 def prepare_ceil(context: OpContext, node: Node) -> Eval:
     """Return the function that computes CEIL on float32. Source: tflite/kernels/ceil.cc."""
-    return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32))
+    return run_ufunc(np.ceil, *unary_operands(context, node, _FLOAT32, adopts=True))
 
 
 @kernel("ROUND")
@@ -279,7 +289,7 @@ def prepare_round(context: OpContext, node: Node) -> Eval:
     Source:
         RoundToNearest, tflite/kernels/internal/reference/round.h.
     """
-    return run_ufunc(np.rint, *unary_operands(context, node, _FLOATS))
+    return run_ufunc(np.rint, *unary_operands(context, node, _FLOATS, adopts=True))
 
 
 @kernel("SIGN")

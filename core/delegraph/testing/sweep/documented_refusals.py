@@ -39,7 +39,8 @@ REFUSALS: dict[str, str] = {
     "variables-of-another-shape": r"variable is \[.*\], expected \[",
     "weights-of-other-types": r"\((PRELU|SVDF|\w*CONV_2D|\w+_SEQUENCE_\w+)\).*has type INT[24],"
     r"|\(\w+_SEQUENCE_\w+\).*have types (INT8 and INT[24]|INT[24] and INT8), expected the same"
-    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM|SVDF)\).*has type FLOAT16",
+    r"|\(\w*RNN\).*have types (FLOAT32 and FLOAT16|FLOAT16 and FLOAT32), expected the same"
+    r"|\((LSH_PROJECTION|EMBEDDING_LOOKUP\w*|\w*LSTM|PRELU|\w*RNN|SVDF)\).*has type FLOAT16",
     "zero-points-beyond-their-type": r"zero point -?\d+",
 }
 """Mapping from the id of an entry of ``docs/differences.md`` to a pattern of the error."""

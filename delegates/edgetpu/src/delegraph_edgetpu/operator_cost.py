@@ -1,8 +1,8 @@
-"""Cost of operators: multiply-adds, cycles of the array, bytes of parameters."""
+"""Cost of operators: multiply-adds and cycles of the array."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -44,22 +44,6 @@ def cycles(call: Call) -> int:
     if products:
         return sum(product.cycles for product in products)
     return sum(_rounds(prod(tensor.shape)) for tensor in call.outputs)
-
-
-def parameter_sizes(calls: Iterable[Call]) -> dict[int, int]:
-    """Return the number of bytes of each parameter buffer of *calls*, by buffer index.
-
-    Buffers are in order of first use.
-
-    Parameters are the constants with a scale: weights, biases, quantised operands. Shapes and axes
-    are a part of the instructions instead.
-    """
-    sizes: dict[int, int] = {}
-    for call in calls:
-        for _, tensor in call.inputs():
-            if tensor.data is not None and tensor.quantization is not None:
-                sizes.setdefault(tensor.buffer, len(tensor.data))
-    return sizes
 
 
 def _rounds(count: int) -> int:

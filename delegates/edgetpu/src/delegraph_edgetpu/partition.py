@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from delegraph.errors import DelegraphError, NodeError
 from delegraph_edgetpu.call import Call
 from delegraph_edgetpu.executable import Executable
-from delegraph_edgetpu.operator_cost import multiply_adds, parameter_sizes
+from delegraph_edgetpu.operator_cost import multiply_adds
+from delegraph_edgetpu.parameter_layout import parameter_sizes
 
 
 def executable_of(

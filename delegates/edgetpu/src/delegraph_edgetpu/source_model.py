@@ -15,7 +15,8 @@ from delegraph_edgetpu.compiled_segment import CompiledSegment
 from delegraph_edgetpu.errors import CannotCompile
 from delegraph_edgetpu.mapping import ModelMapping, map_subgraph
 from delegraph_edgetpu.model_checks import require_compilable
-from delegraph_edgetpu.operator_cost import multiply_adds, parameter_sizes
+from delegraph_edgetpu.operator_cost import multiply_adds
+from delegraph_edgetpu.parameter_layout import parameter_sizes
 from delegraph_edgetpu.partition import obstacle_to
 from delegraph_edgetpu.segments import Part, boundary, cut_out, parts
 from delegraph_edgetpu.settings import Settings

@@ -193,6 +193,7 @@ def packed_once(call: Call, builder: ProgramBuilder) -> Memory:
         lambda: conv_f32_packing.pack_matrix(
             matrix := _plain(w, is_transposed), np.zeros(matrix.shape[1], np.float32), lanes
         ),
+        is_own=True,
     )
 
 

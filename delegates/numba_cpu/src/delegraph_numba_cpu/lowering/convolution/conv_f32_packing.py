@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from delegraph.operators import Tensor
 from delegraph_numba_cpu.instructions.conv_f32 import PACK
+from delegraph_numba_cpu.instructions.memory import aligned_bytes
 from delegraph_numba_cpu.program.builder import Memory, ProgramBuilder
 from delegraph_numba_cpu.program.constant_keys import constant_key
 
@@ -47,17 +48,21 @@ def pack_matrix(weight: Array, bias: Array, lanes: int) -> Array:
         lanes: float32 values of a register.
 
     Returns:
-        ``[...]``, float32; the last block is filled up with zeros.
+        ``[...]``, float32, aligned for vectors; the last block is filled up with zeros.
     """
-    blocks, start = [], 0
-    rows = np.concatenate([bias[None], weight])
-    for width in block_widths(weight.shape[1], lanes):
-        block = np.zeros((rows.shape[0], width), np.float32)
-        part = rows[:, start : start + width]
-        block[:, : part.shape[1]] = part
-        blocks.append(block.reshape(-1))
+    widths, rows = block_widths(weight.shape[1], lanes), 1 + len(weight)
+    packed = aligned_bytes(rows * sum(widths) * 4).view(np.float32)
+    start = first = 0
+    for width in widths:
+        block = packed[first : first + rows * width].reshape(rows, width)
+        columns = slice(start, start + width)
+        count = len(bias[columns])
+        block[0, :count] = bias[columns]
+        block[1:, :count] = weight[:, columns]
+        block[:, count:] = 0
         start += width
-    return np.concatenate(blocks)
+        first += rows * width
+    return packed
 
 
 def pack_channels(weight: Array, bias: Array, lanes: int) -> Array:
@@ -107,6 +112,7 @@ def packed_matrix(
     return builder.packed(
         key,
         lambda: pack_matrix(weight.data.reshape(outputs, -1).T, bias_values(bias, outputs), lanes),
+        is_own=True,
     )
 
 

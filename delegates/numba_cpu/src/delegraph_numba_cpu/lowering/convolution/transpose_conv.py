@@ -147,6 +147,7 @@ def _packed_taps(call: Call, builder: ProgramBuilder, down: Phase, across: Phase
         lambda: pack_matrix(
             weight.data[taps].reshape(outputs, -1).T, bias_values(bias, outputs), lanes
         ),
+        is_own=True,
     )
 
 

@@ -163,6 +163,7 @@ def _emit_float_inputs(
     weight = builder.packed(
         (call.node.inputs, "input weights", lanes),
         lambda: pack_matrix(layer.input_weights().T, layer.input_bias(), lanes),
+        is_own=True,
     )
     emit_products(
         builder,
