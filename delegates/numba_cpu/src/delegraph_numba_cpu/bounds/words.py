@@ -56,7 +56,9 @@ def _plain(name: str) -> str:
 
 
 def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that exactly the *words* that *block*'s kernel uses as addresses are addresses, or 0.
+    """Check that those *words* of a row that its kernel uses as addresses are addresses or 0.
+
+    *block* is the row's instruction.
 
     Raises:
         Overrun: an address stands for a number, or a number other than 0 for an address.
