@@ -83,7 +83,7 @@ def larger(x, y):
 
 
 def folded(x, combine):
-    """Return one number: all elements combined, half with half, again and again."""
+    """Return one number: all elements of *x*, combined half with half, again and again."""
     builder, count = x.builder, LANES
     while count > 1:
         count //= 2
@@ -100,7 +100,7 @@ def folded(x, combine):
 
 
 def float_kernel(block_type, row, padding):
-    """Define the kernel that calls *row* for each row of a tile.
+    """Define the kernel of *block_type* that calls *row* for each row of floats of a tile.
 
     Args:
         block_type: the instruction.
