@@ -92,9 +92,9 @@ def conv(block, tile, worker):
 
 @jit
 def multiply_blocks(block, rows, taps, pixels, column, end, row):
-    """Compute as many pairs or fours of blocks of columns as fit; return the next column.
+    """Compute blocks of columns, two or four at a time, while they fit; return the next column.
 
-    It serves chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
+    The function is for chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
     """
     count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
     weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
@@ -188,7 +188,7 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
 def low_tiles(
     rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
 ):
-    """Write up to ``WIDE`` columns of the pixels that fill no full register tile.
+    """Write up to ``WIDE`` columns of a few pixels, by register tiles of lower height.
 
     There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
     tiles have.

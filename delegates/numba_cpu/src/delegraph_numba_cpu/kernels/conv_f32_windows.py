@@ -43,7 +43,7 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 @jit
 def own_scratch(block, worker):
-    """Return the address of the worker's scratch memory."""
+    """Return the address of the scratch memory of *worker*."""
     return word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
 
 
@@ -71,7 +71,10 @@ def output_offset(block, row):
 
 @jit
 def chunk_source(block, scratch, row, count):
-    """Return the address of the first tap of a chunk's first pixel; pad input rows if needed."""
+    """Return the address of the first tap of a chunk's first pixel.
+
+    Pad the input rows if needed.
+    """
     image, y = row // word(block, OUT_H), row % word(block, OUT_H)
     source = word(block, X) + image * word(block, IN_IMAGE)
     first = y * word(block, STRIDE_H) - word(block, TOP)

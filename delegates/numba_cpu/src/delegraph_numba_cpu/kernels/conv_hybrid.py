@@ -124,10 +124,10 @@ def round_rows(block, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Quantisation parameters of a row whose pieces were measured, as of :func:`parameters`."""
+    """Return the quantization of a row from its pieces' ranges: see :func:`parameters`."""
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
-        unsound += load_f32(place) * np.float32(0)  # NaN stays NaN, whatever is added
+        unsound += load_f32(place) * np.float32(0)  # a NaN stays NaN whatever is added
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
     return parameters(low + unsound, high + unsound, is_asymmetric)
 
@@ -152,7 +152,7 @@ def multiply(block, tile, worker):
 
 @jit
 def multiply_pixels(block, first, last, first_column, last_column, memory):
-    """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
+    """Compute output pixels *first* to *last*, for the blocks of 16 outputs from *first_column* on.
 
     Scratch memory holds accumulators, the windows' record, and windows.
     """
@@ -183,9 +183,10 @@ def multiply_pixels(block, first, last, first_column, last_column, memory):
 
 @jit
 def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
-    """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
+    """Compute results of *rows* rows of bytes and up to four blocks of 16 outputs.
 
-    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
+    The first block is number *n*. Micro-kernels compute a fixed number of rows; results of missing
+    rows are ignored.
     """
     headers = word(block, HEADERS) + n * HEADER_BYTES
     height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
@@ -210,7 +211,7 @@ def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_ste
 
 @jit
 def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
-    """Store the accumulators of one call of a micro-kernel at *acc*."""
+    """Store at *acc* the accumulators of *blocks_of_16* blocks of outputs, from block *n* on."""
     weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
     form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
     for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):

@@ -175,7 +175,7 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(block, sums, rows, column, target):
-    """Store up to 16 results, int16, of each of *rows* windows, from output *column* on."""
+    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most."""
     header = word(block, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
     outputs, row = word(block, OUTPUTS), sums + instructions.SUMS_BYTES

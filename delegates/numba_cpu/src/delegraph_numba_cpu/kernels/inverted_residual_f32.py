@@ -56,7 +56,10 @@ RING, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
 
 @kernel(INVERTED_RESIDUAL)
 def inverted_residual(block, tile, worker):
-    """Compute a tile of expand, depthwise and project; expanded rows are in a ring buffer."""
+    """Compute a tile of expand, depthwise and project convolutions.
+
+    A ring buffer has expanded rows.
+    """
     expand, project = block + EXPAND, block + PROJECT
     row, last = row_range(block, tile)
     scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
@@ -102,7 +105,7 @@ def inverted_residual(block, tile, worker):
 
 @jit
 def clear_edges(block, ring):
-    """Write the zeros beside the rows of the ring buffer, and the row of zeros after them."""
+    """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows."""
     left, size = word(block, LEFT), word(block, ROW)
     right = left + word(block, COPIED)
     for i in range(word(block, RING_ROWS)):
@@ -113,7 +116,7 @@ def clear_edges(block, ring):
 
 @jit
 def fill_ring(block, ring, worker, base, first, end):
-    """Compute or copy expanded rows; *base* is the number of rows of the images before."""
+    """Compute or copy expanded rows *first* to *end* into the ring buffer."""
     expand = block + EXPAND
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
@@ -147,7 +150,7 @@ def copy_pixels(expand, source, target):
 
 @jit
 def ring_row(block, ring, y):
-    """Return the address of an expanded row."""
+    """Return the address of expanded row *y* in the ring buffer."""
     return ring + y % word(block, RING_ROWS) * word(block, ROW)
 
 
@@ -174,7 +177,7 @@ def write_row_taps(block, table, first, rows, size, zeros, y, count):
 
 @jit
 def filter_chunk(block, taps, inner_taps, result, count):
-    """Compute the depthwise rows of a chunk."""
+    """Compute *count* rows of the depthwise convolution: a chunk."""
     rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
     room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
     for channel in range(0, word(block, COLUMNS), LANES):

@@ -52,7 +52,7 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like that of :func:`_mover`, faster where rows become columns.
+    """Return a function like :func:`_mover`'s that is faster where rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
     transposes small squares in registers.
@@ -109,7 +109,7 @@ def nest(block, tile, worker):
 
 @kernel(instructions.UPDATE)
 def update(block, tile, worker):
-    """Copy this tile's share of the rows to the start position in the target."""
+    """Copy this tile's share of rows into the target, from the start position in a tensor."""
     starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
     target, limit = word(block, U_TARGET), word(block, U_LIMITS)
     for _ in range(word(block, U_RANK)):
@@ -124,7 +124,7 @@ def update(block, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Copy one tile's share of the rows of a loop nest; a row is a run of the innermost loop."""
+    """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
@@ -160,7 +160,7 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 @kernel(instructions.FILL)
 def fill(block, tile, worker):
-    """Fill this tile's share of the rows."""
+    """Fill this tile's share of the rows of the loop nest with one value."""
     loops, depth, rows = word(block, F_LOOPS), word(block, F_DEPTH), word(block, F_ROWS)
     unit, value, tiles = word(block, F_UNIT), word(block, F_VALUE), word(block, F_TILES)
     inner = loops + LOOP_BYTES * (depth - 1)
@@ -209,7 +209,7 @@ P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instru
 
 @kernel(instructions.PICK)
 def pick(block, tile, worker):
-    """Copy this tile's share of the runs."""
+    """Copy this tile's share of the runs of bytes."""
     source, outer, offsets = word(block, P_SOURCE), word(block, P_OUTER), word(block, P_OFFSETS)
     inner, run = word(block, P_INNER), word(block, P_RUN)
     rows, tiles = word(block, P_ROWS), word(block, P_TILES)
@@ -245,7 +245,7 @@ def pick_runs(source, offsets, target, count, run):
 
 @kernel(instructions.GATHER)
 def gather(block, tile, worker):
-    """Copy this tile's share of the runs, except those whose position is out of range."""
+    """Copy this tile's share of the runs of bytes; skip runs whose position is out of range."""
     source, positions, limits = (
         word(block, G_SOURCE),
         word(block, G_POSITIONS),
@@ -339,7 +339,7 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 @kernel(instructions.RECODE)
 def recode(block, tile, worker):
-    """Convert this tile's share of the runs by the table."""
+    """Convert this tile's share of the runs of bytes by the table."""
     run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)
     table = word(block, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):

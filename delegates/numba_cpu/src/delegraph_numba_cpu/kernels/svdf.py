@@ -1,4 +1,4 @@
-"""SVDF; see ``instructions/svdf.py``."""
+"""SVDF layers: the kernels of ``instructions/svdf.py``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 
 def sign_bit(x):
-    """Return 1.0 where the sign bit of a float32 is set, else 0.0."""
+    """Return 1.0 for each float32 of *x* whose sign bit is set, else 0.0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -44,7 +44,7 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 @kernel(instructions.INTEGER)
 def svdf(block, tile, worker):
-    """Compute this tile's units, counted over all sequences."""
+    """Compute this tile's units of all sequences; a unit is one output of an integer layer."""
     units, inputs, tiles = word(block, UNITS), word(block, INPUTS), word(block, TILES)
     tasks = word(block, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -62,7 +62,7 @@ def compute_units(block, first, unit, count, source, target):
 
     *first* is the number of the sequence's first unit, counted over all sequences.
     """
-    # Loaded once: LLVM would load the words again after each store.
+    # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
     into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
     out, shift_out = word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT)
@@ -97,7 +97,7 @@ def filtered(state, times, window, latest):
     """Shift a filter's int16 window by one time step; return its dot product with the weights."""
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
-    # Without masks for int16, the last elements are computed one at a time.
+    # There are no masks for int16, so the last elements are computed one at a time.
     for k in range(0, last if HAS_MASKS else last - r.LANES + 1, r.LANES):
         value = load_shorts(state + 2 * k + 2, last - k, zero)
         store_shorts(state + 2 * k, value, last - k)
@@ -114,7 +114,7 @@ def filtered(state, times, window, latest):
 
 @kernel(instructions.FLOAT)
 def svdf_f32(block, tile, worker):
-    """Compute this tile's units, counted over all sequences."""
+    """Compute this tile's units of all sequences; a unit is one output of a float layer."""
     units, rank, row = word(block, F_UNITS), word(block, F_RANK), 4 * word(block, F_WINDOW)
     tasks, tiles = word(block, F_BATCH) * units, word(block, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
