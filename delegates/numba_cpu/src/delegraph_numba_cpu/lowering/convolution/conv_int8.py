@@ -46,7 +46,7 @@ def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
 
 
 def line_columns(across: Window) -> int:
-    """Return how many columns a packed line has, for the windows *across* the width."""
+    """Return the number of columns of a packed line, for the windows *across* the width."""
     return (across.output - 1) * across.stride + across.span
 
 

@@ -35,7 +35,8 @@ def emit_float_rows(
     **words: object,
 ) -> None:
     """Emit the kernel *block* on rows of float32; parameters are those of :func:`emit_rows`."""
-    scratch_bytes = 8 * builder.level.vector_bytes  # the end of a row, before and after
+    # Room for the end of a row before and after the computation.
+    scratch_bytes = 8 * builder.level.vector_bytes
     scratch = builder.scratch(scratch_bytes * builder.workers)
     emit_rows(
         call, builder, block, replaceable, scratch=scratch, scratch_bytes=scratch_bytes, **words
