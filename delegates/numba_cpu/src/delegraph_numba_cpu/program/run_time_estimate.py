@@ -35,11 +35,11 @@ class RunTimeEstimate:
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
         """Record that a run took *seconds*, in one thread or, if *has_workers*, with workers."""
         if has_workers != self.takes_workers:
-            return  # somebody else had the workers
+            return  # another caller had the workers, so this run says nothing about them
         self._runs += 1
         if has_workers:
             self._together = min(self._together, seconds)
-            if self._runs > TRIALS:  # the first one hires them
+            if self._runs > TRIALS:  # the first run with workers starts the threads
                 self.takes_workers = self._together < self._alone
                 self.is_known = True
             return
@@ -47,4 +47,5 @@ class RunTimeEstimate:
         if self._runs >= TRIALS or best < BRIEF or best > LONG:
             self.is_brief = best < BRIEF
             self.takes_workers, self._runs = not self.is_brief, 0
-            self.is_known = best < BRIEF or best > SHORT  # last, in case of an interrupt
+            # Assigned last, in case of an interrupt before.
+            self.is_known = best < BRIEF or best > SHORT
