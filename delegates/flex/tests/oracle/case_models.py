@@ -56,7 +56,7 @@ def concrete_function(cases: list[tuple[str, Case]]) -> Any:
 
 
 def _is_for_oracle(case: Case) -> bool:
-    """Return whether TensorFlow 2.18.1's interpreter can be given, and asked for, a case's values.
+    """Whether TensorFlow 2.18.1's interpreter can be given, and asked for, a case's values.
 
     It calls bfloat16 float16, cannot be given a single string that is empty, and has none of the
     functions that cases call; written models have their own.
