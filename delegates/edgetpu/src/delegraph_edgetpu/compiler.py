@@ -75,7 +75,7 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, without caching tokens and cache shares.
+    """Return the compiled parts of one model, still without caching tokens and cache shares.
 
     *settings* are those of the compiler.
     """

@@ -94,7 +94,10 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 
 
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
-    """Return *reason* with the status that the real compiler logs for an operator with *rule*."""
+    """Return *reason* with the status that the real compiler logs.
+
+    *rule* is the operator's rule.
+    """
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason
 
@@ -229,7 +232,7 @@ def _packs_no_batch(call: Call) -> Reason | None:
 def _splits_no_batch(call: Call) -> Reason | None:
     axis, tensor = call.values(0), call.input(1)
     if axis is None or tensor is None or len(call.operator.outputs) == 1:
-        return None  # a single part is no split
+        return None  # with a single part, nothing is split
     return _no_batch("splits", int(axis.reshape(-1)[0]), len(tensor.shape))
 
 
@@ -344,7 +347,7 @@ RULES: dict[str, OperatorRule] = {
     "CONCATENATION": OperatorRule(checks=(_no_activation, _padding_concatenation)),
     "CONV_2D": _CONVOLUTION,
     "DEPTHWISE_CONV_2D": _CONVOLUTION,
-    "DEQUANTIZE": _PLAIN,  # it never maps: its output is floating-point, as the log says
+    "DEQUANTIZE": _PLAIN,  # its output is floating-point, so the operator never maps
     "EXPAND_DIMS": OperatorRule((1,), 13),
     "FULLY_CONNECTED": OperatorRule(
         (1, 2), checks=(_plain_weights, _flat_output, _clamping_activation)
