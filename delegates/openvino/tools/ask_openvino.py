@@ -151,7 +151,7 @@ def _units(made: Attempt) -> int:
 
 
 def _is_wanted(op: str, types: frozenset[str]) -> bool:
-    """Return whether a delegate for floats and 8 bits has a use for the types."""
+    """Whether a delegate for floats and 8 bits has a use for the types."""
     if "FLOAT16" in types:
         return op == "DEQUANTIZE"
     if op in ("QUANTIZE", "DEQUANTIZE"):
