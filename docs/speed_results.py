@@ -63,5 +63,5 @@ def _ratio_of_numba_cpu(entry: Entry) -> float:
 
 
 def counts(result: Entry) -> bool:
-    """Return whether a result has a ratio, and not that of the core in place of a delegate."""
+    """Whether a result has a ratio, and not that of the core in place of a delegate."""
     return result["ratio"] is not None and result["taken"] != 0

@@ -61,5 +61,5 @@ def plain_table(*headings: str) -> Table:
 
 
 def is_taken(node: Any) -> bool:
-    """Return whether a delegate that was asked for runs a node."""
+    """Whether a delegate that was asked for runs a node."""
     return node.delegate is not None and not node.is_by_default

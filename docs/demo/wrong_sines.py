@@ -34,7 +34,7 @@ class Sines(SimpleDelegateInterface):
         return "sines"
 
     def is_node_supported_by_delegate(self, registration, node, context):
-        """Return whether a node is a SIN."""
+        """Whether a node is a SIN."""
         return registration.name == "SIN"
 
     def create_delegate_kernel_interface(self):

@@ -193,7 +193,7 @@ def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Ver
 
 
 def _is_undefined(task: Task) -> bool:
-    """Tell whether the official kernel leaves places of its outputs unwritten.
+    """Whether the official kernel leaves places of its outputs unwritten.
 
     It runs twice in memory that is filled with different bytes; only where the C library can do
     that (glibc) is anything found out.

@@ -61,7 +61,7 @@ def litert_after_a_failure() -> list[str]:
 
 
 def two_delegates(make: Callable[[list[ByName]], Any]) -> Any:
-    """Return whether a delegate of ADD is applied after one of SIN, with a control edge between."""
+    """Whether a delegate of ADD is applied after one of SIN, with a control edge between."""
     delegates = [ByName("SIN"), ByName("ADD", name="second")]
     return attempt(lambda: make(delegates) is not None)
 

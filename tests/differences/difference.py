@@ -169,7 +169,7 @@ def _run(make: Callable[[], Any], steps: Sequence[Inputs]) -> Any:
 
 
 def agree(mine: Any, theirs: Any) -> bool:
-    """Tell whether both sides gave the same: arrays to the last integer, floats but for rounding.
+    """Whether both sides agree: integers exactly, floats except for rounding.
 
     >>> agree([np.float32([1, 2])], [np.float32([1, 2.000001])]), agree("refused", [1])
     (True, False)

@@ -177,6 +177,6 @@ def _feed(interpreter: Any, feeding: Feeding, step: int) -> None:
 
 
 def _lacks_operators(error: BaseException | None) -> bool:
-    """Return whether an error says that operators without a kernel need a delegate."""
+    """Whether an error says that operators without a kernel need a delegate."""
     unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
     return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)

@@ -156,7 +156,7 @@ class Campaign:
     def _judge(
         self, mutant: Mutant, bench: Bench, tests: Sequence[str], work: Callable[[], str | None]
     ) -> bool:
-        """Return whether *work* could judge *mutant*."""
+        """Whether *work* could judge *mutant*."""
         start = time.perf_counter()
         ended = in_child(work, bench.limit(tests)) if tests else Ended("done", "")
         if ended == ("done", None):

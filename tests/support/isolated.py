@@ -42,5 +42,5 @@ class Watched:
         os.close(self._file)
 
     def ends(self, seconds: float = 20.0) -> bool:
-        """Return whether it ends within so many seconds; at once where it has."""
+        """Whether the process ends within *seconds*; True at once if it has ended already."""
         return bool(select.select([self._file], [], [], seconds)[0])

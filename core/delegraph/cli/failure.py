@@ -113,7 +113,7 @@ def _advice(error: BaseException) -> str:
 
 
 def _is_of_official_runtime(error: BaseException) -> bool:
-    """Return whether code of LiteRT or TensorFlow Lite raised *error*."""
+    """Whether code of LiteRT or TensorFlow Lite raised *error*."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -177,7 +177,7 @@ def partly_written(tensor: Tensor, missing: int) -> OperatorError:
 
 
 def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> None:
-    """Return if *returned* has no values that are missing in the outputs.
+    """Raise an error if *returned* has values that the outputs lack.
 
     What ``np.negative(x, out=y)`` returns is the output itself.
 

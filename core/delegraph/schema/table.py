@@ -316,7 +316,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:
-        """Return True, so that a record without fields is not mistaken for an absent record."""
+        """Whether the record is present: always True, also for a record without fields."""
         return True
 
     def __ne__(self, other: object) -> bool:

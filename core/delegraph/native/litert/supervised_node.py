@@ -298,7 +298,7 @@ class _SupervisionOfNode(Supervision):
         self._shared.quarantine(delegate)
 
     def is_quarantined(self, delegate: object) -> bool:
-        """Return whether a delegate has been quarantined."""
+        """Whether a delegate has been quarantined."""
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:

@@ -88,11 +88,11 @@ class Supervision:
                 running.retire()
 
     def is_quarantined(self, delegate: object) -> bool:
-        """Return whether a delegate has been quarantined."""
+        """Whether a delegate has been quarantined."""
         return any(delegate is known for known in self._quarantined)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
+        """Whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
 
         The first run of each node is among them. *subgraph* and *node_index* identify the node.
 

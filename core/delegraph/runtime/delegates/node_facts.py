@@ -109,7 +109,7 @@ class Findings:
                     tensors[index].adopt_type(known.type)
 
     def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
-        """Return whether the findings about *nodes* are still valid for the present *tensors*."""
+        """Whether the findings about *nodes* are still valid for the present *tensors*."""
         known = self.known
         written = {i for node, _ in nodes for i in node.outputs if i >= 0}
         read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written

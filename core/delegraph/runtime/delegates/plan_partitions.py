@@ -119,7 +119,7 @@ class PlanPartitioner:
 
 
 def _has_side_effect(node: Node, registration: Registration, resources: Set[int]) -> bool:
-    """Return whether a node calls subgraphs, or reads or writes a tensor in *resources*."""
+    """Whether a node calls subgraphs, or reads or writes a tensor in *resources*."""
     if registration.builtin_code in _CALLS_SUBGRAPHS:
         return True
     return not resources.isdisjoint(node.inputs) or not resources.isdisjoint(node.outputs)

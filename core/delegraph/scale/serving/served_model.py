@@ -159,7 +159,7 @@ class Models(Protocol):
         """
 
     async def is_ready(self) -> bool:
-        """Return whether all models that could be loaded are ready."""
+        """Whether all models that could be loaded are ready."""
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
         """Return name, version, state and reason of each model, or only of ready models."""

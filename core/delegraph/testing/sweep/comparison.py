@@ -241,7 +241,7 @@ def _difference(
 
 
 def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
-    """Return whether ``docs/differences.md`` explains *fault*, found in *mine*, the core's run."""
+    """Whether ``docs/differences.md`` explains *fault*, found in *mine*, the core's run."""
     if fault.kind == "refuses alone":
         return documented_refusal(mine.error) is not None
     return fault.kind == "differs" and documented_values(case) is not None

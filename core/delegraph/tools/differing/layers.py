@@ -344,7 +344,7 @@ class _Comparison:
 
 
 def _read_the_same(unit: Unit, test: Values, known: Values, drift: Mapping[int, _OneRun]) -> bool:
-    """Return whether *unit* had the reference's values already when the test ran."""
+    """Whether *unit* had the reference's values already when the test ran."""
     return (
         not unit.has_state
         and all(tensor in drift for tensor in unit.outputs)

@@ -65,7 +65,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return library(self.level)
 
     def wants_programs(self) -> bool:
-        """Return whether the user allows programs to be stored."""
+        """Whether the user allows programs to be stored."""
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:

@@ -40,7 +40,7 @@ MOST_PROGRAMS = 4
 
 
 def is_wanted(kept_programs: bool) -> bool:
-    """Return whether programs may be stored, by the option and the environment."""
+    """Whether programs may be stored, by the option and the environment."""
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 

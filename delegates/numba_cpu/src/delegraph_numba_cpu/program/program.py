@@ -147,7 +147,7 @@ class Program:
         return any("report" in row.words for row in self.rows)
 
     def may_share(self, given: int, made: int) -> bool:
-        """Return whether the host's tensor *made* may share the memory of its tensor *given*.
+        """Whether the host's tensor *made* may share the memory of its tensor *given*.
 
         It may if one row copies all of *given* to *made*, no other row uses *given*, and no earlier
         row uses *made*. The copy is then left out.
