@@ -67,7 +67,7 @@ def _require_known_suffix(
 @run_control_options
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
-@click.option("--name", default="", help="What to call this in the result.")
+@click.option("--name", default="", help="Name of this benchmark in the result.")
 @click.option(
     "--save",
     metavar="FILE",
@@ -78,7 +78,7 @@ def _require_known_suffix(
     "--compare-with",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE.json",
-    help="Compare with what --save has written, as of another commit.",
+    help="Compare with a file of --save, as of another commit.",
 )
 @click.option(
     "--result-json",

@@ -47,12 +47,12 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
 @click.option(
     "--reference",
     metavar='"[OPTION]..."',
-    help="Set-up that is right.  [default: Delegraph's kernels alone]",
+    help="Set-up to compare with.  [default: Delegraph's kernels alone]",
 )
 @click.option(
     "--runs",
     type=click.IntRange(1),
-    help="Runs, each on its own values.  [default: by input, at most 50]",
+    help="Runs, each with new values.  [default: by input, at most 50]",
 )
 @click.option(
     "--warmup",
@@ -73,7 +73,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
 @click.option(
     "--layers",
     is_flag=True,
-    help="Compare every tensor that a node computes, too.",
+    help="Also compare every tensor that a node computes.",
 )
 @click.option(
     "--inner",
@@ -111,7 +111,7 @@ def _require_folder(ctx: click.Context, parameter: click.Parameter, path: str) -
     flag_value="bisect",
     callback=_require_folder,
     metavar="[FOLDER]",
-    help="Find the nodes that cause it.  [default folder: bisect]",
+    help="Find nodes that cause differences.  [default folder: bisect]",
 )
 @click.option(
     "--probe-time-limit",
@@ -144,8 +144,8 @@ def command(
     """Compare outputs in two set-ups, on the same inputs.
 
     The first line is the verdict. Without --tolerance, outputs are the same within the numerics
-    profile where they differ by no more than roundings: floats by a small share of the largest
-    value, quantized integers by 1.
+    profile if they differ by roundings only. Those are a small share of the largest value for
+    floats, and 1 for quantized integers.
 
     The options describe the tested set-up; --reference describes the set-up to compare with.
     """
