@@ -331,7 +331,7 @@ def blamed(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return *text* on one line without characters that would steer a terminal.
+    r"""Return *text* on one line without characters that would control a terminal.
 
     Text from a file needs this before it is printed: names may hold any character.
 

@@ -157,17 +157,17 @@ DELEGATES = [
     (
         faulty.TakesMoreTypes,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD v\\d of input INT64",
+        "takes forms that it does not claim: ADD v\\d of input INT64",
     ),
     (
         faulty.TakesMoreOperators,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: FLOOR v1 of",
+        "takes forms that it does not claim: FLOOR v1 of",
     ),
     (
         faulty.TakesMoreFeatures,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
+        "takes forms that it does not claim: ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
     ),
 ]
 

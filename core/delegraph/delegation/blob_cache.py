@@ -182,7 +182,7 @@ class BlobCache:
             import tempfile
 
             raise DelegateError(
-                f"what was compiled, {len(content)} bytes, can be written neither to the cache nor "
+                f"the compiled data, {len(content)} bytes, can be written neither to the cache nor "
                 f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
             ) from error
         return Path(folder.place(), name)
@@ -298,7 +298,7 @@ class BlobCache:
                 lock = FileLock(path, timeout=_PATIENCE, mode=0o644)
                 stack.enter_context(lock)
             except Timeout:
-                logger.warning("waited %d s for what another process makes", _PATIENCE)
+                logger.warning("waited %d s for data that another process is making", _PATIENCE)
             except OSError as error:
                 _warn(error)
             yield

@@ -265,5 +265,5 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
 
 
 _LOOKED_THROUGH = Rejection(
-    "float16-constant", "the delegate reads the float16 constant itself, by way of other nodes"
+    "float16-constant", "the delegate reads the float16 constant itself, through other nodes"
 )

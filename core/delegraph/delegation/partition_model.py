@@ -144,8 +144,8 @@ def _is_input(tensor: Tensor) -> bool:
         return False
     if tensor.type in _HANDLE_TYPES:
         raise DelegateError(
-            f"the partition reads {tensor!r}, which is made outside of it; a model of its own "
-            "cannot be given one"
+            f"the partition reads {tensor!r}, which is computed outside of it, so the partition "
+            "cannot become a separate model"
         )
     return True
 

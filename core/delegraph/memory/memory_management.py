@@ -112,7 +112,7 @@ def assign_objects_to_tensors(
         assignment = greedy_in_order_by_dimensions(cast("Sequence[ShapeRecord]", records))
     else:
         raise ArgumentError(
-            f"{strategy.name} does not go with sizes of {dimensions} dimensions, needs bytes"
+            f"{strategy.name} does not support sizes of {dimensions} dimensions, needs bytes"
         )
     _check_order(records, assignment)
     return assignment

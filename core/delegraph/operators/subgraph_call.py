@@ -115,7 +115,7 @@ class Callee:
     def _enter(self, work: Callable[[], None]) -> None:
         """Call *work* while the subgraph is marked as active; a subgraph in use is an error."""
         if self._index in self._active:
-            raise OperatorError(f"subgraph {self._index} calls itself by way of others")
+            raise OperatorError(f"subgraph {self._index} calls itself through other subgraphs")
         try:
             self._active.add(self._index)
             work()

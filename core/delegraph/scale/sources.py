@@ -183,7 +183,7 @@ class FileRows(Source):
         super().__init__(inputs)
         if len(inputs) != 1:
             raise ArgumentError(
-                f"a folder gives one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
+                f"a folder has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
                 "put their columns into a .npz, .parquet or .jsonl file"
             )
         self._folder = folder

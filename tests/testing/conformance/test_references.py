@@ -195,5 +195,5 @@ def test_custom_operators_are_left_out_where_nobody_gives_cases(tmp_path: Path) 
 
 
 def test_node_that_is_taken_without_a_claim_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="takes what it does not claim: Plus v1 of"):
+    with pytest.raises(AssertionError, match="takes forms that it does not claim: Plus v1 of"):
         soundness.nothing_unclaimed_is_taken(subject(faulty.TakesOtherPluses, tmp_path))

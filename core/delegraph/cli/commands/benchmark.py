@@ -109,7 +109,7 @@ def command(as_json: bool, **options: Any) -> None:
         _compare(request, request.against, as_json)
         return
     if not request.control.runs and request.profile.is_any:
-        raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
+        raise click.UsageError("a profile needs runs: leave out --dry-run, or the profile options")
     if not request.control.runs and request.compare_with is not None:
         raise click.UsageError("a comparison needs runs: leave out --dry-run, or --compare-with")
     then = None if request.compare_with is None else _then(request.compare_with)

@@ -178,7 +178,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Add to errors in this block which file of the cache caused them, and why."""
+    """Context that adds to errors which file of the cache caused them, and why."""
     from delegraph.delegation.cache_entries import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 

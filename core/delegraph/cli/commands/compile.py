@@ -135,7 +135,7 @@ def command(
         raise CheckFailed(_nothing(model, output, compiled))
     if checked is not None and checked.failure:
         raise CheckFailed(
-            f"{output} does not compute what {Path(model).name} does: {checked.failure}"
+            f"{output} computes other outputs than {Path(model).name}: {checked.failure}"
         )
     return OK
 
@@ -152,13 +152,13 @@ def _require_compilable(delegates: Sequence[str]) -> None:
         if not is_installed_name(word):
             raise click.UsageError(
                 f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
-                f"'delegraph run MODEL -d {word}'; what compiles is an installed delegate"
+                f"'delegraph run MODEL -d {word}'; only an installed delegate can be compiled"
             )
 
 
 @contextlib.contextmanager
 def _lasting(model: str, output: str) -> Iterator[str]:
-    """Yield the model's address that stays valid after *output* is written, maybe of a copy."""
+    """Yield an address of the model that stays valid when *output* is written."""
     from delegraph.bundles.opening import split_address
 
     file, section = split_address(model)

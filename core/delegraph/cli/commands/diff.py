@@ -201,7 +201,7 @@ def command(
 def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
     """Check, before any computation, that every given option has an effect."""
     if layers and bisects:
-        raise click.UsageError("--bisect and --layers are two ways to look: give one")
+        raise click.UsageError("--bisect and --layers exclude each other: give one")
     if not layers:
         require_effect(("inner", "sort", "plot", "node_data"), "needs --layers")
     if bisects:

@@ -212,7 +212,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
         labels, top = _classes(request, predictor)
 
         def tell(rows: int, bad: int) -> None:
-            """Print what --resume has found."""
+            """Print how many rows an interrupted job has computed, and how many were bad."""
             total = len(source)
             text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
             click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)

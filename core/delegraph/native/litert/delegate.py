@@ -94,7 +94,7 @@ def litert_delegate(
     """
     if options is not None:
         if not isinstance(delegate, str):
-            raise ArgumentError("options are for a delegate by name; give the object its own")
+            raise ArgumentError("options need a delegate given by its name")
         chosen = load_delegate(delegate, options, isolate=isolate, timeout=timeout)
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))

@@ -250,6 +250,6 @@ def _require_shape(tensor: Tensor, shape: Shape, partition: CompiledPartition) -
     if tensor.shape != shape:
         raise OperatorError(
             f"input {tensor!r} of shape {list(tensor.shape)} was compiled as {list(shape)}, and "
-            "what is compiled keeps its shapes: resize the uncompiled model, write it, and compile "
+            "compiled code keeps its shapes: resize the uncompiled model, write it, and compile "
             f"that for {partition.address}"
         )

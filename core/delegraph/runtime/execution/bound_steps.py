@@ -155,7 +155,7 @@ def _run_of_many(
 
 
 def followed(run: Eval, after: Callable[[], None]) -> Eval:
-    """Return an evaluation that calls *run* and then *after*."""
+    """Return an evaluation that calls *run*, then *after*."""
 
     def run_and_follow() -> None:
         run()

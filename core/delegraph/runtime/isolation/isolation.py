@@ -56,8 +56,8 @@ class Isolation:
         """
         if self.timeout is not None:
             raise ArgumentError(
-                f"timeout={self.timeout:g} needs isolate='process' for {what}: a delegate that "
-                "hangs can be ended only in a process of its own"
+                f"timeout={self.timeout:g} needs isolate='process' for {what}: only a delegate in "
+                "a separate process can be stopped when it hangs"
             )
 
 

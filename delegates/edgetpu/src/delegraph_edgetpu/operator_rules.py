@@ -110,7 +110,7 @@ def _no_activation(call: Call) -> Reason | None:
         "fused-activation",
         f"fused {getattr(activation, 'name', activation)}",
         "must be NONE",
-        "make the activation an operator of its own",
+        "make the activation a separate operator",
     )
 
 
@@ -128,7 +128,7 @@ def _clamping_activation(call: Call) -> Reason | None:
         "fused-activation",
         f"fused {getattr(activation, 'name', activation)}",
         "must be NONE, RELU, RELU6 or RELU_N1_TO_1",
-        "make the activation an operator of its own",
+        "make the activation a separate operator",
     )
 
 
@@ -153,7 +153,7 @@ def _padding_concatenation(call: Call) -> Reason | None:
             "constant-concatenation",
             f"{len(call.operator.inputs)} inputs, one of them constant",
             "limit 2 inputs",
-            "join the constant in a concatenation of its own",
+            "join the constant in a separate concatenation",
         )
     values, quantization = values_of(constants[0]), constants[0].quantization
     zero = 0 if quantization is None else quantization.zero_point
@@ -163,7 +163,7 @@ def _padding_concatenation(call: Call) -> Reason | None:
         "constant-concatenation",
         f"the constant {constants[0].name!r} has values other than zero",
         "must be all zeros",
-        "add what is not zero after the concatenation",
+        "add nonzero values after the concatenation",
     )
 
 

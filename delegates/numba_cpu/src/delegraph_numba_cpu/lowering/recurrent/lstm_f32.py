@@ -153,7 +153,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_float_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the *gates*, as a float32 matrix product.
+    """Emit the products of inputs and *gates*' input weights, in float32.
 
     *over* is the geometry of the sequences that *layer* reads.
     """
@@ -177,7 +177,7 @@ def _emit_float_inputs(
 def _emit_byte_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the *gates*, as a hybrid matrix product.
+    """Emit the products of inputs and *gates*' input weights, with quantized activations.
 
     *over* is the geometry of the sequences that *layer* reads.
     """
