@@ -94,7 +94,7 @@ floats to a ten-thousandth. The official builtin kernels for ARM also differ in 
 
 
 def page() -> str:
-    """Return the whole page as Markdown."""
+    """Return the operators page as Markdown."""
     known = sorted(OP_TABLE.values(), key=lambda r: (r.custom_name != "", r.name))
     builtin = [r for r in known if not r.custom_name]
     custom = [r for r in known if r.custom_name and r.name not in MICRO_OPERATORS]
@@ -117,7 +117,7 @@ def page() -> str:
 
 
 def table(registrations: list[Registration]) -> str:
-    """Return one line for each operator."""
+    """Return the rows of the operator table."""
     lines = ["| operator | versions | types | in place | kernel |", "|---|---|---|---|---|"]
     taken = json.loads(TYPES.read_text(encoding="utf-8"))
     for registration in registrations:
@@ -132,7 +132,7 @@ def table(registrations: list[Registration]) -> str:
 
 
 def micro_table(registrations: list[Registration]) -> str:
-    """Return one line for each of TFLM's own operators, with the types of its first input."""
+    """Return a row for each operator specific to TFLM, with the types of its first input."""
     lines = ["| operator | types | keeps | kernel |", "|---|---|---|---|"]
     for registration in registrations:
         found = list(cases(registration.name))
@@ -144,7 +144,7 @@ def micro_table(registrations: list[Registration]) -> str:
 
 
 def differences() -> str:
-    """Return one line for each difference between the two sets of official kernels."""
+    """Return a row for each difference between the optimized and the reference official kernels."""
     lines = ["| operators | types | builtin | reference |", "|---|---|---|---|"]
     for d in DIFFERENCES:
         ops = ", ".join(f"`{op}`" for op in d.ops)
@@ -153,7 +153,7 @@ def differences() -> str:
 
 
 def missing() -> list[str]:
-    """Return the builtin operators without a kernel, sorted by name."""
+    """Return the builtin operators that have no kernel, sorted by name."""
     return sorted({operator.name for operator in BUILTIN_OPERATORS} - OP_TABLE.keys())
 
 

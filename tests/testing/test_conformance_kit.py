@@ -167,7 +167,8 @@ DELEGATES = [
     (
         faulty.TakesMoreFeatures,
         soundness.nothing_unclaimed_is_taken,
-        "takes forms that it does not claim: ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
+        "takes forms that it does not claim: "
+        "ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
     ),
 ]
 

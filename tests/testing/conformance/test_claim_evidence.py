@@ -163,7 +163,8 @@ class TakesAnActivation(faulty.SoundDelegate):
         (
             soundness.nothing_unclaimed_is_taken,
             TakesAnActivation,
-            "takes forms that it does not claim: ADD v3 of input FLOAT32, output FLOAT32 with RELU_N1",
+            "takes forms that it does not claim: "
+            "ADD v3 of input FLOAT32, output FLOAT32 with RELU_N1",
         ),
     ],
 )

@@ -156,7 +156,7 @@ def failure_options(command: Command) -> Command:
         "--on-failure",
         type=click.Choice(["raise", "fallback", "shadow"]),
         show_default="raise; isolated: fallback",
-        help="After a failure.",
+        help="On a failure.",
     )(command)
 
 
