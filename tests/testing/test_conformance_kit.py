@@ -91,7 +91,7 @@ KERNELS = [
         "ALLOW_DYNAMIC_TENSORS is set.*not known",
     ),
     (faulty.WritesItsInput, contract.inputs_are_only_read, r"changed input Tensor\(\d.*only read"),
-    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
+    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "is not written"),
     (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
     (faulty.RemembersInputs, contract.invokes_are_independent, "depends on the inputs of the"),
     (

@@ -200,7 +200,7 @@ def _pipes() -> tuple[int, int, list[BinaryIO]]:
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return descriptor *life* as text for the command line, and ``Popen`` options for it."""
+    """Return descriptor *life* as text, and the ``Popen`` options that pass it to a child."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt

@@ -135,10 +135,7 @@ def read_root(
 
 
 class _Reader:
-    """Reads the tables of one file; methods take the positions of one field in many tables.
-
-    Methods take the positions of one field in many tables.
-    """
+    """Reads the tables of one file; methods take the positions of one field in many tables."""
 
     def __init__(
         self,

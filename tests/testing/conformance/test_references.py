@@ -150,7 +150,7 @@ FAULTS = [
     (faulty.PreparesOnce, contract.resize_is_survived, "after a resize to"),
     (faulty.PreparesOnce, contract.dynamic_shapes_are_followed, "only while invoking.*then others"),
     (faulty.WritesItsInput, contract.inputs_are_only_read, r"changed input Tensor\(\d.*only read"),
-    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
+    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "is not written"),
     (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
     (faulty.SharesScratch, isolation.two_objects_share_nothing, "two delegate objects in two"),
     (faulty.RacesForScratch, isolation.threads_do_not_meet, "two interpreters in two threads"),

@@ -59,7 +59,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """What one interpreter knows of its delegates: failures, quarantine and runs to recompute.
+    """Records about one interpreter's delegates: failures, quarantine and runs to recompute.
 
     Attributes:
         has_warned: whether the warning about a failed default delegate has been given.

@@ -139,7 +139,7 @@ def fill_ring(block, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy pieces of a row, such as its pixels, to places with another distance."""
+    """Copy equal pieces of a row, such as pixels, to addresses with another stride."""
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
     for _ in range(word(expand, OUT_W)):

@@ -41,7 +41,7 @@ They stay in the second cache, beside the keys and values of a head.
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Nodes between the two matrix products of an attention, and what they compute.
+    """Nodes between the two matrix products of an attention, such as scaling, mask and softmax.
 
     Attributes:
         members: positions of the nodes from the first product to the second.
