@@ -37,7 +37,7 @@ DAMAGE = (
     struct.error,
     EOFError,
     OSError,
-    RuntimeError,  # NotImplementedError is one: a version or a flag from the future
+    RuntimeError,  # NotImplementedError: an unknown version or flag
     ValueError,
 )
 """Errors that zipfile raises for a damaged zip."""

@@ -88,7 +88,7 @@ class BlobCache:
         Raises:
             FileNotFoundError: this user has no home.
         """
-        from pathlib import Path  # here, as its import takes milliseconds
+        from pathlib import Path  # lazy import, as its import takes milliseconds
 
         return Path(self.root or cache_folder(), self._subfolder)
 
@@ -342,7 +342,7 @@ def _mark_as_used(path: str) -> None:
 @cache
 def own_folder() -> CacheFolder:
     """Return a temporary folder that is deleted when this process ends."""
-    import atexit  # here: few caches cannot be written
+    import atexit  # lazy import: few caches cannot be written
     import shutil
     import tempfile
     from pathlib import Path

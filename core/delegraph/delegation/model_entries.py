@@ -72,7 +72,7 @@ class ModelEntries:
         if content is None:
             return None
         if content.__array_interface__["data"][0] % ALIGNMENT:
-            from delegraph.memory import aligned_buffer  # here: for models in memory
+            from delegraph.memory import aligned_buffer  # lazy import: for models in memory
 
             copied = aligned_buffer(len(content))
             copied[:] = content

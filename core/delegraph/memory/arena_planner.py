@@ -40,7 +40,7 @@ _DATA_UNMODIFIED = 1
 _INPUT_0_SHARED = 4
 _MOST_SHAREABLE_INPUTS = 3
 _SHARED_ARENA = TensorKind.ARENA_RW
-_SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share with no one
+_SCALAR_BYTES = 4  # small tensors may grow by broadcasting, so they never share memory
 
 
 class ArenaPlanner:
@@ -265,7 +265,7 @@ class ArenaPlanner:
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):
                     break
-                # In a graph out of order, others may share the output already.
+                # If the graph is out of order, other tensors may share the output already.
                 if (keeps_data or may_go[root]) and output != root and output not in roots:
                     root_of[output] = root
                     roots.add(root)
@@ -368,7 +368,7 @@ class ArenaPlanner:
         ]
         if len(blocks) > MOST_TIGHTENED or is_tight(blocks, self._alignment):
             return
-        from delegraph.memory.tightening import tightened  # here: most plans need no search
+        from delegraph.memory.tightening import tightened  # lazy import: most plans need no search
 
         if smaller := tightened(blocks, self._alignment):
             self._arena.replan(smaller)

@@ -49,7 +49,7 @@ class LastReads:
         root = root_of(tensor, tensor)
         if self._last[root] > position:
             return True
-        for other in self._reads[position]:  # a loop: it takes half as long as any() does
+        for other in self._reads[position]:  # a loop, which takes half the time of any()
             if other != tensor and root_of(other, other) == root:
                 return True
         return False

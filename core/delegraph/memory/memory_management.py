@@ -61,7 +61,7 @@ _IN_BYTES = {
     MemoryStrategy.GREEDY_BEST: greedy_best,
     MemoryStrategy.MINCOSTFLOW: min_cost_flow,
 }
-_BHWC = 4  # dimensions of a size that is a tensor's shape
+_BHWC = 4  # number of dimensions of sizes that are shapes
 
 
 def assign_objects_to_tensors(

@@ -60,7 +60,7 @@ class LazyTable(MutableMapping[str, T]):
 
     def _import_package(self) -> None:
         if self._package is not None:
-            from pkgutil import iter_modules  # here: few tables need it
+            from pkgutil import iter_modules  # lazy import: few tables need it
 
             path = import_module(self._package).__path__
             for module in sorted(found.name for found in iter_modules(path)):

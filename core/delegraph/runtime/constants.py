@@ -46,7 +46,7 @@ def constant_value(spec: TensorSpec) -> Any:
     if spec.data is None:
         return None
     if spec.type == TensorType.STRING:
-        from delegraph.graph.strings import decode_strings  # here: few models have any
+        from delegraph.graph.strings import decode_strings  # lazy import: few models have any
 
         return decode_strings(spec.data, spec.shape)
     if spec.type in BITS:

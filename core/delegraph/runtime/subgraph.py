@@ -91,7 +91,7 @@ class Subgraph:
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
-        self._unset_error: NodeError | None = None  # error that invoke() raises
+        self._unset_error: NodeError | None = None  # error that invoke() will raise
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's nodes, each initialised by its kernel."""
@@ -202,7 +202,7 @@ class Subgraph:
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
         from delegraph.runtime.execution.schedule import (
-            scheduled,  # here: only asynchronous nodes need it
+            scheduled,  # lazy import: only asynchronous nodes need it
         )
 
         tasks = tasks_of(self.plan, self.steps.evals, self.tensors)
@@ -271,7 +271,7 @@ class Subgraph:
         self.tensors.clear()
         self.memory.release()
         self.__dict__.pop("buffers", None)
-        del self.context, self.steps  # they refer to this subgraph in circles
+        del self.context, self.steps  # they have reference cycles with this subgraph
 
     def reset_variables(self) -> None:
         """Set every variable to zero; INT8 variables are set to their zero point.
@@ -309,7 +309,7 @@ class Subgraph:
             _run(self.steps, wrap)
         else:
             from delegraph.runtime.execution.blas_threads import (
-                BlasThreads,  # here: many do without
+                BlasThreads,  # lazy import: many do without
             )
 
             with BlasThreads(self.session.options.num_threads):

@@ -47,7 +47,7 @@ INT64 = np.dtype("<i8")
 UINT64 = np.dtype("<u8")
 
 
-# Classes written by hand: every process makes them, and a ``NamedTuple`` takes ten times as long.
+# Not NamedTuple, which takes ten times as long; every process creates these classes.
 
 
 class _Numbers:
@@ -312,7 +312,7 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table) or type(self) is not type(other):
-            return False  # not NotImplemented: Python would go on to compare two tuples
+            return False  # not NotImplemented: Python would then compare the tuples
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:

@@ -277,7 +277,7 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # also allocates, without notice
+            outputs = self._official(**inputs)  # may also allocate tensors
         self._interpreter._check_placement()
         return outputs
 

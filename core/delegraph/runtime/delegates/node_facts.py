@@ -35,7 +35,7 @@ class KnownTensor(NamedTuple):
         """Present type, shape and value of a tensor."""
         digest = b""
         if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
-            import hashlib  # here: it takes milliseconds, and few nodes compute while prepared
+            import hashlib  # lazy: it takes milliseconds, and few nodes compute while prepared
 
             data = tensor.data
             values = repr(data.tolist()).encode() if data.dtype.hasobject else data.tobytes()
@@ -93,7 +93,7 @@ class Findings:
         """
         for node, registration in nodes:
             if registration.is_unresolved:
-                from delegraph.runtime.execution.node_errors import require_kernel  # here: few are
+                from delegraph.runtime.execution.node_errors import require_kernel  # lazy: few are
 
                 require_kernel(node, registration)
             for index in node.outputs:

@@ -65,7 +65,7 @@ class PlanPartitioner:
             PartitionError: the graph cannot be partitioned.
             ArgumentError: a control edge of the model names no node.
         """
-        from delegraph.delegation.partitioner import (  # here: only delegates cut a plan
+        from delegraph.delegation.partitioner import (  # lazy import: only delegates cut a plan
             GraphInfo,
             NodeInfo,
             partition_graph_into_independent_node_subsets,

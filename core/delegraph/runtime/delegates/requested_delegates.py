@@ -95,7 +95,7 @@ def installed_delegate(
 
     Unlike :func:`load_delegate`, it accepts no libraries.
     """
-    if not isolation.isolate or _file(name) is not None:  # no name is called "which"
+    if not isolation.isolate or _file(name) is not None:  # no delegate is called "which"
         isolation = isolation.of(installed().find(name).spec)
     if isolation.is_wanted:
         return isolated(DelegateSource.of(name, options), isolation.timeout)

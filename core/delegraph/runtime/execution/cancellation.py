@@ -47,7 +47,7 @@ class Cancellation:
         self._time_limit = time_limit
         self.watch: TimeLimit | None = None
         if time_limit is not None:
-            from delegraph.runtime.execution.time_limit import TimeLimit  # here: few calls have one
+            from delegraph.runtime.execution.time_limit import TimeLimit  # lazy: few calls have one
 
             self.watch = TimeLimit(self._time_is_up, time_limit)
 
@@ -105,7 +105,8 @@ class NestedCancellation(Cancellation):
         outer: stop request of the outer call.
     """
 
-    def __init__(self, outer: StopRequest) -> None:  # without super: the outer one has the state
+    # Without super, because the outer object has the state.
+    def __init__(self, outer: StopRequest) -> None:
         self._outer = outer
         self.watch = None
         self.word = outer.word

@@ -31,7 +31,7 @@ class Isolation:
 
     def __post_init__(self) -> None:
         if self.isolate is not None:
-            from delegraph.plugins.specs import Isolate  # here: most interpreters have no delegate
+            from delegraph.plugins.specs import Isolate  # lazy: most interpreters have no delegate
 
             check_choice("isolate", self.isolate, [None, *get_args(Isolate)])
         check_seconds("timeout", self.timeout)

@@ -105,7 +105,7 @@ class _Version:
         if self.model is None or self._engine is None:
             return Counter()
         model, engine = self.model, self._engine
-        self.model = self._engine = None  # no further requests find it
+        self.model = self._engine = None  # new requests do not find it
         self.state, self.reason = UNLOADING, ""
         try:
             await engine.stop()

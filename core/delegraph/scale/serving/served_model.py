@@ -76,7 +76,7 @@ class ServedModel:
             Refusal: the request does not fit the signature, the model fails on it, or the engine
                 cannot compute now.
         """
-        outcome, start = "refused", time.perf_counter()  # of a request that the client gave up
+        outcome, start = "refused", time.perf_counter()  # from a request that the client cancelled
         with self.metrics.in_progress.track_inprogress():
             try:
                 response = await self._answered(request)

@@ -117,7 +117,7 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
     """Return the prebuilt file for a level, or the reason why there is none."""
-    from pathlib import Path  # here, as its import takes milliseconds
+    from pathlib import Path  # lazy, as its import takes milliseconds
 
     name, reason = file_name(level)
     return reason or Path(FOLDER, name)
