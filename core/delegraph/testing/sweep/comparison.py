@@ -157,7 +157,7 @@ class Comparison:
         if mine.incidents and self.by_default:
             return Fault("incident", cut(mine.incidents[0]), _phase(mine.incidents[0]))
         if self.is_official_right and (right.error is not None or _is_limit(mine.error)):
-            return None  # Delegraph computes more, and has limits
+            return None  # Delegraph supports more, but has limits
         promised = self._promised(right, case)
         fault = _difference(right, mine, promised, case.is_random)
         if fault is None or fault.kind != "differs":

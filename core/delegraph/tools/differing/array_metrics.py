@@ -125,7 +125,7 @@ class _Sums:
     def _add_differences(self, start: int, size: NDArray[np.float64], total: float) -> None:
         self._total += total
         exponents = np.bincount(size.view(np.int64) >> _FRACTION_BITS, minlength=_EXPONENTS)
-        exponents[0] = 0  # those that are equal, or nearly so
+        exponents[0] = 0  # differences that are zero or nearly zero
         self._exponents += exponents
         self._unequal += int(np.count_nonzero(size))
         where = int(size.argmax())
