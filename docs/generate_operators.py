@@ -28,13 +28,13 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_operators.py; `make test` fails when it is out of step. -->
 
-The operators that run without a delegate, from the op table. A model with another builtin operator
-is refused with the operator's name while it is loaded; another custom operator stays in the graph
-for a delegate or a plugin to provide.
+The operators that run without a delegate, from the op table. A model with any other builtin
+operator is refused while it is loaded; the error names the operator. Any other custom operator
+stays in the graph, so that a delegate or a plugin may provide it.
 
 *Versions* are the operator versions that the kernel implements. *Types* are those of the data for
 which Delegraph and LiteRT 2.3 were both run and agree (`make conformance`); `INT16 by INT8` names
-the data's type and the weights'. Other types are refused by both, or stand in no case. *In place*
+the data's type and the weights'. Other types are refused by both, or were not tried. *In place*
 says that the output may share memory with an input of the same size. Where the two do not agree,
 [differences.md](differences.md#operators) says why.
 """
@@ -44,17 +44,18 @@ MICRO = """\
 ## TFLM's signal operators: {}
 
 Custom operators of TensorFlow Lite for Microcontrollers. Results are those of the wheel
-`tflite-micro` bit for bit (`make tflm-oracle`), in `Interpreter` and in `MicroInterpreter`. Those
-that *keep* something begin anew when variables are reset.
+`tflite-micro` bit for bit (`make tflm-oracle`), in `Interpreter` and in `MicroInterpreter`.
+Operators that *keep* a state start again when variables are reset.
 """
 
 
 REFERENCE_NUMERICS = """\
 ## Reference numerics
 
-Where LiteRT's builtin and reference kernels give different results, Delegraph does as the builtin
-ones; `Interpreter(numerics="reference")`, and `OpResolverType.BUILTIN_REF`, choose the others.
-Integer results are then theirs bit for bit, but for what [differences.md](differences.md) lists.
+Where LiteRT's builtin and reference kernels give different results, Delegraph gives those of the
+builtin kernels. `Interpreter(numerics="reference")`, and `OpResolverType.BUILTIN_REF`, choose the
+reference kernels. Integer results then equal theirs bit for bit, except for the entries of
+[differences.md](differences.md).
 """
 
 
@@ -75,9 +76,10 @@ That is what ruy's `apply_multiplier.cc` and
 processors is no aim there.
 
 Both official wheels 2.3.0, ARM's under emulation, ran models on the same random inputs. Of 23
-integer outputs, two of them INT8, the builtin kernels gave two others: of the UINT8 networks
-`mobilenet_v1_0.25_128_quant` (at most 4 units, in 0.7 % of the values) and `automl_labeler_model`
-(2 units, in 3 of 5 values). XNNPACK's and the reference kernels gave the same on both processors.
+integer outputs, two of them INT8, two differed with the builtin kernels. They are of the UINT8
+networks `mobilenet_v1_0.25_128_quant` (at most 4 units, in 0.7 % of the values) and
+`automl_labeler_model` (2 units, in 3 of 5 values). XNNPACK's and the reference
+kernels gave the same on both processors.
 
 Delegraph itself gave the same on both in 11,232 seeded cases of all operators: integers to the bit,
 floats to a ten-thousandth. The official builtin kernels for ARM also differ in the following.

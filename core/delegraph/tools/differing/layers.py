@@ -251,7 +251,7 @@ class _Comparison:
         self._stack, self._folder = stack, folder
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
-        """Compare the tensors of one run, *test* with *reference*: drift, then same inputs."""
+        """Compare the tensors of one run: drift, then differences on the same inputs."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         drift = self._compare(test, known, self._drift)
         pending = []

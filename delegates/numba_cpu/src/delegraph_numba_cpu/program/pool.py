@@ -166,7 +166,7 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Measure the time of a poll, and set the number of polls, as processors differ a lot."""
+        """Set how often a waiting worker polls before it sleeps, by the measured time of a poll."""
         address, looks = self.control.ctypes.data, 200
         best = 1.0
         for _ in range(3):

@@ -102,7 +102,7 @@ class Layer:
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the layer of *partition* that begins at *position*; None if there is none."""
+    """Return the convolution layer whose first node, maybe a PAD, is at *position*; or None."""
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
