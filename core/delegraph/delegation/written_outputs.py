@@ -1,4 +1,4 @@
-"""First run of a kernel, which tells its author of results that are not in its outputs."""
+"""Checks at a kernel's first run that results are in its outputs, and warns its author if not."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
     into use at the same node, where TFLite's order is unspecified, the lower index goes first.
-    Tightening is ours; TFLite counts readers of the tensor overwritten and of the one that had the
-    memory first, and overwrites what others that share it have yet to be read for.
+    Tightening is ours; TFLite counts only the readers of the overwritten tensor and of the memory's
+    first tensor. So it may overwrite data that readers of other sharing tensors still need.
 """
 
 from __future__ import annotations

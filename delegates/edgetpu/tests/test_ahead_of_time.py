@@ -22,7 +22,7 @@ def operators(model: bytes) -> list[str]:
 
 
 def executable_in(model: bytes) -> Executable:
-    """Return what the model's compiled partition executes."""
+    """Return the executable of the model's compiled partition."""
     parsed = parse_model(model)
     ((subgraph, index),) = compiled_partitions(parsed)
     blob = parsed.subgraphs[subgraph].operators[index].inputs[-1]

@@ -1,4 +1,4 @@
-"""Figures of the difference of two arrays, and those of what quantized integers stand for."""
+"""Metrics of the difference of two arrays, also of the real numbers of quantized integers."""
 
 from __future__ import annotations
 
