@@ -176,7 +176,7 @@ def _fill(tensor: Tensor, rng: np.random.Generator) -> None:
     These are floats in [0, 1), or integers small enough to be indices.
 
     Raises:
-        OperatorError: nothing can be made up for its type.
+        OperatorError: no values can be generated for its type.
     """
     if tensor.is_constant:
         return

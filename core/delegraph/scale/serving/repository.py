@@ -256,7 +256,7 @@ class Repository:
         await self._changed(self._unload(name))
 
     async def _changed(self, change: Coroutine[Any, Any, None]) -> None:
-        """Await a change, which is completed even if the client disconnects."""
+        """Wait for *change* to complete, even if the client disconnects meanwhile."""
         if not self._offered.may_change:
             change.close()
             raise Refusal(
