@@ -87,10 +87,7 @@ def _root_estimate(x: Lanes) -> Lanes:
 
 
 def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
-    """Apply *function*, which takes 16 elements, to each 16 elements of *operands*.
-
-    Join the results.
-    """
+    """Return *function*, which takes 16 elements, applied to all elements of *operands*."""
     builder, count = operands[0].builder, operands[0].type.count
     parts = [
         function(builder, *(_elements(x.value, builder, range(i, i + 16)) for x in operands))

@@ -235,5 +235,5 @@ def _least_seconds(
 
 
 def findings(operators: Iterable[OperatorRoof]) -> list[OperatorRoof]:
-    """Return the operators that are findings, the slowest first."""
+    """Return the operators whose ``is_finding`` is true, the slowest first."""
     return sorted((o for o in operators if o.is_finding), key=lambda o: -o.seconds)

@@ -278,7 +278,7 @@ def _input(call: Call, *, bias: bool = False) -> int:
 
 
 def product_of(call: Call) -> Product:
-    """Return the constants of a node.
+    """Return the weights, bias and scaling of a node's matrix product.
 
     Raises:
         OperatorError: quantization that the official kernel refuses.

@@ -73,7 +73,7 @@ def _seen(
     stored_by: Callable[[Call], Tensor],
     move: Callable[[Call, Array], Array | None],
 ) -> Iterator[SeenTensor]:
-    """Yield views of *tensor* through the first nodes of *steps*, most nodes first."""
+    """Yield strided views of *tensor* after its first moves in *steps*, most moves first."""
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":
             continue  # elements are in the same places without the reshape
