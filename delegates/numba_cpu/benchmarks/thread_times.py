@@ -238,7 +238,7 @@ def print_partition(
     rows = [
         (
             number,
-            f"{row.block.family}.{row.block.kernel}",
+            f"{row.instruction.family}.{row.instruction.kernel}",
             row.tiles,
             f"{one.busy * unit:.1f}",
             f"{many.wall * unit:.1f}",

@@ -128,7 +128,7 @@ def python_kernel() -> Callable[..., Program]:
         There are *rows* of so many tiles, or a row for each number of tiles.
         """
 
-        def call(block: int, tile: int, worker: int) -> None:
+        def call(record: int, tile: int, worker: int) -> None:
             kernel(tile, worker)
 
         entry = _KernelEntry(call)

@@ -54,7 +54,7 @@ def kernels_of(model: bytes) -> list[str]:
     interpreter = Interpreter(model_content=model, experimental_delegates=[delegate])
     interpreter.allocate_tensors()
     programs = [kernel.program for kernel in made]
-    return [row.block.kernel for program in programs if program for row in program.rows]
+    return [row.instruction.kernel for program in programs if program for row in program.rows]
 
 
 def assert_near(found: Array, expected: Array, least: float = 0.0) -> None:

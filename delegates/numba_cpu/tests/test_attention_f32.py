@@ -34,7 +34,7 @@ def kernels_of(monkeypatch: pytest.MonkeyPatch, model: bytes) -> list[str]:
     """Return the kernels that a model calls, in order."""
     found: list[str] = []
     with monkeypatch.context() as patch:
-        patch.setattr(builder, "check_row", lambda row, *_: found.append(row.block.kernel))
+        patch.setattr(builder, "check_row", lambda row, *_: found.append(row.instruction.kernel))
         delegated(model, num_threads=1).allocate_tensors()
     return found
 

@@ -108,7 +108,7 @@ def test_no_bytes_are_copied_in_place_and_all_of_them_otherwise() -> None:
     def copied() -> int:
         (node, _) = interpreter.session.subgraphs[0].steps.nodes[0]
         program: Program = node.user_data.program
-        return int(program.block(0)[2])
+        return int(program.record(0)[2])
 
     step.bind_state()
     step(block=block, start=start)

@@ -39,7 +39,7 @@ OF_EVERY_LEVEL = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "LSTM", "SO
 BEST, *OTHERS = (level.name for level in supported_levels())
 
 
-def all_blocks() -> Iterator[Instruction]:
+def all_instructions() -> Iterator[Instruction]:
     for module in pkgutil.iter_modules(instructions.__path__, f"{instructions.__name__}."):
         found = vars(importlib.import_module(module.name)).values()
         yield from (each for each in found if isinstance(each, Instruction))
@@ -48,7 +48,7 @@ def all_blocks() -> Iterator[Instruction]:
 def test_every_kind_of_row_has_a_rule() -> None:
     for family in rules.FAMILIES:
         importlib.import_module(f"delegraph_numba_cpu.bounds.{family}")
-    kinds = {(block.family, block.kernel) for block in all_blocks()}
+    kinds = {(instruction.family, instruction.kernel) for instruction in all_instructions()}
     assert {kind for kind in kinds if kind[1] not in RECORDS} == set(rules.RULES)
 
 
@@ -72,7 +72,7 @@ def cut(row: Row, name: str, count: int = 1) -> Row:
     address = row.words[name]
     shorter = Memory(address.memory.size - count, tensor=address.memory.tensor)
     words = row.words | {name: Address(shorter, address.offset)}
-    return Row(row.block, row.tiles, words, row.nodes, row.replaceable)
+    return Row(row.instruction, row.tiles, words, row.nodes, row.replaceable)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,11 @@ def test_a_byte_less_than_a_row_writes_is_refused(
         for row, name in written:
             address = row.words[name]
             if isinstance(address, Address) and writers[id(address.memory)] == 1:
-                if not address.memory.size or row.block.kernel in ("quantize", "round", "nest"):
+                if not address.memory.size or row.instruction.kernel in (
+                    "quantize",
+                    "round",
+                    "nest",
+                ):
                     continue
                 with pytest.raises(Overrun, match="writes bytes 0 to"):
                     check_row(cut(row, name), 2, 64)
@@ -112,7 +116,7 @@ def test_attention_touches_all_bytes_of_its_operands(
     sizes = {each.name: each.vector_bytes for each in supported_levels()}
     for mask in ((2, 1, 9, 20), (3, 1, 1)):
         rows = rows_of(Attention((2, 3), mask=mask), level, monkeypatch)
-        row = next(row for row in rows if row.block.kernel == "attention")
+        row = next(row for row in rows if row.instruction.kernel == "attention")
         for name, count in [
             ("x", 1), ("y", 1), ("mask", 1), ("scratch", 1), ("keys", SLACK + 1),
             ("values", SLACK + 1),
@@ -133,10 +137,10 @@ def test_wrong_words_of_an_attention_are_refused(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = rows_of(Attention((2, 3), mask=(9, 20)), BEST, monkeypatch)
-    row = next(row for row in rows if row.block.kernel == "attention")
+    row = next(row for row in rows if row.instruction.kernel == "attention")
     words = row.words | {name: WRONG_ATTENTION[name]}
     with pytest.raises(Overrun, match="'attention'"):
-        check_row(Row(row.block, row.tiles, words), 2, supported_levels()[0].vector_bytes)
+        check_row(Row(row.instruction, row.tiles, words), 2, supported_levels()[0].vector_bytes)
 
 
 def wrong(call: Call, builder: ProgramBuilder) -> None:
@@ -155,10 +159,10 @@ def test_a_wrong_lowering_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) ->
         interpreter.allocate_tensors()
 
 
-def emit(block: Instruction, **words: Any) -> None:
+def emit(instruction: Instruction, **words: Any) -> None:
     library: Any = SimpleNamespace(level=supported_levels()[0])
     context: Any = SimpleNamespace(tensors=[])
-    ProgramBuilder(context, library, 2, True, {}).emit(block, 1, **words)
+    ProgramBuilder(context, library, 2, True, {}).emit(instruction, 1, **words)
 
 
 def test_rows_do_not_write_to_constants() -> None:

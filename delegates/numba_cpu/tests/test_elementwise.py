@@ -82,7 +82,7 @@ class Watched(NumbaCpuDelegate):
             for kernel in self.kernels
             if kernel.program is not None
             for row in kernel.program.rows
-            if row.block.kernel == "chain"
+            if row.instruction.kernel == "chain"
             for operation in _operations(row.words["steps"], row.words["step_count"])
         ]
 

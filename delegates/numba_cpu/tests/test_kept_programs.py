@@ -164,15 +164,15 @@ def test_a_kept_attention_is_the_one_that_was_built(
 def test_records_that_rows_write_are_written_first_and_alone(tmp_path: Path) -> None:
     models = cases("BATCH_MATMUL", seed=2, count=1)
     programs = (p for case in models for p in programs_of(case.model(), tmp_path))
-    program = next(p for p in programs if any(r.block.kernel == "pack_stack" for r in p.rows))
+    program = next(p for p in programs if any(r.instruction.kernel == "pack_stack" for r in p.rows))
     rows, offsets = list(program.rows), program.offsets
     check_computed_records(rows, offsets)
     with pytest.raises(Overrun, match="is read before it is written"):
         check_computed_records(rows[::-1], offsets)
     with pytest.raises(Overrun, match="other values lie where a record is"):
         check_computed_records(rows, dict.fromkeys(offsets, 0))
-    pack = next(row for row in rows if row.block.kernel == "pack_stack")
-    copy = Row(pack.block, pack.tiles, {**pack.words, "matrix": pack.words["matrices"]})
+    pack = next(row for row in rows if row.instruction.kernel == "pack_stack")
+    copy = Row(pack.instruction, pack.tiles, {**pack.words, "matrix": pack.words["matrices"]})
     with pytest.raises(Overrun, match="the copied record is there before the run"):
         check_row(copy, 1, 64)
 
@@ -240,7 +240,7 @@ def test_what_was_checked_stays_when_the_file_is_written_meanwhile() -> None:
         programs.append(read(data.data, KEY, host))
     one, other = programs
     for number in range(len(one.rows)):
-        np.testing.assert_array_equal(other.block(number), one.block(number))
+        np.testing.assert_array_equal(other.record(number), one.record(number))
 
 
 def test_sums_of_pieces_are_those_of_the_whole() -> None:

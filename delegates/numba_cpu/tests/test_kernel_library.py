@@ -293,8 +293,8 @@ def test_compilers_and_the_kind_of_processor_are_part_of_the_version(
 
 def test_kernels_of_two_families_may_have_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "KERNELS", {})
-    first = registry.kernel(Instruction("same", "one", "x y"))(lambda block, tile, worker: None)
-    second = registry.kernel(Instruction("same", "two", "x y"))(lambda block, tile, worker: None)
+    first = registry.kernel(Instruction("same", "one", "x y"))(lambda record, tile, worker: None)
+    second = registry.kernel(Instruction("same", "two", "x y"))(lambda record, tile, worker: None)
     assert {"one": {"same": first}, "two": {"same": second}} == registry.KERNELS
 
 

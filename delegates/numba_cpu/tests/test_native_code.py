@@ -29,8 +29,8 @@ def inner(value):
 def helper(value):
     return inner(value) + 1
 
-def kernel(block, tile, worker):
-    store_i64(block, helper(load_i64(block)))
+def kernel(record, tile, worker):
+    store_i64(record, helper(load_i64(record)))
 
 compiled = cfunc(types.void(*[types.int64] * 3))(kernel)
 code = object_code(compiled, "seen")

@@ -98,4 +98,4 @@ def test_windows_outside_of_padded_rows_are_refused(
     (row,), vector_bytes = rows, supported_levels()[0].vector_bytes
     check_row(row, 1, vector_bytes)
     with pytest.raises(Overrun, match="'depthwise'"):
-        check_row(Row(row.block, row.tiles, row.words | words), 1, vector_bytes)
+        check_row(Row(row.instruction, row.tiles, row.words | words), 1, vector_bytes)

@@ -54,7 +54,7 @@ def copy(made: ProgramBuilder, source: Memory, target: Memory) -> None:
 def addresses(program: Program, row: int) -> tuple[int, int]:
     """Source and target of a row, as its kernel sees them."""
     program.bind()
-    words = program.block(row)
+    words = program.record(row)
     return int(words[0]), int(words[1])
 
 

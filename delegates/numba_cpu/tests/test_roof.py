@@ -79,45 +79,45 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- loops that measure ----------------------------------------------------------------------------
 
 
-def called(level: str, kernel: str, block: Any, tile: int = 0) -> None:
+def called(level: str, kernel: str, record: Any, tile: int = 0) -> None:
     address = library(level_named(level)).address("roof", kernel)
-    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(address)(block.ctypes.data, tile, 0)
+    ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(address)(record.ctypes.data, tile, 0)
 
 
 @levels
 def test_products_are_those_that_are_counted(level: str) -> None:
-    block = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
-    factors = block[layout.FACTORS : layout.SUMS].view(np.float32)
+    record = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
+    factors = record[layout.FACTORS : layout.SUMS].view(np.float32)
     factors[:16], factors[16:] = 1.5, 2.0
-    block[layout.ROUNDS] = 10
-    called(level, layout.MULTIPLY_F32, block)
+    record[layout.ROUNDS] = 10
+    called(level, layout.MULTIPLY_F32, record)
     lanes = level_named(level).vector_bytes // 4
-    sums = int(block[layout.AMOUNT]) // (2 * lanes)
-    found = block[layout.SUMS :].view(np.float32)[:lanes]
+    sums = int(record[layout.AMOUNT]) // (2 * lanes)
+    found = record[layout.SUMS :].view(np.float32)[:lanes]
     np.testing.assert_array_equal(found, sum(range(sums)) + 10 * sums * 3.0)
 
 
 @levels
 def test_int8_products_are_those_that_are_counted(level: str) -> None:
     """Weights of 0 add nothing, so the sums stay what they were at first: 0, 1, 2, ..."""
-    block = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
-    block[layout.ROUNDS] = 3
-    called(level, layout.MULTIPLY_INT8, block)
-    sums = int(block[layout.AMOUNT]) // (2 * 16 * 4)
-    np.testing.assert_array_equal(block[layout.SUMS :].view(np.int32), sum(range(sums)))
+    record = np.zeros(layout.SUMS + layout.RESULT_WORDS, np.int64)
+    record[layout.ROUNDS] = 3
+    called(level, layout.MULTIPLY_INT8, record)
+    sums = int(record[layout.AMOUNT]) // (2 * 16 * 4)
+    np.testing.assert_array_equal(record[layout.SUMS :].view(np.int32), sum(range(sums)))
 
 
 @levels
 def test_each_tile_reads_all_its_bytes(level: str) -> None:
     values = np.random.default_rng(0).integers(-(2**31), 2**31, (2, 256), np.int64)
     source = values.astype(np.int32)
-    block = np.zeros(layout.SUMS + 2 * layout.RESULT_WORDS, np.int64)
-    block[[layout.ROUNDS, layout.SOURCE, layout.BYTES]] = 3, source.ctypes.data, 1024
+    record = np.zeros(layout.SUMS + 2 * layout.RESULT_WORDS, np.int64)
+    record[[layout.ROUNDS, layout.SOURCE, layout.BYTES]] = 3, source.ctypes.data, 1024
     for tile in range(2):
-        called(level, layout.READ, block, tile)
-    found = block[layout.SUMS :].view(np.int32).reshape(2, 16).astype(np.int64).sum(axis=1)
+        called(level, layout.READ, record, tile)
+    found = record[layout.SUMS :].view(np.int32).reshape(2, 16).astype(np.int64).sum(axis=1)
     np.testing.assert_array_equal(found.astype(np.int32), (3 * values.sum(axis=1)).astype(np.int32))
-    assert block[layout.AMOUNT] == 1024
+    assert record[layout.AMOUNT] == 1024
 
 
 @pytest.mark.usefixtures("brief")

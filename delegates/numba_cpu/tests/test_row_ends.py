@@ -79,7 +79,7 @@ def program_of(
         )
         interpreter = delegated(model, level, num_threads=threads)
         interpreter.allocate_tensors()
-    return interpreter, next(row for row in rows if row.block.kernel == "inverted_residual")
+    return interpreter, next(row for row in rows if row.instruction.kernel == "inverted_residual")
 
 
 @levels
@@ -132,4 +132,4 @@ def test_windows_outside_of_rows_are_refused(
     level = supported_levels()[0]
     _, row = program_of(chain_model(*WIDE[0]), level.name, 1, monkeypatch)
     with pytest.raises(Overrun, match="'inverted_residual'"):
-        check_row(Row(row.block, row.tiles, row.words | words), 1, level.vector_bytes)
+        check_row(Row(row.instruction, row.tiles, row.words | words), 1, level.vector_bytes)

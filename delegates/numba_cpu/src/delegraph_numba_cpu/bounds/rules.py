@@ -30,17 +30,17 @@ class Touched:
 
     def __init__(
         self,
-        block: Instruction,
+        instruction: Instruction,
         words: Mapping[str, Any],
         tiles: int,
         workers: int,
         vector_bytes: int,
     ) -> None:
-        check_words(block, words)
-        self.kernel, self.tiles = block.kernel, tiles
+        check_words(instruction, words)
+        self.kernel, self.tiles = instruction.kernel, tiles
         self.workers, self.vector_bytes = workers, vector_bytes
         self._words = words
-        self._addresses = addresses_of(block)
+        self._addresses = addresses_of(instruction)
         self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
 
     def __getitem__(self, name: str) -> int:
@@ -146,15 +146,16 @@ class Touched:
             Overrun: the memory has no record, or the kernel reads between records.
         """
         address = self._words[name]
-        block, records = address.memory.block, address.memory.records
+        instruction, records = address.memory.instruction, address.memory.records
         self.require(bool(records) and not address.offset, f"{name!r} is no record")
-        assert block is not None
+        assert instruction is not None
         size = 8 * len(records[0])
         is_stack = apart == size and copies <= len(records)
         self.require(copies == 1 or apart == 0 or is_stack, f"{name!r}: records lie side by side")
         self.read(name, (copies - 1) * apart + size)
         return [
-            Touched(block, words, self.tiles, self.workers, self.vector_bytes) for words in records
+            Touched(instruction, each, self.tiles, self.workers, self.vector_bytes)
+            for each in records
         ]
 
     def finish(self) -> None:
@@ -192,12 +193,12 @@ FAMILIES = frozenset((
 """Families with rules; each has a module of its name in this package."""
 
 
-def rule(*blocks: Instruction) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers a function as the rule of the kernels *blocks*."""
+def rule(*instructions: Instruction) -> Callable[[Rule], Rule]:
+    """Return a decorator that registers a function as the rule of the kernels *instructions*."""
 
     def add(function: Rule) -> Rule:
-        for block in blocks:
-            RULES[block.family, block.kernel] = function
+        for instruction in instructions:
+            RULES[instruction.family, instruction.kernel] = function
         return function
 
     return add
@@ -214,11 +215,12 @@ def check_row(row: Row, workers: int, vector_bytes: int) -> None:
     Raises:
         Overrun: the row accesses other memory, or its kernel has no rule.
     """
-    if row.block.family in FAMILIES:
-        import_module(f"{__package__}.{row.block.family}")  # a look into a dict, but for the first
-    found = RULES.get((row.block.family, row.block.kernel))
+    if row.instruction.family in FAMILIES:
+        # A look into a dict, but for the first.
+        import_module(f"{__package__}.{row.instruction.family}")
+    found = RULES.get((row.instruction.family, row.instruction.kernel))
     if found is None:
-        raise Overrun(f"{row.block.kernel!r}: no rule says what it touches")
-    touched = Touched(row.block, row.words, row.tiles, workers, vector_bytes)
+        raise Overrun(f"{row.instruction.kernel!r}: no rule says what it touches")
+    touched = Touched(row.instruction, row.words, row.tiles, workers, vector_bytes)
     found(touched)
     touched.finish()

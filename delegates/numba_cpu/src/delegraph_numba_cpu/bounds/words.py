@@ -45,28 +45,30 @@ NUMBERS = {
 
 
 @cache
-def addresses_of(block: Instruction) -> frozenset[str]:
-    """Return the names of the words of *block*, an instruction, that are addresses."""
-    numbers = NUMBERS.get(block.family, set())
-    return frozenset(n for n in block.names if n not in numbers and _plain(n) in ADDRESSES)
+def addresses_of(instruction: Instruction) -> frozenset[str]:
+    """Return the names of the words of *instruction* that are addresses."""
+    numbers = NUMBERS.get(instruction.family, set())
+    return frozenset(n for n in instruction.names if n not in numbers and _plain(n) in ADDRESSES)
 
 
 def _plain(name: str) -> str:
     return name.removeprefix("expand_").removeprefix("project_").rstrip("01234567")
 
 
-def check_words(block: Instruction, words: Mapping[str, Any]) -> None:
+def check_words(instruction: Instruction, words: Mapping[str, Any]) -> None:
     """Check that those *words* of a row that its kernel uses as addresses are addresses or 0.
 
-    *block* is the row's instruction.
+    *instruction* is the row's instruction.
 
     Raises:
         Overrun: an address stands for a number, or a number other than 0 for an address.
     """
-    expected = addresses_of(block)
+    expected = addresses_of(instruction)
     for name, word in words.items():
         if isinstance(word, Address):
             if name not in expected:
-                raise Overrun(f"{block.kernel!r}: the word {name!r} is an address, not a number")
+                raise Overrun(
+                    f"{instruction.kernel!r}: the word {name!r} is an address, not a number"
+                )
         elif word and name in expected:
-            raise Overrun(f"{block.kernel!r}: the word {name!r} is {word!r}, not an address")
+            raise Overrun(f"{instruction.kernel!r}: the word {name!r} is {word!r}, not an address")

@@ -74,15 +74,15 @@ load_f32, store_f32 = _load(F32, types.float32), _store(F32, types.float32)
 
 
 @jit
-def word(block, i):
+def word(record, i):
     """Return word *i* of an instruction's record: an integer or an address."""
-    return load_i64(block + 8 * i)
+    return load_i64(record + 8 * i)
 
 
 @jit
-def real(block, i):
+def real(record, i):
     """Return word *i* of an instruction's record as float32."""
-    return load_f32(block + 8 * i)
+    return load_f32(record + 8 * i)
 
 
 @intrinsic
@@ -138,8 +138,8 @@ def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
 
 
 @intrinsic
-def call_kernel(context: Any, address: Any, block: Any, tile: Any, worker: Any) -> Any:
-    """Call the kernel at *address* for one tile of the instruction whose record is at *block*."""
+def call_kernel(context: Any, address: Any, record: Any, tile: Any, worker: Any) -> Any:
+    """Call the kernel at *address* for one tile of the instruction whose record is at *record*."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kernel = ir.FunctionType(ir.VoidType(), [I64, I64, I64])

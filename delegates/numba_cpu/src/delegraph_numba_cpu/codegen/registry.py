@@ -41,9 +41,9 @@ def machine() -> str:
     return _machine
 
 
-def kernel(block: Instruction) -> Callable[[Any], Any]:
+def kernel(instruction: Instruction) -> Callable[[Any], Any]:
     """Return a decorator that makes a Python function the kernel of an instruction."""
-    return named_kernel(block.family, block.kernel)
+    return named_kernel(instruction.family, instruction.kernel)
 
 
 def named_kernel(family: str, name: str) -> Callable[[Any], Any]:

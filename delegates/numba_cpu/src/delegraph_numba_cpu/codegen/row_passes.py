@@ -99,34 +99,34 @@ def folded(x, combine):
     return builder.extract_element(x.value, ir.Constant(I32, 0))
 
 
-def float_kernel(block_type, row, padding):
-    """Define the kernel of *block_type* that calls *row* for each row of floats of a tile.
+def float_kernel(instruction, row, padding):
+    """Define the kernel of *instruction* that calls *row* for each row of floats of a tile.
 
     Args:
-        block_type: the instruction.
+        instruction: the instruction.
         row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
         padding: value of the elements that follow a row whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (
-        block_type.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")
+        instruction.slots("source", "target", "rows", "length", "tiles", "scratch", "scratch_bytes")
     )
-    beta_slot = block_type.slots("beta")[0] if "beta" in block_type.names else source_slot
+    beta_slot = instruction.slots("beta")[0] if "beta" in instruction.names else source_slot
 
-    @kernel(block_type)
-    def run(block, tile, worker):
-        rows, tiles = word(block, rows_slot), word(block, tiles_slot)
-        length = word(block, length_slot)
+    @kernel(instruction)
+    def run(record, tile, worker):
+        rows, tiles = word(record, rows_slot), word(record, tiles_slot)
+        length = word(record, length_slot)
         size, whole = 4 * length, length - length % LANES
         count, left = (length + LANES - 1) // LANES * LANES, length - whole
-        rest = word(block, scratch_slot) + worker * word(block, bytes_slot)
+        rest = word(record, scratch_slot) + worker * word(record, bytes_slot)
         results = rest + 4 * LANES
         for j in range(left, LANES):
             store_f32(rest + 4 * j, padding)
         for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-            source = word(block, source_slot) + i * size
-            target = word(block, target_slot) + i * size
+            source = word(record, source_slot) + i * size
+            target = word(record, target_slot) + i * size
             copy_bytes(rest, source + 4 * whole, 4 * left)
-            row(source, target, rest, results, whole, count, real(block, beta_slot))
+            row(source, target, rest, results, whole, count, real(record, beta_slot))
             copy_bytes(target + 4 * whole, results, 4 * left)
 
     return run

@@ -56,10 +56,10 @@ class Instruction:
         if values.keys() != self._position.keys():
             wrong = sorted(values.keys() ^ self._position.keys())
             raise TypeError(f"instruction {self.kernel!r}: missing or unknown words: {wrong}")
-        block = np.empty(len(self.names), np.int64)
+        record = np.empty(len(self.names), np.int64)
         for name, value in values.items():
-            block[self._position[name]] = float_word(value) if self._is_float[name] else value
-        return block
+            record[self._position[name]] = float_word(value) if self._is_float[name] else value
+        return record
 
 
 def float_word(value: float) -> int:

@@ -33,7 +33,7 @@ class Memory:
         array: object that keeps the memory alive.
         name: name in messages.
         records: the words of each record in the memory, by name; empty without records.
-        block: the instruction that names the words of these records.
+        instruction: the instruction that names the words of these records.
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
         is_in_place: whether the memory is the model's own, which may be at any address.
         is_read_only: whether rows must not write the memory, although it is not a constant.
@@ -44,8 +44,8 @@ class Memory:
     """
 
     __slots__ = (
-        "address", "array", "block", "first", "is_in_place", "is_read_only", "is_report", "last",
-        "model_tensor", "name", "records", "size", "tensor",
+        "address", "array", "first", "instruction", "is_in_place", "is_read_only", "is_report",
+        "last", "model_tensor", "name", "records", "size", "tensor",
     )  # fmt: skip
 
     def __init__(
@@ -64,7 +64,7 @@ class Memory:
         self.array = array
         self.name = name
         self.records: Sequence[Mapping[str, Any]] = ()
-        self.block: Instruction | None = None
+        self.instruction: Instruction | None = None
         self.model_tensor: int | None = None
         self.is_in_place = False
         self.is_read_only = is_read_only
@@ -149,7 +149,7 @@ class Row:
     """A kernel call of a program: a kernel, the values of its words, and the number of tiles.
 
     Attributes:
-        block: the kernel and the names of its words.
+        instruction: the kernel and the names of its words.
         tiles: number of parts into which the call is divided.
         words: the value of each word.
         nodes: indices of the nodes that the row computes, wholly or partly.
@@ -157,17 +157,17 @@ class Row:
             element before it writes to that place.
     """
 
-    __slots__ = ("block", "nodes", "replaceable", "tiles", "words")
+    __slots__ = ("instruction", "nodes", "replaceable", "tiles", "words")
 
     def __init__(
         self,
-        block: Instruction,
+        instruction: Instruction,
         tiles: int,
         words: dict[str, Any],
         nodes: tuple[int, ...] = (),
         replaceable: tuple[str, ...] = (),
     ) -> None:
-        self.block = block
+        self.instruction = instruction
         self.tiles = tiles
         self.words = words
         self.nodes = nodes

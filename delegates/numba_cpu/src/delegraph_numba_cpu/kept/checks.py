@@ -37,11 +37,11 @@ SIGNED = frozenset((
 """Words that may be negative: values, and positions that kernels compare with bounds."""
 
 
-def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> None:
+def check_numbers(instruction: Instruction, words: Mapping[str, Any], tiles: int) -> None:
     """Check that the numbers of a row or of a record are within the limits that lowering keeps.
 
     Args:
-        block: the instruction of the row or record.
+        instruction: the instruction of the row or record.
         words: the words of the row or record.
         tiles: number of parts into which the row is split.
 
@@ -49,7 +49,7 @@ def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> N
         Overrun: a number is out of range.
     """
     if not 0 < tiles <= MOST_TILES or words.get("tiles", tiles) != tiles:
-        raise Overrun(f"{block.kernel!r}: {tiles} tiles")
+        raise Overrun(f"{instruction.kernel!r}: {tiles} tiles")
     for name, word in words.items():
         if isinstance(word, Address):
             continue
@@ -57,7 +57,7 @@ def check_numbers(block: Instruction, words: Mapping[str, Any], tiles: int) -> N
             continue
         least = -MOST if name in SIGNED else int(name in POSITIVE)
         if not least <= word < MOST:
-            raise Overrun(f"{block.kernel!r}: the word {name!r} is {word}")
+            raise Overrun(f"{instruction.kernel!r}: the word {name!r} is {word}")
 
 
 def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> None:
@@ -82,7 +82,7 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
             identity = id(word.memory)
             first = uses.get(identity, (word.memory, number, number))[1]
             uses[identity] = word.memory, first, number
-            if row.block.kernel == "pack_stack" and name == "matrices":
+            if row.instruction.kernel == "pack_stack" and name == "matrices":
                 writers.setdefault(identity, number)
     for identity, (memory, first, last) in uses.items():
         if not memory.records:
@@ -113,10 +113,12 @@ def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]
     for name, memory in own:
         if id(memory) not in offsets:
-            raise Overrun(f"{row.block.kernel!r}: {name!r} is no working memory")
+            raise Overrun(f"{row.instruction.kernel!r}: {name!r} is no working memory")
         start = offsets[id(memory)]
         for other, beside in words:
             place = offsets.get(id(beside), -1)
             is_apart = place < 0 or place >= start + memory.size or place + beside.size <= start
             if other != name and (beside is memory or not is_apart):
-                raise Overrun(f"{row.block.kernel!r}: {other!r} lies in the memory of {name!r}")
+                raise Overrun(
+                    f"{row.instruction.kernel!r}: {other!r} lies in the memory of {name!r}"
+                )

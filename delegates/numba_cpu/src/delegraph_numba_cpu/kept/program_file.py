@@ -83,7 +83,7 @@ SHARED_CONSTANT = np.dtype([("name", "V32"), ("sums", "V32")])
 MEMORY = np.dtype(
     [
         ("kind", "<i4"),
-        ("block", "<i4"),  # instruction whose words its records have; -1 for no records
+        ("instruction", "<i4"),  # instruction whose words its records have; -1 for no records
         ("size", "<i8"),
         ("place", "<i8"),  # offset among constants or in working memory; or a number: see below
         ("records", "<i8"),
@@ -91,7 +91,7 @@ MEMORY = np.dtype(
 )
 """The place of a tensor is its index, that of a shared constant its position in ``shared``."""
 
-ROW = np.dtype([("block", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
+ROW = np.dtype([("instruction", "<i4"), ("nodes", "<i4"), ("tiles", "<i8")])
 
 
 class UnfitFile(Exception):

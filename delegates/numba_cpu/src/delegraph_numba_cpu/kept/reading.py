@@ -137,7 +137,7 @@ class _Reader:
         """Return the program in the file, after all checks."""
         host, parts = self._host, self._parts
         names = parts["names"].tobytes().decode("ascii").splitlines()
-        self._blocks = [_instruction(name) for name in names]
+        self._instructions = [_instruction(name) for name in names]
         self._offsets: dict[int, int] = {}
         self._memories = [self._memory(*record) for record in parts["memories"].tolist()]
         self._kinds, self._values = parts["kinds"].tolist(), parts["values"].tolist()
@@ -149,23 +149,25 @@ class _Reader:
         level = host.library.level
         check_computed_records(rows, self._offsets)
         for row in rows:
-            check_numbers(row.block, row.words, row.tiles)
+            check_numbers(row.instruction, row.words, row.tiles)
             check_scratch(row, self._offsets)
             check_row(row, host.workers, level.vector_bytes)
         size = int(self._header["working"])
         host.working_memory.require(size)
         self._require_constants()
         layout = Layout(size, self._offsets, parts["values"][:used])
-        host.library.load(row.block.family for row in rows)
+        host.library.load(row.instruction.family for row in rows)
         return Program(rows, host.library, host.workers, host.working_memory, layout)
 
-    def _memory(self, kind: int, block: int, size: int, place: int, records: int) -> Memory:
+    def _memory(self, kind: int, number: int, size: int, place: int, records: int) -> Memory:
         self._require(size >= 0 <= place and 0 <= records <= len(self._content), "a bad size")
-        self._require(-1 <= block < len(self._blocks), "an instruction that it does not name")
-        self._require((block >= 0) == (records > 0), "records without an instruction")
+        self._require(
+            -1 <= number < len(self._instructions), "an instruction that it does not name"
+        )
+        self._require((number >= 0) == (records > 0), "records without an instruction")
         memory = self._placed(kind, size, place, is_record=records > 0)
         if records:
-            memory.block = self._blocks[block]
+            memory.instruction = self._instructions[number]
             memory.records = [{}] * records  # placeholders until the words are read
         return memory
 
@@ -240,20 +242,21 @@ class _Reader:
         nodes, known = self._parts["nodes"].tolist(), set(self._host.nodes)
         self._require(known.issuperset(nodes), "a node that is not in the partition")
         first = 0
-        for block, count, tiles in self._parts["rows"].tolist():
-            self._require(0 <= block < len(self._blocks) and count >= 0, "a row of nothing")
+        for number, count, tiles in self._parts["rows"].tolist():
+            self._require(0 <= number < len(self._instructions) and count >= 0, "a row of nothing")
             own = tuple(nodes[first : first + count])
             first += count
-            yield Row(self._blocks[block], tiles, self._words(self._blocks[block]), own)
+            instruction = self._instructions[number]
+            yield Row(instruction, tiles, self._words(instruction), own)
 
-    def _words(self, block: Instruction) -> dict[str, Any]:
-        """Return the next words of the file by name: those of a row or record of *block*."""
+    def _words(self, instruction: Instruction) -> dict[str, Any]:
+        """Return the next words of the file by name: those of a row or record."""
         start = self._next_word
-        self._next_word = end = start + len(block.names)
+        self._next_word = end = start + len(instruction.names)
         self._require(end <= len(self._kinds), "it has fewer words than rows")
         kinds, values = self._kinds[start:end], self._values[start:end]
-        words = dict(zip(block.names, values, strict=True))
-        for name, kind in zip(block.names, kinds, strict=True):
+        words = dict(zip(instruction.names, values, strict=True))
+        for name, kind in zip(instruction.names, kinds, strict=True):
             if kind != -1:
                 self._require(0 <= kind < len(self._memories), "a memory that it has not")
                 words[name] = Address(self._memories[kind], words[name])
@@ -262,21 +265,23 @@ class _Reader:
     def _read_records(self) -> None:
         """Read the words of records, and write the records that are constants."""
         for memory in self._memories:
-            if memory.block is None:
+            if memory.instruction is None:
                 continue
-            block, count = memory.block, len(memory.records)
+            instruction, count = memory.instruction, len(memory.records)
             start = self._next_word
-            memory.records = [self._words(block) for _ in range(count)]
+            memory.records = [self._words(instruction) for _ in range(count)]
             for words in memory.records:
-                check_numbers(block, words, 1)
+                check_numbers(instruction, words, 1)
             if id(memory) in self._offsets:
                 continue  # a row writes this record when the program runs
-            self._require(memory.size == _WORD * len(block.names) * count, "a record of other size")
+            self._require(
+                memory.size == _WORD * len(instruction.names) * count, "a record of other size"
+            )
             raw = np.array(self._values[start : self._next_word], np.int64)
             memory.array = raw
             memory.address = raw.__array_interface__["data"][0]
         for memory in self._memories:  # now all addresses are known
-            if memory.block is not None and memory.array is not None:
+            if memory.instruction is not None and memory.array is not None:
                 self._write_addresses(memory)
 
     def _write_addresses(self, memory: Memory) -> None:

@@ -44,9 +44,9 @@ class _Writer:
         # Mapping from a constant's name to its sums.
         self._shared_constants: dict[bytes, bytes] = {}
         self._memories: dict[int, Memory] = {}
-        self._blocks: dict[Instruction, int] = {}
+        self._instructions: dict[Instruction, int] = {}
         for row in program.rows:
-            self._add_all(row.block, row.words)
+            self._add_all(row.instruction, row.words)
         self._number = {identity: i for i, identity in enumerate(self._memories)}
         # Mapping from a memory's number to the place of its constant.
         self._places: dict[int, int] = {}
@@ -57,30 +57,33 @@ class _Writer:
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
-        if memory.block is not None:
+        if memory.instruction is not None:
             for words in memory.records:
-                self._add_all(memory.block, words)
+                self._add_all(memory.instruction, words)
 
-    def _add_all(self, block: Instruction, words: Mapping[str, Any]) -> None:
+    def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
         """Number the memories to which the words of a row or record point.
 
-        *block* is its instruction.
+        *instruction* is its instruction.
         """
-        self._block(block)
-        for name in block.names:
+        self._instruction_number(instruction)
+        for name in instruction.names:
             if isinstance(words[name], Address):
                 self._add(words[name].memory)
 
-    def _block(self, block: Instruction) -> int:
-        return self._blocks.setdefault(block, len(self._blocks))
+    def _instruction_number(self, instruction: Instruction) -> int:
+        return self._instructions.setdefault(instruction, len(self._instructions))
 
     def pieces(self, key: bytes) -> list[NDArray[np.uint8]]:
         """Return the content of the whole file, in pieces."""
         program, memories = self._program, list(self._memories.values())
         records = np.array([self._memory(i, m) for i, m in enumerate(memories)], file.MEMORY)
-        rows = [(self._block(row.block), len(row.nodes), row.tiles) for row in program.rows]
+        rows = [
+            (self._instruction_number(row.instruction), len(row.nodes), row.tiles)
+            for row in program.rows
+        ]
         words = [*self._words_of_rows(), *self._words_of_records(memories)]
-        names = "".join(f"{block.family} {block.kernel}\n" for block in self._blocks).encode()
+        names = "".join(f"{i.family} {i.kernel}\n" for i in self._instructions).encode()
         parts: list[NDArray[Any]] = [
             np.frombuffer(names, np.uint8),
             records,
@@ -106,8 +109,8 @@ class _Writer:
 
     def _memory(self, number: int, memory: Memory) -> tuple[int, int, int, int, int]:
         kind, place = self._kind(number, memory)
-        block = -1 if memory.block is None else self._block(memory.block)
-        return kind, block, memory.size, place, len(memory.records)
+        number = -1 if memory.instruction is None else self._instruction_number(memory.instruction)
+        return kind, number, memory.size, place, len(memory.records)
 
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
         """Return the kind of a memory, and its place; the kind decides what the place means."""
@@ -149,19 +152,19 @@ class _Writer:
 
     def _words_of_rows(self) -> Iterator[tuple[int, int]]:
         for number, row in enumerate(self._program.rows):
-            yield from self._words(row.block, row.words, self._program.block(number))
+            yield from self._words(row.instruction, row.words, self._program.record(number))
 
     def _words_of_records(self, memories: list[Memory]) -> Iterator[tuple[int, int]]:
         for memory in memories:
             for words in memory.records:
-                assert memory.block is not None
-                yield from self._words(memory.block, words, packed(memory.block, words))
+                assert memory.instruction is not None
+                yield from self._words(memory.instruction, words, packed(memory.instruction, words))
 
     def _words(
-        self, block: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
+        self, instruction: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
         """Yield for each word the number of the memory that it points into, or -1, and a value."""
-        for name, number in zip(block.names, numbers.tolist(), strict=True):
+        for name, number in zip(instruction.names, numbers.tolist(), strict=True):
             word = words[name]
             if isinstance(word, Address):
                 yield self._number[id(word.memory)], word.offset

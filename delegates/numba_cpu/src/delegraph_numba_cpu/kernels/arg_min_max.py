@@ -128,11 +128,11 @@ def found_in_row(source, length, kind, smallest):
 
 
 @kernel(instructions.ARG)
-def arg(block, tile, worker):
+def arg(record, tile, worker):
     """Store the positions of the largest or smallest elements for this tile's outputs."""
-    length, inner, kind = word(block, LENGTH), word(block, INNER), word(block, KIND)
-    outputs, tiles = word(block, OUTER) * inner, word(block, TILES)
-    smallest, source = word(block, SMALLEST), word(block, SOURCE)
+    length, inner, kind = word(record, LENGTH), word(record, INNER), word(record, KIND)
+    outputs, tiles = word(record, OUTER) * inner, word(record, TILES)
+    smallest, source = word(record, SMALLEST), word(record, SOURCE)
     shortest = 4 * r.LANES if kind == FLOAT32 else 0  # shorter rows are faster without vectors
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
         first = i // inner * length * inner + i % inner
@@ -147,7 +147,7 @@ def arg(block, tile, worker):
             position = find_u8(source + first, length, inner, smallest)
         else:
             position = find_i32(source + 4 * first, length, inner, smallest)
-        if word(block, WIDE):
-            store_i64(word(block, TARGET) + 8 * i, position)
+        if word(record, WIDE):
+            store_i64(word(record, TARGET) + 8 * i, position)
         else:
-            store_i32(word(block, TARGET) + 4 * i, position)
+            store_i32(word(record, TARGET) + 4 * i, position)

@@ -112,39 +112,41 @@ plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True,
 
 
 @kernel(ATTENTION)
-def attention(block, tile, worker):
+def attention(record, tile, worker):
     """Compute this tile's share of attention.
 
     A unit of work is up to ``together`` queries of a head.
     """
-    queries, together = word(block, QUERIES), word(block, TOGETHER)
+    queries, together = word(record, QUERIES), word(record, TOGETHER)
     blocks = (queries + together - 1) // together
-    units, tiles = word(block, BATCHES) * word(block, HEADS) * blocks, word(block, TILES)
-    scratch = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    units, tiles = word(record, BATCHES) * word(record, HEADS) * blocks, word(record, TILES)
+    scratch = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     store_i64(scratch, 0)  # the offset of the only tap
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, first = unit // blocks, unit % blocks * together
-        attend(block, scratch, image, first, min(together, queries - first))
+        attend(record, scratch, image, first, min(together, queries - first))
 
 
 @jit
-def attend(block, scratch, image, first, count):
+def attend(record, scratch, image, first, count):
     """Compute the attention of *count* queries of one head, from query *first* on."""
-    scores, pitch = scratch + word(block, SCORES_AT), word(block, SCORE_ROW)
-    x = operand(block, X, X_BATCH, image) + first * word(block, X_ROW)
-    keys = operand(block, KEYS, KEYS_BATCH, image)
-    values = operand(block, VALUES, VALUES_BATCH, image)
-    y, y_row = operand(block, Y, Y_BATCH, image), word(block, Y_ROW)
+    scores, pitch = scratch + word(record, SCORES_AT), word(record, SCORE_ROW)
+    x = operand(record, X, X_BATCH, image) + first * word(record, X_ROW)
+    keys = operand(record, KEYS, KEYS_BATCH, image)
+    values = operand(record, VALUES, VALUES_BATCH, image)
+    y, y_row = operand(record, Y, Y_BATCH, image), word(record, Y_ROW)
     y += first * y_row
-    depth, key_count, columns = word(block, DEPTH), word(block, KEY_COUNT), word(block, COLUMNS)
-    multiply(block, scratch, x, word(block, X_ROW), count, keys, depth, key_count, scores, pitch, 1)
+    depth, key_count, columns = word(record, DEPTH), word(record, KEY_COUNT), word(record, COLUMNS)
+    multiply(
+        record, scratch, x, word(record, X_ROW), count, keys, depth, key_count, scores, pitch, 1
+    )
     for i in range(count):
-        share(block, scores + i * pitch, image * word(block, QUERIES) + first + i)
-    multiply(block, scratch, scores, pitch, count, values, key_count, columns, y, y_row, 0)
+        share(record, scores + i * pitch, image * word(record, QUERIES) + first + i)
+    multiply(record, scratch, scores, pitch, count, values, key_count, columns, y, y_row, 0)
 
 
 @jit
-def operand(block, slot, batch_slot, image):
+def operand(record, slot, batch_slot, image):
     """Return the address of the matrix of head *image* in an operand.
 
     Heads are counted over all batches.
@@ -152,19 +154,21 @@ def operand(block, slot, batch_slot, image):
     The word at *batch_slot* is the distance between batches; the word after it is that between
     heads.
     """
-    heads = word(block, HEADS)
-    offset = image // heads * word(block, batch_slot) + image % heads * word(block, batch_slot + 1)
-    return word(block, slot) + offset
+    heads = word(record, HEADS)
+    offset = image // heads * word(record, batch_slot) + image % heads * word(
+        record, batch_slot + 1
+    )
+    return word(record, slot) + offset
 
 
 @jit
-def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
+def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
     """Write the product of *count* rows of ``x`` and a packed matrix.
 
     With *has_room*, each result row has room for all columns of the packed blocks, so that no store
     is partial.
     """
-    pixels = scratch + word(block, PIXELS_AT)
+    pixels = scratch + word(record, PIXELS_AT)
     for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
         store_i64(pixels + 8 * i, x + min(i, count - 1) * x_row)
     for column in range(0, columns, WIDE):
@@ -173,7 +177,7 @@ def multiply(block, scratch, x, x_row, count, weight, depth, columns, y, y_row, 
             left = whole_columns(left)
         # fmt: off
         matrix(pixels, scratch, 1, 4 * depth, weight + column * 4 * (depth + 1), y + 4 * column, 0,
-               y_row, count, left, block + 8 * LOW)
+               y_row, count, left, record + 8 * LOW)
         # fmt: on
 
 
@@ -186,32 +190,32 @@ def whole_columns(columns):
 
 
 @jit
-def share(block, row, number):
+def share(record, row, number):
     """Replace a row of scores by its softmax; *number* is the query's number, over all heads."""
-    count, beta = word(block, KEY_COUNT), real(block, BETA)
+    count, beta = word(record, KEY_COUNT), real(record, BETA)
     whole = (count + LANES - 1) // LANES * LANES
-    maximum = largest_score(block, row, number, count)
+    maximum = largest_score(record, row, number, count)
     total = exponentials(row, row, row, row, whole, whole, maximum, beta)
     scaled(row, row, row, row, whole, whole, ONE / total, ZERO)
 
 
 @jit
-def largest_score(block, row, number, count):
+def largest_score(record, row, number, count):
     """Scale a row of *count* scores, add its row of the mask, and return the largest score."""
-    factor = load_f32(word(block, FACTOR)) if word(block, FACTOR) else ONE
-    mask = word(block, MASK)
+    factor = load_f32(word(record, FACTOR)) if word(record, FACTOR) else ONE
+    mask = word(record, MASK)
     if mask == 0:
-        if word(block, FACTOR):
+        if word(record, FACTOR):
             return scaled_only(row, mask, count, factor)
         return plain(row, mask, count, factor)
-    period, inner = word(block, MASK_ROWS), word(block, MASK_INNER)
-    mask += number // period * word(block, MASK_OUTER_STEP)
-    mask += number % period // inner * word(block, MASK_MIDDLE_STEP)
-    mask += number % inner * word(block, MASK_INNER_STEP)
-    if word(block, MASK_STEP) == 0:
-        if word(block, FACTOR):
+    period, inner = word(record, MASK_ROWS), word(record, MASK_INNER)
+    mask += number // period * word(record, MASK_OUTER_STEP)
+    mask += number % period // inner * word(record, MASK_MIDDLE_STEP)
+    mask += number % inner * word(record, MASK_INNER_STEP)
+    if word(record, MASK_STEP) == 0:
+        if word(record, FACTOR):
             return scaled_plus_value(row, mask, count, factor)
         return plus_value(row, mask, count, factor)
-    if word(block, FACTOR):
+    if word(record, FACTOR):
         return scaled_and_masked(row, mask, count, factor)
     return masked_only(row, mask, count, factor)

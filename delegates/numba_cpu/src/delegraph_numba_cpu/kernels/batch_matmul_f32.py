@@ -134,37 +134,37 @@ add_several, add_one, add_part = _adder(AT_ONCE, False), _adder(1, False), _adde
 
 
 @kernel(instructions.DOTS)
-def dots(block, tile, worker):
+def dots(record, tile, worker):
     """Compute this tile's columns of the products; matrices are ``[columns, depth]``."""
-    depth, columns = word(block, DEPTH), word(block, COLUMNS)
+    depth, columns = word(record, DEPTH), word(record, COLUMNS)
     groups = (columns + LANES - 1) // LANES
-    units, tiles = word(block, IMAGES) * groups, word(block, TILES)
+    units, tiles = word(record, IMAGES) * groups, word(record, TILES)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, column = unit // groups, unit % groups * LANES
         dot_rows(
-            word(block, X) + image * word(block, X_IMAGE),
-            word(block, WEIGHTS) + image * word(block, WEIGHTS_IMAGE) + 4 * column * depth,
+            word(record, X) + image * word(record, X_IMAGE),
+            word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column * depth,
             depth,
             min(columns - column, LANES),
-            word(block, Y) + 4 * (image * columns + column),
+            word(record, Y) + 4 * (image * columns + column),
         )
 
 
 @kernel(instructions.SUMS)
-def sums(block, tile, worker):
+def sums(record, tile, worker):
     """Compute this tile's columns of the products; matrices are ``[depth, columns]``."""
-    columns, width = word(block, COLUMNS), AT_ONCE * LANES
+    columns, width = word(record, COLUMNS), AT_ONCE * LANES
     groups = (columns + width - 1) // width
-    units, tiles = word(block, IMAGES) * groups, word(block, TILES)
+    units, tiles = word(record, IMAGES) * groups, word(record, TILES)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, column = unit // groups, unit % groups * width
         sum_rows(
-            word(block, X) + image * word(block, X_IMAGE),
-            word(block, WEIGHTS) + image * word(block, WEIGHTS_IMAGE) + 4 * column,
+            word(record, X) + image * word(record, X_IMAGE),
+            word(record, WEIGHTS) + image * word(record, WEIGHTS_IMAGE) + 4 * column,
             4 * columns,
-            word(block, DEPTH),
+            word(record, DEPTH),
             min(columns - column, width),
-            word(block, Y) + 4 * (image * columns + column),
+            word(record, Y) + 4 * (image * columns + column),
         )
 
 

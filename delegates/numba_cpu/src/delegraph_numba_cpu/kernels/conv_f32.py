@@ -70,66 +70,69 @@ two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, 
 
 
 @kernel(instructions.CONV)
-def conv(block, tile, worker):
+def conv(record, tile, worker):
     """Compute one tile of a convolution: a range of output rows and a range of columns."""
-    column_tiles = word(block, COLUMN_TILES)
+    column_tiles = word(record, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
-    row, last = row_range(block, tile)
-    scratch = own_scratch(block, worker)
-    rows = scratch + word(block, ROWS_AT)
-    write_taps(block, scratch)
+    row, last = row_range(record, tile)
+    scratch = own_scratch(record, worker)
+    rows = scratch + word(record, ROWS_AT)
+    write_taps(record, scratch)
     while row < last:
-        count = chunk_rows(block, row, last)
-        write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
-        first, end = column_range(block, part)
-        pixels = count * word(block, OUT_W)
-        if pixels <= FEW and word(block, RESIDUAL) == 0 == word(block, SLOPES):
-            first = multiply_blocks(block, rows, scratch, pixels, first, end, row)
+        count = chunk_rows(record, row, last)
+        write_pixels(record, rows, chunk_source(record, scratch, row, count), count)
+        first, end = column_range(record, part)
+        pixels = count * word(record, OUT_W)
+        if pixels <= FEW and word(record, RESIDUAL) == 0 == word(record, SLOPES):
+            first = multiply_blocks(record, rows, scratch, pixels, first, end, row)
         for column in range(first, end, WIDE):
-            multiply(block, rows, scratch, pixels, column, row)
+            multiply(record, rows, scratch, pixels, column, row)
         row += count
 
 
 @jit
-def multiply_blocks(block, rows, taps, pixels, column, end, row):
+def multiply_blocks(record, rows, taps, pixels, column, end, row):
     """Compute blocks of columns, two or four at a time, while they fit; return the next column.
 
     The function is for chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
     """
-    count, size = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
-    weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
-    out = word(block, Y) + output_offset(block, row)
+    count, size = word(record, TAP_ROWS) * word(record, TAP_COLUMNS), word(record, TAP_BYTES)
+    weight = word(record, WEIGHT) + row // word(record, OUT_H) * word(record, WEIGHT_IMAGE)
+    out = word(record, Y) + output_offset(record, row)
     apart = count * size + 4
-    end = min(end, word(block, COLUMNS))
+    end = min(end, word(record, COLUMNS))
     while pixels == 1 and column + 4 * WIDE <= end:
         # fmt: off
         four_blocks(1, rows, taps, count, size, weight + column * apart, WIDE * apart,
-                    out + 4 * column, word(block, PITCH), block + 8 * LOW)
+                    out + 4 * column, word(record, PITCH), record + 8 * LOW)
         # fmt: on
         column += 4 * WIDE
     while column + 2 * WIDE <= end:
         # fmt: off
         two_blocks(pixels, rows, taps, count, size, weight + column * apart, WIDE * apart,
-                   out + 4 * column, word(block, PITCH), block + 8 * LOW)
+                   out + 4 * column, word(record, PITCH), record + 8 * LOW)
         # fmt: on
         column += 2 * WIDE
     return column
 
 
 @jit
-def multiply(block, rows, taps, pixels, column, row):
+def multiply(record, rows, taps, pixels, column, row):
     """Compute up to ``WIDE`` columns of a chunk's pixels; *row* is the chunk's first output row."""
-    out, residual = word(block, Y) + output_offset(block, row), word(block, RESIDUAL)
+    out, residual = word(record, Y) + output_offset(record, row), word(record, RESIDUAL)
     if residual:
-        residual += row * word(block, OUT_W) * word(block, RESIDUAL_PITCH)
-    weight = word(block, WEIGHT) + row // word(block, OUT_H) * word(block, WEIGHT_IMAGE)
-    multiply_to(block, rows, taps, pixels, column, weight, out, residual)
+        residual += row * word(record, OUT_W) * word(record, RESIDUAL_PITCH)
+    weight = word(record, WEIGHT) + row // word(record, OUT_H) * word(record, WEIGHT_IMAGE)
+    multiply_to(record, rows, taps, pixels, column, weight, out, residual)
 
 
 @jit
-def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
+def multiply_to(record, rows, taps, pixels, column, weight, out, residual):
     """Compute up to ``WIDE`` columns of a chunk's pixels, and write them at the address *out*."""
-    tap_count, tap_bytes = word(block, TAP_ROWS) * word(block, TAP_COLUMNS), word(block, TAP_BYTES)
+    tap_count, tap_bytes = (
+        word(record, TAP_ROWS) * word(record, TAP_COLUMNS),
+        word(record, TAP_BYTES),
+    )
     if residual:
         residual += 4 * column
     matrix(
@@ -140,10 +143,10 @@ def multiply_to(block, rows, taps, pixels, column, weight, out, residual):
         weight + column * (tap_count * tap_bytes + 4),
         out + 4 * column,
         residual,
-        word(block, PITCH),
+        word(record, PITCH),
         pixels,
-        word(block, COLUMNS) - column,
-        block + 8 * LOW,
+        word(record, COLUMNS) - column,
+        record + 8 * LOW,
     )
 
 
@@ -219,9 +222,9 @@ def low_tiles(
 
 
 @jit
-def column_range(block, part):
+def column_range(record, part):
     """Return the first column and the end of a column tile, in whole blocks of ``WIDE`` columns."""
-    blocks, parts = (word(block, COLUMNS) + WIDE - 1) // WIDE, word(block, COLUMN_TILES)
+    blocks, parts = (word(record, COLUMNS) + WIDE - 1) // WIDE, word(record, COLUMN_TILES)
     return blocks * part // parts * WIDE, blocks * (part + 1) // parts * WIDE
 
 
@@ -236,34 +239,34 @@ DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PAC
 
 
 @kernel(instructions.PACK)
-def pack_matrix(block, tile, worker):
+def pack_matrix(record, tile, worker):
     """Pack this tile's blocks of columns of all matrices of a batch."""
-    rows, columns = word(block, HEIGHT_ROWS), word(block, WIDTH_COLUMNS)
-    width = word(block, BLOCK_WIDTH)
-    blocks, tiles = (columns + width - 1) // width, word(block, SHARES)
-    parts = blocks * word(block, STACK)
-    lead = word(block, HAS_BIAS)
+    rows, columns = word(record, HEIGHT_ROWS), word(record, WIDTH_COLUMNS)
+    width = word(record, BLOCK_WIDTH)
+    blocks, tiles = (columns + width - 1) // width, word(record, SHARES)
+    parts = blocks * word(record, STACK)
+    lead = word(record, HAS_BIAS)
     for part in range(parts * tile // tiles, parts * (tile + 1) // tiles):
         image, first = part // blocks, part % blocks * width
-        source = word(block, SOURCE) + image * word(block, SOURCE_IMAGE)
-        target = word(block, TARGET) + image * word(block, TARGET_IMAGE)
+        source = word(record, SOURCE) + image * word(record, SOURCE_IMAGE)
+        target = word(record, TARGET) + image * word(record, TARGET_IMAGE)
         target += 4 * first * (rows + lead)
         if first + width >= columns:
-            width = word(block, LAST_WIDTH)
+            width = word(record, LAST_WIDTH)
         filled = min(width, columns - first)
         if lead:
             fill_bytes(target, 0, 4 * width)
-            if word(block, BIAS):
-                copy_bytes(target, word(block, BIAS) + 4 * first, 4 * filled)
+            if word(record, BIAS):
+                copy_bytes(target, word(record, BIAS) + 4 * first, 4 * filled)
             target += 4 * width
-        source += first * word(block, ACROSS)
-        pack_block(source, target, rows, filled, width, word(block, DOWN), word(block, ACROSS))
-        width = word(block, BLOCK_WIDTH)
+        source += first * word(record, ACROSS)
+        pack_block(source, target, rows, filled, width, word(record, DOWN), word(record, ACROSS))
+        width = word(record, BLOCK_WIDTH)
 
 
 @jit
 def pack_block(source, target, rows, filled, width, down, across):
-    """Copy up to *width* columns of a matrix to one block, which has *width* columns.
+    """Copy up to *width* columns of a matrix to one record, which has *width* columns.
 
     Args:
         source: address of the block's first element in row 0.

@@ -42,81 +42,81 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 
 @jit
-def own_scratch(block, worker):
+def own_scratch(record, worker):
     """Return the address of the scratch memory of *worker*."""
-    return word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    return word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
 
 
 @jit
-def row_range(block, tile):
+def row_range(record, tile):
     """Return a tile's first output row, and the row after its last, counted over all images."""
-    tiles = word(block, TILES) // word(block, COLUMN_TILES)
-    rows = word(block, IMAGES) * word(block, OUT_H)
+    tiles = word(record, TILES) // word(record, COLUMN_TILES)
+    rows = word(record, IMAGES) * word(record, OUT_H)
     return rows * tile // tiles, rows * (tile + 1) // tiles
 
 
 @jit
-def chunk_rows(block, row, last):
+def chunk_rows(record, row, last):
     """Return the number of output rows of the chunk that begins at *row*, all of one image."""
-    count = min(word(block, CHUNK), last - row)
-    return min(count, word(block, OUT_H) - row % word(block, OUT_H))
+    count = min(word(record, CHUNK), last - row)
+    return min(count, word(record, OUT_H) - row % word(record, OUT_H))
 
 
 @jit
-def output_offset(block, row):
+def output_offset(record, row):
     """Return the offset in bytes of an output row; *row* is counted over all images."""
-    image = row // word(block, OUT_H)
-    return image * word(block, OUT_IMAGE) + (row % word(block, OUT_H)) * word(block, OUT_ROW)
+    image = row // word(record, OUT_H)
+    return image * word(record, OUT_IMAGE) + (row % word(record, OUT_H)) * word(record, OUT_ROW)
 
 
 @jit
-def chunk_source(block, scratch, row, count):
+def chunk_source(record, scratch, row, count):
     """Return the address of the first tap of a chunk's first pixel.
 
     Pad the input rows if needed.
     """
-    image, y = row // word(block, OUT_H), row % word(block, OUT_H)
-    source = word(block, X) + image * word(block, IN_IMAGE)
-    first = y * word(block, STRIDE_H) - word(block, TOP)
-    if word(block, PADDED_AT) == 0:
-        return source + first * word(block, IN_ROW)
-    target = scratch + word(block, PADDED_AT)
-    rows = (count - 1) * word(block, STRIDE_H) + word(block, SPAN)
+    image, y = row // word(record, OUT_H), row % word(record, OUT_H)
+    source = word(record, X) + image * word(record, IN_IMAGE)
+    first = y * word(record, STRIDE_H) - word(record, TOP)
+    if word(record, PADDED_AT) == 0:
+        return source + first * word(record, IN_ROW)
+    target = scratch + word(record, PADDED_AT)
+    rows = (count - 1) * word(record, STRIDE_H) + word(record, SPAN)
     for i in range(rows):
-        pad_row(block, source, first + i, target + i * word(block, ROW))
+        pad_row(record, source, first + i, target + i * word(record, ROW))
     return target
 
 
 @jit
-def pad_row(block, source, y, target):
+def pad_row(record, source, y, target):
     """Write row *y* of an image with its padding at *target*: zeros for a row outside the image."""
-    size, left, copied = word(block, ROW), word(block, LEFT), word(block, COPIED)
-    if y < 0 or y >= word(block, IN_H):
+    size, left, copied = word(record, ROW), word(record, LEFT), word(record, COPIED)
+    if y < 0 or y >= word(record, IN_H):
         fill_bytes(target, 0, size)
         return
     fill_bytes(target, 0, left)
-    copy_bytes(target + left, source + y * word(block, IN_ROW), copied)
+    copy_bytes(target + left, source + y * word(record, IN_ROW), copied)
     fill_bytes(target + left + copied, 0, size - left - copied)
 
 
 @jit
-def write_taps(block, table):
+def write_taps(record, table):
     """Write a table of the taps' offsets in bytes from the first tap of a window."""
-    columns = word(block, TAP_COLUMNS)
-    for i in range(word(block, TAP_ROWS)):
+    columns = word(record, TAP_COLUMNS)
+    for i in range(word(record, TAP_ROWS)):
         for j in range(columns):
-            offset = i * word(block, TAP_ROW) + j * word(block, TAP_COLUMN)
+            offset = i * word(record, TAP_ROW) + j * word(record, TAP_COLUMN)
             store_i64(table + 8 * (i * columns + j), offset)
 
 
 @jit
-def write_pixels(block, table, source, count):
+def write_pixels(record, table, source, count):
     """Write a table of the addresses of the first tap of each pixel in *count* output rows.
 
     The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
     """
-    down, right = word(block, STRIDE_ROW), word(block, STRIDE_COLUMN)
-    width = word(block, OUT_W)
+    down, right = word(record, STRIDE_ROW), word(record, STRIDE_COLUMN)
+    width = word(record, OUT_W)
     for _ in range(count):
         address = source
         for _ in range(width):

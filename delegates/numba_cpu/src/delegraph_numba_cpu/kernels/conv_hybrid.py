@@ -61,14 +61,14 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 
 @kernel(instructions.MEASURE)
-def measure(block, tile, worker):
+def measure(record, tile, worker):
     """Store the smallest and the largest value of each of this tile's pieces of rows."""
-    size, pieces, tiles = word(block, M_SIZE), word(block, M_PIECES), word(block, M_TILES)
-    units, length = word(block, M_ROWS) * pieces, piece_length(size, pieces)
+    size, pieces, tiles = word(record, M_SIZE), word(record, M_PIECES), word(record, M_TILES)
+    units, length = word(record, M_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         first = unit % pieces * length
-        source = word(block, M_X) + 4 * (unit // pieces * size + first)
-        measure_floats(source, min(length, size - first), word(block, M_RANGES) + 8 * unit)
+        source = word(record, M_X) + 4 * (unit // pieces * size + first)
+        measure_floats(source, min(length, size - first), word(record, M_RANGES) + 8 * unit)
 
 
 @jit
@@ -78,47 +78,47 @@ def piece_length(size, pieces):
 
 
 @kernel(instructions.QUANTIZE)
-def quantize(block, tile, worker):
+def quantize(record, tile, worker):
     """Quantise this tile's pieces of rows to bytes."""
-    size, pieces, tiles = word(block, Q_SIZE), word(block, Q_PIECES), word(block, Q_TILES)
-    units, length = word(block, Q_ROWS) * pieces, piece_length(size, pieces)
+    size, pieces, tiles = word(record, Q_SIZE), word(record, Q_PIECES), word(record, Q_TILES)
+    units, length = word(record, Q_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         row, piece = unit // pieces, unit % pieces
         scale, inverse, zero, least = row_parameters(
-            word(block, Q_RANGES), row, pieces, word(block, Q_IS_ASYMMETRIC)
+            word(record, Q_RANGES), row, pieces, word(record, Q_IS_ASYMMETRIC)
         )
         if piece == 0:
-            store_f32(word(block, Q_SCALES) + 8 * row, scale)
-            store_i32(word(block, Q_SCALES) + 8 * row + 4, zero)
+            store_f32(word(record, Q_SCALES) + 8 * row, scale)
+            store_i32(word(record, Q_SCALES) + 8 * row + 4, zero)
         first = piece * length
         quantize_floats(
-            word(block, Q_X) + 4 * (row * size + first),
+            word(record, Q_X) + 4 * (row * size + first),
             min(length, size - first),
             inverse,
             np.float32(least - zero),
             np.float32(127 - zero),
             zero + 128,
-            word(block, Q_Y) + row * word(block, Q_ROW_BYTES) + first,
+            word(record, Q_Y) + row * word(record, Q_ROW_BYTES) + first,
         )
 
 
 @kernel(instructions.ROUND)
-def round_rows(block, tile, worker):
+def round_rows(record, tile, worker):
     """Round the floats of this tile's pieces of rows to values that quantisation can represent."""
-    size, pieces, tiles = word(block, R_SIZE), word(block, R_PIECES), word(block, R_TILES)
-    units, length = word(block, R_ROWS) * pieces, piece_length(size, pieces)
+    size, pieces, tiles = word(record, R_SIZE), word(record, R_PIECES), word(record, R_TILES)
+    units, length = word(record, R_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         row, first = unit // pieces, unit % pieces * length
-        scale, inverse, zero, least = row_parameters(word(block, R_RANGES), row, pieces, 1)
+        scale, inverse, zero, least = row_parameters(word(record, R_RANGES), row, pieces, 1)
         offset = 4 * (row * size + first)
         round_floats(
-            word(block, R_X) + offset,
+            word(record, R_X) + offset,
             min(length, size - first),
             inverse,
             np.float32(least - zero),
             np.float32(127 - zero),
             scale,
-            word(block, R_Y) + offset,
+            word(record, R_Y) + offset,
         )
 
 
@@ -133,87 +133,87 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
 
 
 @kernel(instructions.MULTIPLY)
-def multiply(block, tile, worker):
+def multiply(record, tile, worker):
     """Compute this tile's range of output pixels and of blocks of outputs."""
-    row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
+    row_tiles, column_tiles = word(record, ROW_TILES), word(record, COLUMN_TILES)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
-    pixels, outputs = word(block, PIXELS), word(block, OUTPUTS)
+    pixels, outputs = word(record, PIXELS), word(record, OUTPUTS)
     groups = (outputs + 63) // 64
     last_column = min(groups * (column_tile + 1) // column_tiles * 4, (outputs + 15) // 16)
     multiply_pixels(
-        block,
+        record,
         pixels * row_tile // row_tiles,
         pixels * (row_tile + 1) // row_tiles,
         groups * column_tile // column_tiles * 4,
         last_column,
-        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+        word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES),
     )
 
 
 @jit
-def multiply_pixels(block, first, last, first_column, last_column, memory):
+def multiply_pixels(record, first, last, first_column, last_column, memory):
     """Compute output pixels *first* to *last*, for the blocks of 16 outputs from *first_column* on.
 
     Scratch memory holds accumulators, the windows' record, and windows.
     """
-    step, image_pixels = word(block, STEP), word(block, IMAGE_PIXELS)
+    step, image_pixels = word(record, STEP), word(record, IMAGE_PIXELS)
     windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
-    copy_bytes(windows, word(block, WINDOWS), WINDOWS_BYTES)
-    row_bytes, outputs = word(windows, ROW_BYTES), word(block, OUTPUTS)
+    copy_bytes(windows, word(record, WINDOWS), WINDOWS_BYTES)
+    row_bytes, outputs = word(windows, ROW_BYTES), word(record, OUTPUTS)
     while first < last:
         count, image = min(step, last - first), first // image_pixels
-        scales, scale_step = word(block, SCALES) + 8 * image, 8
+        scales, scale_step = word(record, SCALES) + 8 * image, 8
         if image_pixels > 1:
             count, scale_step = min(count, (image + 1) * image_pixels - first), 0
-        a = word(block, X) + first * row_bytes
-        if word(block, LAYOUT) == WINDOWED:
+        a = word(record, X) + first * row_bytes
+        if word(record, LAYOUT) == WINDOWED:
             if image_pixels == 1:
                 count = 1
             store_i64(windows + 8 * ZERO, load_i32(scales + 4) + 128)
-            gather_pixels(word(block, X), windows, first, count, rows_at, 0)
+            gather_pixels(word(record, X), windows, first, count, rows_at, 0)
             a = rows_at
-        target = word(block, Y) + 4 * first * outputs
+        target = word(record, Y) + 4 * first * outputs
         for n in range(first_column, last_column, 4):
             blocks_of_16 = min(last_column - n, 4)
             multiply_group(
-                block, a, row_bytes, count, n, blocks_of_16, scales, scale_step, target, memory
+                record, a, row_bytes, count, n, blocks_of_16, scales, scale_step, target, memory
             )
         first += count
 
 
 @jit
-def multiply_group(block, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
+def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
     """Compute results of *rows* rows of bytes and up to four blocks of 16 outputs.
 
     The first block is number *n*. Micro-kernels compute a fixed number of rows; results of missing
     rows are ignored.
     """
-    headers = word(block, HEADERS) + n * HEADER_BYTES
-    height = NARROW_ROWS if word(block, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
+    headers = word(record, HEADERS) + n * HEADER_BYTES
+    height = NARROW_ROWS if word(record, FORM) == BYTES and blocks_of_16 == 1 else WIDE_ROWS
     if rows == 1:
         height = 1
     for start in range(0, rows, height):
         m = max(min(start, rows - height), 0)
-        accumulate(block, a + m * row_bytes, row_bytes, rows == 1, n, blocks_of_16, headers, acc)
+        accumulate(record, a + m * row_bytes, row_bytes, rows == 1, n, blocks_of_16, headers, acc)
         for j in range(blocks_of_16):
-            columns = word(block, OUTPUTS) - 16 * (n + j)
+            columns = word(record, OUTPUTS) - 16 * (n + j)
             finish = (
                 acc + 64 * j, GROUP_BYTES, min(height, rows), headers + j * HEADER_BYTES,
                 scales + m * scale_step, scale_step,
-                target + 4 * (m * word(block, OUTPUTS) + 16 * (n + j)), 4 * word(block, OUTPUTS),
-                columns, real(block, LOW), real(block, HIGH),
+                target + 4 * (m * word(record, OUTPUTS) + 16 * (n + j)), 4 * word(record, OUTPUTS),
+                columns, real(record, LOW), real(record, HIGH),
             )  # fmt: skip
-            if word(block, FORM) == IN_PARTS:
+            if word(record, FORM) == IN_PARTS:
                 finish_parts(*finish)
             else:
                 finish_floats(*finish)
 
 
 @jit
-def accumulate(block, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
+def accumulate(record, a, row_bytes, is_single, n, blocks_of_16, headers, acc):
     """Store at *acc* the accumulators of *blocks_of_16* blocks of outputs, from block *n* on."""
-    weights = word(block, WEIGHTS) + n * word(block, BLOCK_BYTES)
-    form, parts, steps = word(block, FORM), word(block, PARTS), word(block, STEPS)
+    weights = word(record, WEIGHTS) + n * word(record, BLOCK_BYTES)
+    form, parts, steps = word(record, FORM), word(record, PARTS), word(record, STEPS)
     for j in range(0, blocks_of_16, SINGLE if is_single else WIDE):
         tile = (
             a, row_bytes, weights, j, parts, steps, headers + j * HEADER_BYTES, acc + 64 * j

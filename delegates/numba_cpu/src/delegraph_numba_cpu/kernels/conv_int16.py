@@ -174,11 +174,11 @@ finish_real = _finisher(instructions.REAL)
 
 
 @jit
-def store_results(block, sums, rows, column, target):
+def store_results(record, sums, rows, column, target):
     """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most."""
-    header = word(block, HEADERS) + column // LANES * instructions.HEADER_BYTES
-    rounding, low, high = word(block, ROUNDING), word(block, LOW), word(block, HIGH)
-    outputs, row = word(block, OUTPUTS), sums + instructions.SUMS_BYTES
+    header = word(record, HEADERS) + column // LANES * instructions.HEADER_BYTES
+    rounding, low, high = word(record, ROUNDING), word(record, LOW), word(record, HIGH)
+    outputs, row = word(record, OUTPUTS), sums + instructions.SUMS_BYTES
     for _ in range(rows):
         if rounding == instructions.REAL:
             finish_real(sums, header, row, low, high)
@@ -190,51 +190,55 @@ def store_results(block, sums, rows, column, target):
 
 
 @kernel(instructions.CONVOLVE)
-def convolve_int16(block, tile, worker):
+def convolve_int16(record, tile, worker):
     """Compute all outputs of this tile's pixels."""
-    pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
-    sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    windows, outputs = sums + instructions.ACC_BYTES, word(block, OUTPUTS)
-    row_bytes = word(word(block, WINDOWS), ROW_BYTES)
+    pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
+    sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
+    windows, outputs = sums + instructions.ACC_BYTES, word(record, OUTPUTS)
+    row_bytes = word(word(record, WINDOWS), ROW_BYTES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:
         count = min(step, last - first)
-        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows, 0)
-        target = word(block, Y) + 2 * first * outputs
+        gather_pixels(word(record, X), word(record, WINDOWS), first, count, windows, 0)
+        target = word(record, Y) + 2 * first * outputs
         for column in range(0, outputs, LANES):
             for m in range(0, count, ROWS):
-                dot_windows(block, windows + m * row_bytes, row_bytes, column, sums)
+                dot_windows(record, windows + m * row_bytes, row_bytes, column, sums)
                 place = target + 2 * m * outputs
-                store_results(block, sums, min(ROWS, count - m), column, place)
+                store_results(record, sums, min(ROWS, count - m), column, place)
         first += count
 
 
 @jit
-def dot_windows(block, rows, row_bytes, column, sums):
+def dot_windows(record, rows, row_bytes, column, sums):
     """Store the sums of ROWS windows and 16 outputs, from output *column* on."""
-    pairs = word(block, DEPTH)
-    weights = word(block, WEIGHTS) + column * 4 * pairs
+    pairs = word(record, DEPTH)
+    weights = word(record, WEIGHTS) + column * 4 * pairs
     for k in range(0, pairs, instructions.PAIRS_A_CHUNK):
         count = min(pairs - k, instructions.PAIRS_A_CHUNK)
         dot_rows(rows + 4 * k, row_bytes, weights + 64 * k, count, int(k == 0), sums)
 
 
 @kernel(instructions.DEPTHWISE)
-def depthwise_int16(block, tile, worker):
+def depthwise_int16(record, tile, worker):
     """Compute all channels of this tile's pixels."""
-    pixels, tiles, step = word(block, PIXELS), word(block, TILES), word(block, STEP)
-    sums = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    windows, outputs, taps = sums + instructions.ACC_BYTES, word(block, OUTPUTS), word(block, DEPTH)
-    row_bytes = word(word(block, WINDOWS), ROW_BYTES)
+    pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
+    sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
+    windows, outputs, taps = (
+        sums + instructions.ACC_BYTES,
+        word(record, OUTPUTS),
+        word(record, DEPTH),
+    )
+    row_bytes = word(word(record, WINDOWS), ROW_BYTES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
     while first < last:
         count = min(step, last - first)
-        gather_pixels(word(block, X), word(block, WINDOWS), first, count, windows, 0)
+        gather_pixels(word(record, X), word(record, WINDOWS), first, count, windows, 0)
         for column in range(0, outputs, LANES):
-            weights = word(block, WEIGHTS) + column * 2 * taps
-            target = word(block, Y) + 2 * first * outputs
+            weights = word(record, WEIGHTS) + column * 2 * taps
+            target = word(record, Y) + 2 * first * outputs
             for m in range(count):
                 window = windows + m * row_bytes + 2 * column
                 dot_channels(window, 2 * outputs, weights, taps, sums)
-                store_results(block, sums, 1, column, target + 2 * m * outputs)
+                store_results(record, sums, 1, column, target + 2 * m * outputs)
         first += count

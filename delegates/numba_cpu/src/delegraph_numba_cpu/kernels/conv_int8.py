@@ -20,35 +20,35 @@ P_IMAGES, P_OUTPUTS, P_TILES = instructions.PACK_STACK.slots("images", "outputs"
 
 
 @kernel(instructions.CONVOLVE)
-def convolve(block, tile, worker):
+def convolve(record, tile, worker):
     """Compute this tile's range of output pixels and of groups of 64 outputs of one product."""
-    row_tiles, column_tiles = word(block, ROW_TILES), word(block, COLUMN_TILES)
+    row_tiles, column_tiles = word(record, ROW_TILES), word(record, COLUMN_TILES)
     image, tile = tile // (row_tiles * column_tiles), tile % (row_tiles * column_tiles)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
-    matrix = word(block, MATRIX) + image * word(block, MATRIX_IMAGE)
-    pixels, outputs = word(block, PIXELS), word(matrix, OUTPUTS)
+    matrix = word(record, MATRIX) + image * word(record, MATRIX_IMAGE)
+    pixels, outputs = word(record, PIXELS), word(matrix, OUTPUTS)
     first, last = pixels * row_tile // row_tiles, pixels * (row_tile + 1) // row_tiles
     groups = (outputs + 63) // 64
     last_column = groups * (column_tile + 1) // column_tiles * 4
     multiply_pixels(
-        word(block, X) + image * word(block, IN_IMAGE),
-        word(block, WINDOWS),
+        word(record, X) + image * word(record, IN_IMAGE),
+        word(record, WINDOWS),
         matrix,
-        word(block, LAYOUT),
-        word(block, STEP),
+        word(record, LAYOUT),
+        word(record, STEP),
         first,
         last,
         groups * column_tile // column_tiles * 4,
         min(last_column, (outputs + 15) // 16),
-        word(block, Y) + (image * pixels + first) * outputs,
-        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+        word(record, Y) + (image * pixels + first) * outputs,
+        word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES),
     )
 
 
 @kernel(instructions.PACK_STACK)
-def pack_stack(block, tile, worker):
+def pack_stack(record, tile, worker):
     """Pack this tile's groups of 64 outputs of all matrices of the stack."""
-    groups, tiles = (word(block, P_OUTPUTS) + 63) // 64, word(block, P_TILES)
-    units = word(block, P_IMAGES) * groups
+    groups, tiles = (word(record, P_OUTPUTS) + 63) // 64, word(record, P_TILES)
+    units = word(record, P_IMAGES) * groups
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
-        pack_group(block, unit // groups, unit % groups)
+        pack_group(record, unit // groups, unit % groups)

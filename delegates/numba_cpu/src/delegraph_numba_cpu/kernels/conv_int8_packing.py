@@ -25,32 +25,32 @@ sum_of = r.folder(r.INTS, r.plus)
 
 
 @jit
-def pack_group(block, image, group):
+def pack_group(record, image, group):
     """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers."""
-    outputs, depth = word(block, OUTPUTS), word(block, DEPTH)
+    outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
-    weights = word(block, WEIGHTS) + image * blocks_of_16 * block_bytes
-    headers = word(block, HEADERS) + image * blocks_of_16 * HEADER_BYTES
+    weights = word(record, WEIGHTS) + image * blocks_of_16 * block_bytes
+    headers = word(record, HEADERS) + image * blocks_of_16 * HEADER_BYTES
     if group == 0:
-        matrix = word(block, MATRICES) + image * MATRIX_BYTES
-        copy_bytes(matrix, word(block, MATRIX), MATRIX_BYTES)
+        matrix = word(record, MATRICES) + image * MATRIX_BYTES
+        copy_bytes(matrix, word(record, MATRIX), MATRIX_BYTES)
         store_i64(matrix + 8 * MATRIX_WEIGHTS, weights)
         store_i64(matrix + 8 * MATRIX_HEADERS, headers)
     count, first = min(outputs - 64 * group, 64), 4 * group
     headers += first * HEADER_BYTES
     weights += first * block_bytes
     copy_bytes(
-        headers, word(block, HEADER) + first * HEADER_BYTES, (count + 15) // 16 * HEADER_BYTES
+        headers, word(record, HEADER) + first * HEADER_BYTES, (count + 15) // 16 * HEADER_BYTES
     )
-    source = word(block, SOURCE) + (image * outputs + 64 * group) * depth
+    source = word(record, SOURCE) + (image * outputs + 64 * group) * depth
     for i in range(count):
         place = i
         if count == 64:  # complete groups are in the order of ``dot_products.zipped``
             place = 16 * (i // 4 % 4) + i // 16 * 4 + i % 4
         pack_row(source, depth, weights + place // 16 * block_bytes + place % 16 * 4)
         bias = headers + place // 16 * HEADER_BYTES + place % 16 * 4
-        added = depth * word(block, WEIGHT_ZERO) - sum_signed(source, depth)
-        store_i32(bias, load_i32(bias) + word(block, ZERO) * added)
+        added = depth * word(record, WEIGHT_ZERO) - sum_signed(source, depth)
+        store_i32(bias, load_i32(bias) + word(record, ZERO) * added)
         source += depth
 
 

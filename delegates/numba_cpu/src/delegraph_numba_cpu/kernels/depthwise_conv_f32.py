@@ -46,40 +46,40 @@ five_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride
 
 
 @kernel(DEPTHWISE)
-def depthwise(block, tile, worker):
+def depthwise(record, tile, worker):
     """Compute a tile of a depthwise convolution."""
-    column_tiles = word(block, COLUMN_TILES)
+    column_tiles = word(record, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
-    row, last = row_range(block, tile)
-    scratch = own_scratch(block, worker)
-    rows = scratch + word(block, ROWS_AT)
-    write_taps(block, scratch)
-    blocks = (word(block, COLUMNS) + LANES - 1) // LANES
+    row, last = row_range(record, tile)
+    scratch = own_scratch(record, worker)
+    rows = scratch + word(record, ROWS_AT)
+    write_taps(record, scratch)
+    blocks = (word(record, COLUMNS) + LANES - 1) // LANES
     while row < last:
-        count = chunk_rows(block, row, last)
-        write_pixels(block, rows, chunk_source(block, scratch, row, count), count)
-        out = word(block, Y) + output_offset(block, row)
+        count = chunk_rows(record, row, last)
+        write_pixels(record, rows, chunk_source(record, scratch, row, count), count)
+        out = word(record, Y) + output_offset(record, row)
         for i in range(blocks * part // column_tiles, blocks * (part + 1) // column_tiles):
-            filter_rows(block, rows, scratch, scratch, count, i * LANES, out)
+            filter_rows(record, rows, scratch, scratch, count, i * LANES, out)
         row += count
 
 
 @jit
-def filter_rows(block, rows, taps, inner_taps, count, channel, out):
+def filter_rows(record, rows, taps, inner_taps, count, channel, out):
     """Compute up to ``LANES`` channels of adjacent output rows, and write them at *out*.
 
     Register tiles that are not at a padded edge of the image read from *inner_taps*, and so does
     the last tile of a row.
     """
-    width, kernel, step = word(block, OUT_W), word(block, TAP_COLUMNS), word(block, TAP_COLUMN)
-    stride, is_whole = word(block, STRIDE_COLUMN), word(block, COLUMNS) >= LANES
-    inner = HEIGHT if word(block, LEFT) else 0
+    width, kernel, step = word(record, OUT_W), word(record, TAP_COLUMNS), word(record, TAP_COLUMN)
+    stride, is_whole = word(record, STRIDE_COLUMN), word(record, COLUMNS) >= LANES
+    inner = HEIGHT if word(record, LEFT) else 0
     shares = (kernel == 3 or kernel == 5) and (stride == step or stride == 2 * step)
     if not (shares and is_whole and width >= HEIGHT):
-        filter_pixels(block, rows, taps, count * width, channel, out)
+        filter_pixels(record, rows, taps, count * width, channel, out)
         return
-    tap_rows, pitch, limits = word(block, TAP_ROWS), word(block, PITCH), block + 8 * LOW
-    weight, first = channel_weights(block, channel), first_channel(block, channel)
+    tap_rows, pitch, limits = word(record, TAP_ROWS), word(record, PITCH), record + 8 * LOW
+    weight, first = channel_weights(record, channel), first_channel(record, channel)
     for row in range(count):
         for x in range(0, width, HEIGHT):
             place = row * width + min(x, width - HEIGHT)
@@ -98,24 +98,24 @@ def filter_rows(block, rows, taps, inner_taps, count, channel, out):
 
 
 @jit
-def channel_weights(block, channel):
+def channel_weights(record, channel):
     """Return the address of the weights of the block of channels that begins at *channel*."""
-    taps = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    return word(block, WEIGHT) + 4 * channel * (taps + 1)
+    taps = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
+    return word(record, WEIGHT) + 4 * channel * (taps + 1)
 
 
 @jit
-def first_channel(block, channel):
+def first_channel(record, channel):
     """Return the offset of a block of channels in a pixel; the last block ends with the pixel."""
-    return 4 * max(0, min(channel, word(block, COLUMNS) - LANES))
+    return 4 * max(0, min(channel, word(record, COLUMNS) - LANES))
 
 
 @jit
-def filter_pixels(block, rows, taps, pixels, channel, out):
+def filter_pixels(record, rows, taps, pixels, channel, out):
     """Compute up to ``LANES`` channels of pixels, for windows of any shape, at *out*."""
-    count = word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    weight, first = channel_weights(block, channel), first_channel(block, channel)
-    pitch, columns, limits = word(block, PITCH), word(block, COLUMNS), block + 8 * LOW
+    count = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
+    weight, first = channel_weights(record, channel), first_channel(record, channel)
+    pitch, columns, limits = word(record, PITCH), word(record, COLUMNS), record + 8 * LOW
     out += first
     while pixels > 0:
         if columns >= LANES:
@@ -131,13 +131,13 @@ XS, YS, VALUES, TIMES, PARTS = REPEAT.slots("x", "y", "values", "times", "tiles"
 
 
 @kernel(REPEAT)
-def repeat_channels(block, tile, worker):
+def repeat_channels(record, tile, worker):
     """Write this tile's values, each ``times`` times."""
-    values, tiles, times = word(block, VALUES), word(block, PARTS), word(block, TIMES)
+    values, tiles, times = word(record, VALUES), word(record, PARTS), word(record, TIMES)
     first, last = values * tile // tiles, values * (tile + 1) // tiles
-    target = word(block, YS) + 4 * first * times
+    target = word(record, YS) + 4 * first * times
     for i in range(first, last):
-        value = load_f32(word(block, XS) + 4 * i)
+        value = load_f32(word(record, XS) + 4 * i)
         for _ in range(times):
             store_f32(target, value)
             target += 4

@@ -187,17 +187,17 @@ R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = instructions.REPEAT.slots(
 
 
 @kernel(instructions.DEPTHWISE)
-def depthwise(block, tile, worker):
+def depthwise(record, tile, worker):
     """Compute this tile's output rows."""
-    windows, taps = word(block, D_WINDOWS), word(block, D_TAPS)
-    rows, tiles = word(block, D_ROWS), word(block, D_TILES)
-    memory = word(block, D_SCRATCH) + worker * word(block, D_SCRATCH_BYTES)
+    windows, taps = word(record, D_WINDOWS), word(record, D_TAPS)
+    rows, tiles = word(record, D_ROWS), word(record, D_TILES)
+    memory = word(record, D_SCRATCH) + worker * word(record, D_SCRATCH_BYTES)
     height, channels = word(windows, HEIGHT), word(windows, CHANNELS)
     size = height * word(windows, WIDTH) * channels
     out_height, out_bytes = word(windows, OUT_HEIGHT), word(windows, OUT_WIDTH) * channels
     for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        image = word(block, D_X) + row // out_height * size
-        target = word(block, D_Y) + row * out_bytes
+        image = word(record, D_X) + row // out_height * size
+        target = word(record, D_Y) + row * out_bytes
         blocks_of_16 = (channels + 15) // 16
         depthwise_row(
             image, height, windows, taps, row % out_height, 0, blocks_of_16, target, memory
@@ -205,13 +205,13 @@ def depthwise(block, tile, worker):
 
 
 @kernel(instructions.REPEAT)
-def repeat(block, tile, worker):
+def repeat(record, tile, worker):
     """Repeat each channel of this tile's pixels ``times`` times."""
-    pixels, tiles = word(block, R_PIXELS), word(block, R_TILES)
-    channels, times = word(block, R_CHANNELS), word(block, R_TIMES)
+    pixels, tiles = word(record, R_PIXELS), word(record, R_TILES)
+    channels, times = word(record, R_CHANNELS), word(record, R_TIMES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles
-    target = word(block, R_Y) + first * channels * times
-    for source in range(word(block, R_X) + first * channels, word(block, R_X) + last * channels):
+    target = word(record, R_Y) + first * channels * times
+    for source in range(word(record, R_X) + first * channels, word(record, R_X) + last * channels):
         for _ in range(times):
             store_u8(target, load_u8(source))
             target += 1

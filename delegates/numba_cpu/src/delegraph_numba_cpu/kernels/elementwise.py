@@ -51,103 +51,103 @@ SHORT = 64  # number of bytes up to which a loop is faster than a call
 
 
 @kernel(instructions.CHAIN)
-def chain(block, tile, worker):
+def chain(record, tile, worker):
     """Run all steps of the chain on this tile's share of the elements."""
-    elements, length, tiles = word(block, ELEMENTS), word(block, LENGTH), word(block, TILES)
+    elements, length, tiles = word(record, ELEMENTS), word(record, LENGTH), word(record, TILES)
     pieces = (elements + length - 1) // length
-    slots = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
-    for slot in range(word(block, SLOT_COUNT)):
-        store_i64(slots + 8 * slot, register(block, slots, slot))
-    repeat_periodic(block, slots)
+    slots = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
+    for slot in range(word(record, SLOT_COUNT)):
+        store_i64(slots + 8 * slot, register(record, slots, slot))
+    repeat_periodic(record, slots)
     for piece in range(pieces * tile // tiles, pieces * (tile + 1) // tiles):
         start = piece * length
         count = min(length, elements - start)
-        bind(block, slots, start, count)
+        bind(record, slots, start, count)
         whole = count - count % GRANULE
         if whole:
-            run_steps(block, slots, start, whole)
+            run_steps(record, slots, start, whole)
         if whole < count:
-            run_rest(block, slots, start, whole, count - whole)
+            run_rest(record, slots, start, whole, count - whole)
 
 
 @jit
-def register(block, slots, slot):
+def register(record, slots, slot):
     """Return the address of the register of *slot*: memory for the elements of one piece."""
-    return slots + 8 * SLOTS + slot * word(block, REGISTER_BYTES)
+    return slots + 8 * SLOTS + slot * word(record, REGISTER_BYTES)
 
 
 @jit
-def run_steps(block, slots, start, count):
+def run_steps(record, slots, start, count):
     """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on."""
-    first = word(block, STEPS)
-    for i in range(word(block, STEP_COUNT)):
+    first = word(record, STEPS)
+    for i in range(word(record, STEP_COUNT)):
         run_step(first + i * STEP_BYTES, first, slots, start, count)
 
 
 @jit
-def bind(block, slots, start, count):
+def bind(record, slots, start, count):
     """Write to each slot the address of its elements from *start* on, for sources and target.
 
     Strided sources are first copied to their registers.
     """
-    for source in range(word(block, SOURCE_COUNT)):
-        record = word(block, RECORDS) + source * RECORD_BYTES
-        base, own = word(block, SOURCE + source), register(block, slots, source)
-        layout = word(record, LAYOUT)
+    for source in range(word(record, SOURCE_COUNT)):
+        source_record = word(record, RECORDS) + source * RECORD_BYTES
+        base, own = word(record, SOURCE + source), register(record, slots, source)
+        layout = word(source_record, LAYOUT)
         if layout == DIRECT:
-            store_i64(slots + 8 * source, base + start * word(record, ITEMSIZE))
+            store_i64(slots + 8 * source, base + start * word(source_record, ITEMSIZE))
         else:
             store_i64(slots + 8 * source, own)
             if layout != PERIODIC:
-                repeat(record, base, own, start, count)
-    target = word(block, TARGET) + start * word(block, TARGET_ITEMSIZE)
-    store_i64(slots + 8 * word(block, SOURCE_COUNT), target)
+                repeat(source_record, base, own, start, count)
+    target = word(record, TARGET) + start * word(record, TARGET_ITEMSIZE)
+    store_i64(slots + 8 * word(record, SOURCE_COUNT), target)
 
 
 @jit
-def run_rest(block, slots, start, whole, rest):
+def run_rest(record, slots, start, whole, rest):
     """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers."""
-    sources = word(block, SOURCE_COUNT)
+    sources = word(record, SOURCE_COUNT)
     for source in range(sources):
-        record = word(block, RECORDS) + source * RECORD_BYTES
-        size, own = word(record, ITEMSIZE), register(block, slots, source)
+        source_record = word(record, RECORDS) + source * RECORD_BYTES
+        size, own = word(source_record, ITEMSIZE), register(record, slots, source)
         address = load_i64(slots + 8 * source) + whole * size
-        if word(record, LAYOUT) == DIRECT:
+        if word(source_record, LAYOUT) == DIRECT:
             copy_bytes(own, address, rest * size)
             address = own
         store_i64(slots + 8 * source, address)
-    own, size = register(block, slots, sources), word(block, TARGET_ITEMSIZE)
+    own, size = register(record, slots, sources), word(record, TARGET_ITEMSIZE)
     store_i64(slots + 8 * sources, own)
-    run_steps(block, slots, start + whole, GRANULE)
-    copy_bytes(word(block, TARGET) + (start + whole) * size, own, rest * size)
+    run_steps(record, slots, start + whole, GRANULE)
+    copy_bytes(word(record, TARGET) + (start + whole) * size, own, rest * size)
 
 
 @jit
-def repeat_periodic(block, slots):
+def repeat_periodic(record, slots):
     """Copy the sources that are the same for every piece to their registers."""
-    for source in range(word(block, SOURCE_COUNT)):
-        record = word(block, RECORDS) + source * RECORD_BYTES
-        if word(record, LAYOUT) == PERIODIC:
-            own, base = register(block, slots, source), word(block, SOURCE + source)
-            repeat(record, base, own, 0, word(block, LENGTH))
+    for source in range(word(record, SOURCE_COUNT)):
+        source_record = word(record, RECORDS) + source * RECORD_BYTES
+        if word(source_record, LAYOUT) == PERIODIC:
+            own, base = register(record, slots, source), word(record, SOURCE + source)
+            repeat(source_record, base, own, 0, word(record, LENGTH))
 
 
 @jit
-def repeat(record, base, target, start, count):
+def repeat(source_record, base, target, start, count):
     """Copy *count* elements of a source, from *start* on, repeated to the target's shape."""
-    size, last = word(record, ITEMSIZE), word(record, RANK) - 1
-    inner, step = word(record, SHAPE + last), word(record, STRIDES + last)
+    size, last = word(source_record, ITEMSIZE), word(source_record, RANK) - 1
+    inner, step = word(source_record, SHAPE + last), word(source_record, STRIDES + last)
     row, column = start // inner, start % inner
     end = target + count * size
     while target < end:
         run = min((inner - column) * size, end - target)
         address, rest = base + column * step, row
         for d in range(last - 1, 0, -1):
-            length = word(record, SHAPE + d)
-            address += (rest % length) * word(record, STRIDES + d)
+            length = word(source_record, SHAPE + d)
+            address += (rest % length) * word(source_record, STRIDES + d)
             rest //= length
         if last:
-            address += rest * word(record, STRIDES)
+            address += rest * word(source_record, STRIDES)
         if step == 0:
             fill(target, address, run, size)
         elif run <= SHORT:

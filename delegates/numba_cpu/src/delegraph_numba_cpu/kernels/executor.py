@@ -115,12 +115,12 @@ def run_alone(table):
     cancellation = load_i64(table + CANCELLATION)
     row = table + HEADER_BYTES
     for _ in range(load_i64(table)):
-        function, tiles, block = load_i64(row), load_i64(row + 8), load_i64(row + 16)
+        function, tiles, record = load_i64(row), load_i64(row + 8), load_i64(row + 16)
         for tile in range(tiles):
             if load_i32(cancellation):
                 store_i64(table + IS_CANCELLED, 1)
                 return
-            call_kernel(function, block, tile, 0)
+            call_kernel(function, record, tile, 0)
         row += ROW_BYTES
 
 

@@ -55,73 +55,73 @@ RING, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slots(
 
 
 @kernel(INVERTED_RESIDUAL)
-def inverted_residual(block, tile, worker):
+def inverted_residual(record, tile, worker):
     """Compute a tile of expand, depthwise and project convolutions.
 
     A ring buffer has expanded rows.
     """
-    expand, project = block + EXPAND, block + PROJECT
-    row, last = row_range(block, tile)
-    scratch, project_rows = own_scratch(block, worker), own_scratch(project, worker)
+    expand, project = record + EXPAND, record + PROJECT
+    row, last = row_range(record, tile)
+    scratch, project_rows = own_scratch(record, worker), own_scratch(project, worker)
     project_taps = project_rows
     project_rows += word(project, ROWS_AT)
-    ring_bytes, has_ends = word(block, RING_ROWS) * word(block, ROW), word(block, HAS_ENDS)
-    ring = word(block, RING) + worker * (ring_bytes + word(block, ZEROS))
-    result, inner = scratch + word(block, RESULT_AT), scratch
-    write_pixels(block, scratch + word(block, ROWS_AT), 0, 1)
+    ring_bytes, has_ends = word(record, RING_ROWS) * word(record, ROW), word(record, HAS_ENDS)
+    ring = word(record, RING) + worker * (ring_bytes + word(record, ZEROS))
+    result, inner = scratch + word(record, RESULT_AT), scratch
+    write_pixels(record, scratch + word(record, ROWS_AT), 0, 1)
     if has_ends:
-        place = scratch + word(block, ROWS_AT) + 8 * (word(block, OUT_W) - HEIGHT)
-        store_i64(place, word(block, LAST_AT))
-        inner += 8 * word(block, CHUNK) * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
+        place = scratch + word(record, ROWS_AT) + 8 * (word(record, OUT_W) - HEIGHT)
+        store_i64(place, word(record, LAST_AT))
+        inner += 8 * word(record, CHUNK) * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     if word(expand, WEIGHT):
         write_taps(expand, own_scratch(expand, worker))
     write_taps(project, project_taps)
-    clear_edges(block, ring)
+    clear_edges(record, ring)
     image, following = -1, 0
     while row < last:
-        count = chunk_rows(block, row, last)
-        y = row % word(block, OUT_H) * word(block, STRIDE_H) - word(block, TOP)
-        if row // word(block, OUT_H) != image:
-            image, following = row // word(block, OUT_H), 0
-        end = min(y + (count - 1) * word(block, STRIDE_H) + word(block, SPAN), word(block, IN_H))
+        count = chunk_rows(record, row, last)
+        y = row % word(record, OUT_H) * word(record, STRIDE_H) - word(record, TOP)
+        if row // word(record, OUT_H) != image:
+            image, following = row // word(record, OUT_H), 0
+        end = min(y + (count - 1) * word(record, STRIDE_H) + word(record, SPAN), word(record, IN_H))
         following = max(following, y)
         if following < end:
-            fill_ring(block, ring, worker, image * word(block, IN_H), following, end)
+            fill_ring(record, ring, worker, image * word(record, IN_H), following, end)
             following = end
         zeros = ring + ring_bytes
         write_row_taps(
-            block, scratch, ring, word(block, RING_ROWS), word(block, ROW), zeros, y, count
+            record, scratch, ring, word(record, RING_ROWS), word(record, ROW), zeros, y, count
         )
         if has_ends:
-            height, size = word(block, IN_H), word(expand, IN_ROW)
-            source = word(expand, X) + image * height * size - word(block, LEFT)
-            write_row_taps(block, inner, source, height, size, zeros, y, count)
-        filter_chunk(block, scratch, inner, result, count)
+            height, size = word(record, IN_H), word(expand, IN_ROW)
+            source = word(expand, X) + image * height * size - word(record, LEFT)
+            write_row_taps(record, inner, source, height, size, zeros, y, count)
+        filter_chunk(record, scratch, inner, result, count)
         write_pixels(project, project_rows, result, count)
         for column in range(0, word(project, COLUMNS), WIDE):
-            multiply(project, project_rows, project_taps, count * word(block, OUT_W), column, row)
+            multiply(project, project_rows, project_taps, count * word(record, OUT_W), column, row)
         row += count
 
 
 @jit
-def clear_edges(block, ring):
+def clear_edges(record, ring):
     """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows."""
-    left, size = word(block, LEFT), word(block, ROW)
-    right = left + word(block, COPIED)
-    for i in range(word(block, RING_ROWS)):
+    left, size = word(record, LEFT), word(record, ROW)
+    right = left + word(record, COPIED)
+    for i in range(word(record, RING_ROWS)):
         fill_bytes(ring + i * size, 0, left)
         fill_bytes(ring + i * size + right, 0, size - right)
-    fill_bytes(ring + word(block, RING_ROWS) * size, 0, word(block, ZEROS))
+    fill_bytes(ring + word(record, RING_ROWS) * size, 0, word(record, ZEROS))
 
 
 @jit
-def fill_ring(block, ring, worker, base, first, end):
+def fill_ring(record, ring, worker, base, first, end):
     """Compute or copy expanded rows *first* to *end* into the ring buffer."""
-    expand = block + EXPAND
+    expand = record + EXPAND
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
             source = word(expand, X) + (base + y) * word(expand, IN_ROW)
-            copy_pixels(expand, source, ring_row(block, ring, y) + word(block, LEFT))
+            copy_pixels(expand, source, ring_row(record, ring, y) + word(record, LEFT))
         return
     scratch = own_scratch(expand, worker)
     rows, width = scratch + word(expand, ROWS_AT), word(expand, OUT_W)
@@ -133,7 +133,7 @@ def fill_ring(block, ring, worker, base, first, end):
     weight = word(expand, WEIGHT)
     for column in range(0, word(expand, COLUMNS), WIDE):
         for y in range(first, end):
-            out = ring_row(block, ring, y) + word(block, LEFT)
+            out = ring_row(record, ring, y) + word(record, LEFT)
             multiply_to(expand, rows + (y - first) * room, scratch, width, column, weight, out, 0)
 
 
@@ -149,39 +149,39 @@ def copy_pixels(expand, source, target):
 
 
 @jit
-def ring_row(block, ring, y):
+def ring_row(record, ring, y):
     """Return the address of expanded row *y* in the ring buffer."""
-    return ring + y % word(block, RING_ROWS) * word(block, ROW)
+    return ring + y % word(record, RING_ROWS) * word(record, ROW)
 
 
 @jit
-def write_row_taps(block, table, first, rows, size, zeros, y, count):
+def write_row_taps(record, table, first, rows, size, zeros, y, count):
     """Write the address of each tap of each output row's first pixel.
 
     Row *i* of an image is the row *i* modulo *rows* of those from *first* on, of *size* bytes each.
     """
-    down, columns = word(block, TAP_ROW), word(block, TAP_COLUMNS)
+    down, columns = word(record, TAP_ROW), word(record, TAP_COLUMNS)
     for _ in range(count):
-        for i in range(word(block, TAP_ROWS)):
+        for i in range(word(record, TAP_ROWS)):
             source = y + i * down
-            if source < 0 or source >= word(block, IN_H):
+            if source < 0 or source >= word(record, IN_H):
                 address = zeros
             else:
                 address = first + source % rows * size
             for _ in range(columns):
                 store_i64(table, address)
                 table += 8
-                address += word(block, TAP_COLUMN)
-        y += word(block, STRIDE_H)
+                address += word(record, TAP_COLUMN)
+        y += word(record, STRIDE_H)
 
 
 @jit
-def filter_chunk(block, taps, inner_taps, result, count):
+def filter_chunk(record, taps, inner_taps, result, count):
     """Compute *count* rows of the depthwise convolution: a chunk."""
-    rows, width = taps + word(block, ROWS_AT), word(block, OUT_W)
-    room = 8 * word(block, TAP_ROWS) * word(block, TAP_COLUMNS)
-    for channel in range(0, word(block, COLUMNS), LANES):
+    rows, width = taps + word(record, ROWS_AT), word(record, OUT_W)
+    room = 8 * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
+    for channel in range(0, word(record, COLUMNS), LANES):
         for i in range(count):
-            out = result + i * width * word(block, PITCH)
+            out = result + i * width * word(record, PITCH)
             at = i * room
-            filter_rows(block, rows, taps + at, inner_taps + at, 1, channel, out)
+            filter_rows(record, rows, taps + at, inner_taps + at, 1, channel, out)

@@ -32,72 +32,72 @@ from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
 
 
 @kernel(STRIP)
-def strip(block, tile, worker):
+def strip(record, tile, worker):
     """Compute this tile's output rows: an optional convolution, a depthwise, and a 1 x 1 one."""
-    rows, tiles = word(block, ROWS), word(block, TILES)
+    rows, tiles = word(record, ROWS), word(record, TILES)
     windows, memory = (
-        word(block, WINDOWS),
-        word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES),
+        word(record, WINDOWS),
+        word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES),
     )
     height, out_height = word(windows, HEIGHT), word(windows, OUT_HEIGHT)
     size = height * word(windows, WIDTH) * word(windows, CHANNELS)
     channels = word(windows, CHANNELS)
     span = (word(windows, KERNEL_H) - 1) * word(windows, DILATION_H)
-    row_bytes, together = word(windows, OUT_WIDTH) * channels, word(block, TOGETHER)
+    row_bytes, together = word(windows, OUT_WIDTH) * channels, word(record, TOGETHER)
     following, current, waiting = 0, -1, 0
     end = rows * (tile + 1) // tiles
     for row in range(rows * tile // tiles, end):
         image, y = row // out_height, row % out_height
-        if word(block, FIRST_MATRIX):
+        if word(record, FIRST_MATRIX):
             if image != current:
                 following, current = 0, image
             top = y * word(windows, STRIDE_H) - word(windows, TOP)
             following = max(following, top)
             while following < min(top + span + 1, height):
-                compute_line(block, image, following, memory)
+                compute_line(record, image, following, memory)
                 following += 1
-            source, kept = memory + word(block, LINES), word(block, KEPT)
+            source, kept = memory + word(record, LINES), word(record, KEPT)
         else:
-            source, kept = word(block, X) + image * size, height
-        target = memory + word(block, ROW) + waiting * row_bytes
+            source, kept = word(record, X) + image * size, height
+        target = memory + word(record, ROW) + waiting * row_bytes
         last = (channels + 15) // 16
-        work = memory + word(block, WORK)
-        depthwise_row(source, kept, windows, word(block, TAPS), y, 0, last, target, work)
+        work = memory + word(record, WORK)
+        depthwise_row(source, kept, windows, word(record, TAPS), y, 0, last, target, work)
         waiting += 1
         if waiting == together or row + 1 == end:
-            project(block, row + 1 - waiting, waiting, memory)
+            project(record, row + 1 - waiting, waiting, memory)
             waiting = 0
 
 
 @jit
-def compute_line(block, image, y, memory):
+def compute_line(record, image, y, memory):
     """Compute row *y* of the first convolution's output, and store it in the ring buffer."""
-    windows = word(block, WINDOWS)
+    windows = word(record, WINDOWS)
     width, channels = word(windows, WIDTH), word(windows, CHANNELS)
     first = (image * word(windows, HEIGHT) + y) * width
-    line = memory + word(block, LINES) + y % word(block, KEPT) * width * channels
+    line = memory + word(record, LINES) + y % word(record, KEPT) * width * channels
     multiply_pixels(
-        word(block, X),
-        word(block, FIRST_WINDOWS),
-        word(block, FIRST_MATRIX),
-        word(block, FIRST_LAYOUT),
-        word(block, FIRST_STEP),
+        word(record, X),
+        word(record, FIRST_WINDOWS),
+        word(record, FIRST_MATRIX),
+        word(record, FIRST_LAYOUT),
+        word(record, FIRST_STEP),
         first,
         first + width,
         0,
         (channels + 15) // 16,
         line,
-        memory + word(block, WORK),
+        memory + word(record, WORK),
     )
 
 
 @jit
-def project(block, first, rows, memory):
+def project(record, first, rows, memory):
     """Compute *rows* output rows by the 1 x 1 convolution, from output row *first* on."""
-    matrix, width = word(block, MATRIX), word(word(block, WINDOWS), OUT_WIDTH)
+    matrix, width = word(record, MATRIX), word(word(record, WINDOWS), OUT_WIDTH)
     outputs, depth = word(matrix, OUTPUTS), word(matrix, DEPTH)
-    source, pixels = memory + word(block, ROW), rows * width
-    sums = add_rows(source, depth, pixels, matrix, memory + word(block, SUMS))
-    target = word(block, Y) + first * width * outputs
+    source, pixels = memory + word(record, ROW), rows * width
+    sums = add_rows(source, depth, pixels, matrix, memory + word(record, SUMS))
+    target = word(record, Y) + first * width * outputs
     columns = (outputs + 15) // 16
     multiply(source, depth, pixels, sums, matrix, 0, columns, target, outputs, memory)

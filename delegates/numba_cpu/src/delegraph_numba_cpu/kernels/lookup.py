@@ -15,28 +15,28 @@ from delegraph_numba_cpu.kernels.positions import report_position
 
 
 @kernel(instructions.LOOK_UP)
-def look_up(block, tile, worker):
+def look_up(record, tile, worker):
     """Convert the table rows of this tile's positions to float32; skip positions out of range."""
-    rows, tiles, size = word(block, ROWS), word(block, TILES), word(block, TABLE_ROWS)
+    rows, tiles, size = word(record, ROWS), word(record, TILES), word(record, TABLE_ROWS)
     for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        position = load_i32(word(block, POSITIONS) + 4 * row)
+        position = load_i32(word(record, POSITIONS) + 4 * row)
         if 0 <= position < size:
-            convert_row(block, position, word(block, TARGET) + 4 * row * word(block, WIDTH))
+            convert_row(record, position, word(record, TARGET) + 4 * row * word(record, WIDTH))
         else:
             report_position(
-                block + 8 * WRONG, block + 8 * AMONG, word(block, REPORT), position, size
+                record + 8 * WRONG, record + 8 * AMONG, word(record, REPORT), position, size
             )
 
 
 @jit
-def convert_row(block, position, target):
+def convert_row(record, position, target):
     """Convert the row at *position* of the table to float32."""
-    width, bits, length = word(block, WIDTH), word(block, BITS), word(block, BLOCK)
-    source = word(block, TABLE) + position * width * bits // 8
-    scales = word(block, SCALES) + position * word(block, ROW_SCALES)
+    width, bits, length = word(record, WIDTH), word(record, BITS), word(record, BLOCK)
+    source = word(record, TABLE) + position * width * bits // 8
+    scales = word(record, SCALES) + position * word(record, ROW_SCALES)
     for first in range(0, width, length):
-        scale = load_f16(scales) if word(block, SCALE_BYTES) == 2 else load_f32(scales)
-        scales += word(block, SCALE_BYTES)
+        scale = load_f16(scales) if word(record, SCALE_BYTES) == 2 else load_f32(scales)
+        scales += word(record, SCALE_BYTES)
         if bits == 8:
             convert_bytes(source + first, length, scale, target + 4 * first)
         else:

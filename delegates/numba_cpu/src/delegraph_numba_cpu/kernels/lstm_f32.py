@@ -43,57 +43,57 @@ def padded(count, unit):
 
 
 @kernel(instructions.LSTM)
-def lstm(block, tile, worker):
+def lstm(record, tile, worker):
     """Run all time steps of this tile's sequences."""
-    batch, tiles = word(block, BATCH), word(block, TILES)
-    memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    batch, tiles = word(record, BATCH), word(record, TILES)
+    memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
-        gates = word(block, GATES) + sequence * word(block, GATES_BATCH)
-        target = word(block, TARGET) + sequence * word(block, TARGET_BATCH)
-        for _ in range(word(block, STEPS)):
-            lstm_step(block, gates, target, sequence, memory)
-            gates += word(block, GATES_STEP)
-            target += word(block, TARGET_STEP)
+        gates = word(record, GATES) + sequence * word(record, GATES_BATCH)
+        target = word(record, TARGET) + sequence * word(record, TARGET_BATCH)
+        for _ in range(word(record, STEPS)):
+            lstm_step(record, gates, target, sequence, memory)
+            gates += word(record, GATES_STEP)
+            target += word(record, TARGET_STEP)
 
 
 @jit
-def lstm_step(block, gates, target, sequence, memory):
+def lstm_step(record, gates, target, sequence, memory):
     """Run one time step of one sequence.
 
     Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
     """
-    cells, outputs, last = word(block, CELLS), word(block, OUTPUTS), word(block, COUNT) - 1
-    state = word(block, OUTPUT_STATE) + sequence * outputs * 4
-    cell = word(block, CELL_STATE) + sequence * cells * 4
+    cells, outputs, last = word(record, CELLS), word(record, OUTPUTS), word(record, COUNT) - 1
+    state = word(record, OUTPUT_STATE) + sequence * outputs * 4
+    cell = word(record, CELL_STATE) + sequence * cells * 4
     result = memory + 4 * padded(cells, BYTE_STRIP)
     width = padded(outputs, BYTE_STRIP)
     rest = result + 4 * width
-    weights, headers = word(block, WEIGHTS), word(block, HEADERS)
-    accumulate(block, state, outputs, weights, headers, word(block, WIDTH), gates, rest)
+    weights, headers = word(record, WEIGHTS), word(record, HEADERS)
+    accumulate(record, state, outputs, weights, headers, word(record, WIDTH), gates, rest)
     for k in range(last + 1):
         if k == last:
-            update_cell(block, gates, cell)
-        finish_gate(block, gates, k, cell)
-    store_hidden(block, gates, cell, memory)
+            update_cell(record, gates, cell)
+        finish_gate(record, gates, k, cell)
+    store_hidden(record, gates, cell, memory)
     hidden = memory
-    if word(block, PROJECTION):
-        weights, headers = word(block, PROJECTION), word(block, PROJECTION_HEADERS)
-        copy_bytes(result, word(block, PROJECTION_BIAS), 4 * width)
-        accumulate(block, memory, cells, weights, headers, width, result, rest)
-        clip(result, outputs, real(block, PROJECTION_CLIP))
+    if word(record, PROJECTION):
+        weights, headers = word(record, PROJECTION), word(record, PROJECTION_HEADERS)
+        copy_bytes(result, word(record, PROJECTION_BIAS), 4 * width)
+        accumulate(record, memory, cells, weights, headers, width, result, rest)
+        clip(result, outputs, real(record, PROJECTION_CLIP))
         hidden = result
     copy_bytes(state, hidden, 4 * outputs)
     copy_bytes(target, hidden, 4 * outputs)
 
 
 @jit
-def accumulate(block, source, length, weights, headers, width, target, memory):
+def accumulate(record, source, length, weights, headers, width, target, memory):
     """Add the product of a vector and a matrix of strips to the *width* floats at *target*.
 
     *width* is a whole number of strips; *length* is the length of the vector.
     """
-    if word(block, IS_HYBRID):
-        accumulate_bytes(block, source, length, weights, headers, width, target, memory)
+    if word(record, IS_HYBRID):
+        accumulate_bytes(record, source, length, weights, headers, width, target, memory)
     else:
         accumulate_floats(source, length, weights, width, target)
 
@@ -123,11 +123,11 @@ load_sums = r.whole_loader(r.INTS)
 
 
 @jit
-def accumulate_bytes(block, source, length, weights, headers, width, target, memory):
+def accumulate_bytes(record, source, length, weights, headers, width, target, memory):
     """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats."""
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(
-        load_f32(memory), load_f32(memory + 4), word(block, IS_ASYMMETRIC)
+        load_f32(memory), load_f32(memory + 4), word(record, IS_ASYMMETRIC)
     )
     vector, row_bytes = memory + 4 * BYTE_STRIP, padded(length, DEPTH)
     low, high = np.float32(least - zero), np.float32(127 - zero)
@@ -157,19 +157,19 @@ def clip(values, count, limit):
 
 
 @jit
-def finish_gate(block, gates, k, cell):
+def finish_gate(record, gates, k, cell):
     """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
-    cells, row = word(block, CELLS), 4 * word(block, ROW)
-    gate, cell_gate = gates + k * row, word(block, COUNT) - 2
+    cells, row = word(record, CELLS), 4 * word(record, ROW)
+    gate, cell_gate = gates + k * row, word(record, COUNT) - 2
     zero = r.floats(0.0)
-    if word(block, PEEPHOLE) and k != cell_gate:
-        weights = word(block, PEEPHOLE) + min(k, cell_gate) * row
+    if word(record, PEEPHOLE) and k != cell_gate:
+        weights = word(record, PEEPHOLE) + min(k, cell_gate) * row
         for i in range(0, cells, r.LANES):
             value = r.load_floats(cell + 4 * i, cells - i, zero)
             value = r.add_product(load_all(weights + 4 * i), value, load_all(gate + 4 * i))
             store_all(gate + 4 * i, value)
-    if word(block, NORM):
-        normalise(gate, word(block, NORM) + k * row, word(block, BIAS) + k * row, cells)
+    if word(record, NORM):
+        normalise(gate, word(record, NORM) + k * row, word(record, BIAS) + k * row, cells)
 
 
 @jit
@@ -198,13 +198,13 @@ def normalise(gate, norm, bias, cells):
 
 
 @jit
-def update_cell(block, gates, cell):
+def update_cell(record, gates, cell):
     """Write the next cell state: ``sigmoid(forget) * state + input * activation(new)``, clipped.
 
     ``input`` is ``sigmoid`` of the input gate, or ``1 - sigmoid(forget)`` for a layer of three
     gates.
     """
-    cells, count, row = word(block, CELLS), word(block, COUNT), 4 * word(block, ROW)
+    cells, count, row = word(record, CELLS), word(record, COUNT), 4 * word(record, ROW)
     zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
     forget, new = gates + (count - 3) * row, gates + (count - 2) * row
     for i in range(0, cells, r.LANES):
@@ -212,21 +212,21 @@ def update_cell(block, gates, cell):
         keep = sigmoid(load_all(forget + 4 * i))
         coupled = r.add_product(keep, minus, one)
         share = coupled if count == 3 else sigmoid(load_all(gates + 4 * i))
-        value = activated(load_all(new + 4 * i), word(block, ACTIVATION))
+        value = activated(load_all(new + 4 * i), word(record, ACTIVATION))
         state = r.multiply_floats(r.load_floats(cell + 4 * i, rest, zero), keep)
         r.store_floats(cell + 4 * i, r.add_product(share, value, state), rest)
-    clip(cell, cells, real(block, CELL_CLIP))
+    clip(cell, cells, real(record, CELL_CLIP))
 
 
 @jit
-def store_hidden(block, gates, cell, hidden):
+def store_hidden(record, gates, cell, hidden):
     """Store the hidden vector: the activated cell state times the sigmoid of the output gate."""
-    cells = word(block, CELLS)
-    gate = gates + 4 * (word(block, COUNT) - 1) * word(block, ROW)
+    cells = word(record, CELLS)
+    gate = gates + 4 * (word(record, COUNT) - 1) * word(record, ROW)
     zero = r.floats(0.0)
     for i in range(0, cells, r.LANES):
         value = r.load_floats(cell + 4 * i, cells - i, zero)
-        value = activated(value, word(block, ACTIVATION))
+        value = activated(value, word(record, ACTIVATION))
         share = sigmoid(load_all(gate + 4 * i))
         store_all(hidden + 4 * i, r.multiply_floats(value, share))
 

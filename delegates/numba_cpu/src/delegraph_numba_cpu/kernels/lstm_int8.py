@@ -81,29 +81,29 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 
 @kernel(instructions.PROJECT)
-def project(block, tile, worker):
+def project(record, tile, worker):
     """Compute for this tile's rows the inputs' part of all gates: the input times its weights."""
-    rows, tiles, inputs = word(block, P_ROWS), word(block, P_TILES), word(block, P_INPUTS)
-    width, row = word(block, P_WIDTH), word(block, P_ROW)
+    rows, tiles, inputs = word(record, P_ROWS), word(record, P_TILES), word(record, P_INPUTS)
+    width, row = word(record, P_WIDTH), word(record, P_ROW)
     row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
-    acc = word(block, P_SCRATCH) + worker * word(block, P_SCRATCH_BYTES)
+    acc = word(record, P_SCRATCH) + worker * word(record, P_SCRATCH_BYTES)
     vectors = acc + ACC_BYTES
     last = rows * (tile + 1) // tiles
     for first in range(rows * tile // tiles, last, MANY):
         count = min(MANY, last - first)
         for m in range(count):
-            source = word(block, P_SOURCE) + (first + m) * inputs
+            source = word(record, P_SOURCE) + (first + m) * inputs
             copy_unsigned(source, vectors + m * row_bytes, inputs)
         for column in range(0, width, STRIP):
-            weights = word(block, INPUT_WEIGHTS) + column * row_bytes
-            bias = word(block, INPUT_BIAS) + 4 * column
+            weights = word(record, INPUT_WEIGHTS) + column * row_bytes
+            bias = word(record, INPUT_BIAS) + 4 * column
             if count == 1:
                 dot_row(vectors, row_bytes, weights, bias, acc)
             else:
                 dot_rows(vectors, row_bytes, weights, bias, acc)
             for m in range(count):
-                gates = word(block, P_GATES) + 2 * (first + m) * width
-                records = word(block, P_RECORDS)
+                gates = word(record, P_GATES) + 2 * (first + m) * width
+                records = word(record, P_RECORDS)
                 add_strip(acc + 4 * STRIP * m, column, width, row, records, 0, gates)
 
 
@@ -128,66 +128,69 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
 
 
 @kernel(instructions.LSTM)
-def lstm(block, tile, worker):
+def lstm(record, tile, worker):
     """Run all time steps of this tile's sequences."""
-    batch, tiles = word(block, BATCH), word(block, TILES)
-    memory = word(block, SCRATCH) + worker * word(block, SCRATCH_BYTES)
+    batch, tiles = word(record, BATCH), word(record, TILES)
+    memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
-        gates = word(block, GATES) + sequence * word(block, GATES_BATCH)
-        target = word(block, TARGET) + sequence * word(block, TARGET_BATCH)
-        for _ in range(word(block, STEPS)):
-            lstm_step(block, gates, target, sequence, memory)
-            gates += word(block, GATES_STEP)
-            target += word(block, TARGET_STEP)
+        gates = word(record, GATES) + sequence * word(record, GATES_BATCH)
+        target = word(record, TARGET) + sequence * word(record, TARGET_BATCH)
+        for _ in range(word(record, STEPS)):
+            lstm_step(record, gates, target, sequence, memory)
+            gates += word(record, GATES_STEP)
+            target += word(record, TARGET_STEP)
 
 
 @jit
-def lstm_step(block, gates, target, sequence, memory):
+def lstm_step(record, gates, target, sequence, memory):
     """Run one time step of one sequence."""
-    cells, outputs, width = word(block, CELLS), word(block, OUTPUTS), word(block, WIDTH)
-    state = word(block, OUTPUT_STATE) + sequence * outputs
-    cell = word(block, CELL_STATE) + sequence * cells * 2
+    cells, outputs, width = word(record, CELLS), word(record, OUTPUTS), word(record, WIDTH)
+    state = word(record, OUTPUT_STATE) + sequence * outputs
+    cell = word(record, CELL_STATE) + sequence * cells * 2
     vector = memory + ACC_BYTES
     row_bytes = (outputs + DEPTH - 1) // DEPTH * DEPTH
     copy_unsigned(state, vector, outputs)
     for column in range(0, width, STRIP):
-        weights = word(block, WEIGHTS) + column * row_bytes
-        dot_row(vector, row_bytes, weights, word(block, BIAS) + 4 * column, memory)
-        add_strip(memory, column, width, word(block, ROW), word(block, RECORDS), 1, gates)
-    last = word(block, COUNT) - 1
+        weights = word(record, WEIGHTS) + column * row_bytes
+        dot_row(vector, row_bytes, weights, word(record, BIAS) + 4 * column, memory)
+        add_strip(memory, column, width, word(record, ROW), word(record, RECORDS), 1, gates)
+    last = word(record, COUNT) - 1
     for k in range(last + 1):
         if k == last:
-            update_cell(block, gates, cell)
-        if word(block, PEEPHOLE) or word(block, NORM):
-            finish_gate(block, gates, k, cell, sequence)
-    if word(block, PROJECTION):
-        store_hidden(block, gates, cell, vector, -128)
-        store_projected(block, vector, memory, state)
+            update_cell(record, gates, cell)
+        if word(record, PEEPHOLE) or word(record, NORM):
+            finish_gate(record, gates, k, cell, sequence)
+    if word(record, PROJECTION):
+        store_hidden(record, gates, cell, vector, -128)
+        store_projected(record, vector, memory, state)
     else:
-        store_hidden(block, gates, cell, state, 0)
+        store_hidden(record, gates, cell, state, 0)
     copy_bytes(target, state, outputs)
 
 
 @jit
-def finish_gate(block, gates, k, cell, sequence):
+def finish_gate(record, gates, k, cell, sequence):
     """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
-    cells, record = word(block, CELLS), word(block, RECORDS) + k * instructions.GATE_BYTES
-    gate = gates + 2 * k * word(block, ROW)
-    is_cell = k == word(block, COUNT) - 2
-    if word(block, PEEPHOLE) and not is_cell:
-        row = min(k, word(block, COUNT) - 2) * word(block, BATCH) + sequence
-        weights = word(block, PEEPHOLE) + 2 * row * cells
-        multiplier, shift = word(record, PEEPHOLE_MULTIPLIER), word(record, PEEPHOLE_SHIFT)
+    cells, gate_record = word(record, CELLS), word(record, RECORDS) + k * instructions.GATE_BYTES
+    gate = gates + 2 * k * word(record, ROW)
+    is_cell = k == word(record, COUNT) - 2
+    if word(record, PEEPHOLE) and not is_cell:
+        row = min(k, word(record, COUNT) - 2) * word(record, BATCH) + sequence
+        weights = word(record, PEEPHOLE) + 2 * row * cells
+        multiplier, shift = (
+            word(gate_record, PEEPHOLE_MULTIPLIER),
+            word(gate_record, PEEPHOLE_SHIFT),
+        )
         for i in range(0, 2 * cells, 2):
             seen = load_i16(weights + i) * load_i16(cell + i)
             value = load_i16(gate + i) + scaled(seen, multiplier, shift, False)
             store_i16(gate + i, min(max(value, -32768), 32767))
-    if word(block, NORM):
-        weights = word(block, NORM) + 2 * k * cells
-        bias = word(block, NORM_BIAS) + 4 * k * cells
+    if word(record, NORM):
+        weights = word(record, NORM) + 2 * k * cells
+        bias = word(record, NORM_BIAS) + 4 * k * cells
         normalise(
-            gate, cells, weights, bias, word(record, NORM_MULTIPLIER), word(record, NORM_SHIFT),
-            word(record, LEAST_VARIANCE),
+            gate, cells, weights, bias, word(gate_record, NORM_MULTIPLIER),
+            word(gate_record, NORM_SHIFT), word(gate_record, LEAST_VARIANCE),
         )  # fmt: skip
 
 
@@ -204,13 +207,13 @@ def rounded_shift(value, shift):
 
 
 @jit
-def update_cell(block, gates, cell):
+def update_cell(record, gates, cell):
     """Write the next cell state, int16: the kept share of the state plus the new share."""
-    count, row = word(block, COUNT), 2 * word(block, ROW)
+    count, row = word(record, COUNT), 2 * word(record, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
-    sigmoid, tanh = word(block, SIGMOID), word(block, TANH)
-    shift, low, high = word(block, CELL_SHIFT), word(block, CELL_LOW), word(block, CELL_HIGH)
-    for i in range(0, 2 * word(block, CELLS), 2):
+    sigmoid, tanh = word(record, SIGMOID), word(record, TANH)
+    shift, low, high = word(record, CELL_SHIFT), word(record, CELL_LOW), word(record, CELL_HIGH)
+    for i in range(0, 2 * word(record, CELLS), 2):
         forget = look_up(sigmoid, load_i16(forgets + i)) + 0
         share = 32767 - forget if count == 3 else look_up(sigmoid, load_i16(gates + i)) + 0
         value = rounded_shift(forget * load_i16(cell + i), 15)
@@ -219,13 +222,13 @@ def update_cell(block, gates, cell):
 
 
 @jit
-def store_hidden(block, gates, cell, target, flip):
+def store_hidden(record, gates, cell, target, flip):
     """Store the hidden vector as int8, each value xored with *flip*."""
-    gate = gates + 2 * (word(block, COUNT) - 1) * word(block, ROW)
-    sigmoid, tanh = word(block, SIGMOID), word(block, CELL_TANH)
-    multiplier, shift = word(block, HIDDEN_MULTIPLIER), word(block, HIDDEN_SHIFT)
-    zero = word(block, HIDDEN_ZERO)
-    for i in range(word(block, CELLS)):
+    gate = gates + 2 * (word(record, COUNT) - 1) * word(record, ROW)
+    sigmoid, tanh = word(record, SIGMOID), word(record, CELL_TANH)
+    multiplier, shift = word(record, HIDDEN_MULTIPLIER), word(record, HIDDEN_SHIFT)
+    zero = word(record, HIDDEN_ZERO)
+    for i in range(word(record, CELLS)):
         share = look_up(sigmoid, load_i16(gate + 2 * i))
         product = share * look_up(tanh, load_i16(cell + 2 * i))
         value = scaled(product, multiplier, shift, False) + zero
@@ -233,15 +236,15 @@ def store_hidden(block, gates, cell, target, flip):
 
 
 @jit
-def store_projected(block, vector, acc, state):
+def store_projected(record, vector, acc, state):
     """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes."""
-    cells, outputs = word(block, CELLS), word(block, OUTPUTS)
+    cells, outputs = word(record, CELLS), word(record, OUTPUTS)
     row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH
-    multiplier, shift = word(block, PROJECTION_MULTIPLIER), word(block, PROJECTION_SHIFT)
-    zero, limit = word(block, PROJECTION_ZERO), word(block, PROJECTION_LIMIT)
+    multiplier, shift = word(record, PROJECTION_MULTIPLIER), word(record, PROJECTION_SHIFT)
+    zero, limit = word(record, PROJECTION_ZERO), word(record, PROJECTION_LIMIT)
     for column in range(0, outputs, STRIP):
-        weights = word(block, PROJECTION) + column * row_bytes
-        dot_row(vector, row_bytes, weights, word(block, PROJECTION_BIAS) + 4 * column, acc)
+        weights = word(record, PROJECTION) + column * row_bytes
+        dot_row(vector, row_bytes, weights, word(record, PROJECTION_BIAS) + 4 * column, acc)
         for i in range(min(STRIP, outputs - column)):
             value = scaled(load_i32(acc + 4 * i), multiplier, shift, False) + zero
             value = min(max(value, -128), 127)

@@ -27,11 +27,11 @@ LOOP_BYTES = 8 * instructions.NEST_WORDS
 
 
 @kernel(instructions.COPY)
-def copy(block, tile, worker):
+def copy(record, tile, worker):
     """Copy this tile's share of the bytes."""
-    size, tiles = word(block, COPY_BYTES), word(block, COPY_TILES)
+    size, tiles = word(record, COPY_BYTES), word(record, COPY_TILES)
     first, last = size * tile // tiles, size * (tile + 1) // tiles
-    copy_bytes(word(block, COPY_TARGET) + first, word(block, COPY_SOURCE) + first, last - first)
+    copy_bytes(word(record, COPY_TARGET) + first, word(record, COPY_SOURCE) + first, last - first)
 
 
 COPY_SOURCE, COPY_TARGET, COPY_BYTES, COPY_TILES = instructions.COPY.slots(*instructions.COPY.names)
@@ -93,11 +93,12 @@ def place(loops, depth, outer, side):
 
 
 @kernel(instructions.NEST)
-def nest(block, tile, worker):
+def nest(record, tile, worker):
     """Copy this tile's share of the rows of the loop nest."""
     walk(
-        word(block, N_SOURCE), word(block, N_TARGET), word(block, N_LOOPS), word(block, N_DEPTH),
-        word(block, N_ROWS), word(block, N_GRAIN), word(block, N_UNIT), tile, word(block, N_TILES),
+        word(record, N_SOURCE), word(record, N_TARGET), word(record, N_LOOPS),
+        word(record, N_DEPTH), word(record, N_ROWS), word(record, N_GRAIN),
+        word(record, N_UNIT), tile, word(record, N_TILES),
     )  # fmt: skip
 
 
@@ -108,17 +109,17 @@ def nest(block, tile, worker):
 
 
 @kernel(instructions.UPDATE)
-def update(block, tile, worker):
+def update(record, tile, worker):
     """Copy this tile's share of rows into the target, from the start position in a tensor."""
-    starts, index_bytes = word(block, U_STARTS), word(block, U_INDEX_BYTES)
-    target, limit = word(block, U_TARGET), word(block, U_LIMITS)
-    for _ in range(word(block, U_RANK)):
+    starts, index_bytes = word(record, U_STARTS), word(record, U_INDEX_BYTES)
+    target, limit = word(record, U_TARGET), word(record, U_LIMITS)
+    for _ in range(word(record, U_RANK)):
         start = load_i64(starts) if index_bytes == 8 else np.int64(load_i32(starts))
         target += max(min(start, load_i64(limit)), 0) * load_i64(limit + 8)
         starts, limit = starts + index_bytes, limit + 16
     walk(
-        word(block, U_SOURCE), target, word(block, U_LOOPS), word(block, U_DEPTH),
-        word(block, U_ROWS), 1, word(block, U_UNIT), tile, word(block, U_TILES),
+        word(record, U_SOURCE), target, word(record, U_LOOPS), word(record, U_DEPTH),
+        word(record, U_ROWS), 1, word(record, U_UNIT), tile, word(record, U_TILES),
     )  # fmt: skip
 
 
@@ -159,15 +160,15 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 
 @kernel(instructions.FILL)
-def fill(block, tile, worker):
+def fill(record, tile, worker):
     """Fill this tile's share of the rows of the loop nest with one value."""
-    loops, depth, rows = word(block, F_LOOPS), word(block, F_DEPTH), word(block, F_ROWS)
-    unit, value, tiles = word(block, F_UNIT), word(block, F_VALUE), word(block, F_TILES)
+    loops, depth, rows = word(record, F_LOOPS), word(record, F_DEPTH), word(record, F_ROWS)
+    unit, value, tiles = word(record, F_UNIT), word(record, F_VALUE), word(record, F_TILES)
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, step = load_i64(inner), load_i64(inner + 16)
     steps, target_row = load_i64(middle), load_i64(middle + 16)
-    start = word(block, F_TARGET)
+    start = word(record, F_TARGET)
     row, last = rows * tile // tiles, rows * (tile + 1) // tiles
     while row < last:
         outer, first = row // steps, row % steps
@@ -208,13 +209,13 @@ P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instru
 
 
 @kernel(instructions.PICK)
-def pick(block, tile, worker):
+def pick(record, tile, worker):
     """Copy this tile's share of the runs of bytes."""
-    source, outer, offsets = word(block, P_SOURCE), word(block, P_OUTER), word(block, P_OFFSETS)
-    inner, run = word(block, P_INNER), word(block, P_RUN)
-    rows, tiles = word(block, P_ROWS), word(block, P_TILES)
+    source, outer, offsets = word(record, P_SOURCE), word(record, P_OUTER), word(record, P_OFFSETS)
+    inner, run = word(record, P_INNER), word(record, P_RUN)
+    rows, tiles = word(record, P_ROWS), word(record, P_TILES)
     row, last = rows * tile // tiles, rows * (tile + 1) // tiles
-    target = word(block, P_TARGET) + row * run
+    target = word(record, P_TARGET) + row * run
     while row < last:
         start, first = source + load_i64(outer + row // inner * 8), row % inner
         several = min(inner - first, last - row)
@@ -244,31 +245,31 @@ def pick_runs(source, offsets, target, count, run):
 
 
 @kernel(instructions.GATHER)
-def gather(block, tile, worker):
+def gather(record, tile, worker):
     """Copy this tile's share of the runs of bytes; skip runs whose position is out of range."""
     source, positions, limits = (
-        word(block, G_SOURCE),
-        word(block, G_POSITIONS),
-        word(block, G_LIMITS),
+        word(record, G_SOURCE),
+        word(record, G_POSITIONS),
+        word(record, G_LIMITS),
     )
-    index_bytes, depth = word(block, G_INDEX_BYTES), word(block, G_DEPTH)
-    tuples, slices, slab = word(block, G_TUPLES), word(block, G_SLICES), word(block, G_SLAB)
-    run, rows, tiles = word(block, G_RUN), word(block, G_ROWS), word(block, G_TILES)
+    index_bytes, depth = word(record, G_INDEX_BYTES), word(record, G_DEPTH)
+    tuples, slices, slab = word(record, G_TUPLES), word(record, G_SLICES), word(record, G_SLAB)
+    run, rows, tiles = word(record, G_RUN), word(record, G_ROWS), word(record, G_TILES)
     row, last = rows * tile // tiles, rows * (tile + 1) // tiles
-    target = word(block, G_TARGET) + row * run
+    target = word(record, G_TARGET) + row * run
     while row < last:
         slice, first = row // tuples, row % tuples
         several = min(tuples - first, last - row)
         index = positions + (slice // slices * tuples + first) * depth * index_bytes
         gather_runs(
-            block, source + slice * slab, index, index_bytes, limits, depth, target, several, run
+            record, source + slice * slab, index, index_bytes, limits, depth, target, several, run
         )
         target += several * run
         row += several
 
 
 @jit
-def gather_runs(block, source, index, index_bytes, limits, depth, target, count, run):
+def gather_runs(record, source, index, index_bytes, limits, depth, target, count, run):
     """Copy *count* runs of one slice; report positions that are out of range."""
     for _ in range(count):
         offset, is_inside = 0, True
@@ -278,7 +279,11 @@ def gather_runs(block, source, index, index_bytes, limits, depth, target, count,
             size = load_i64(limits + 16 * k)
             if not 0 <= position < size:
                 report_position(
-                    block + 8 * G_WRONG, block + 8 * G_AMONG, word(block, G_REPORT), position, size
+                    record + 8 * G_WRONG,
+                    record + 8 * G_AMONG,
+                    word(record, G_REPORT),
+                    position,
+                    size,
                 )
                 is_inside = False
             offset += position * load_i64(limits + 16 * k + 8)
@@ -338,12 +343,12 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 
 @kernel(instructions.RECODE)
-def recode(block, tile, worker):
+def recode(record, tile, worker):
     """Convert this tile's share of the runs of bytes by the table."""
-    run, runs, tiles = word(block, R_RUN), word(block, R_RUNS), word(block, R_TILES)
-    table = word(block, R_TABLE)
+    run, runs, tiles = word(record, R_RUN), word(record, R_RUNS), word(record, R_TILES)
+    table = word(record, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):
-        source = word(block, R_SOURCE) + i * run
-        target = word(block, R_TARGET) + i * word(block, R_STEP)
+        source = word(record, R_SOURCE) + i * run
+        target = word(record, R_TARGET) + i * word(record, R_STEP)
         for k in range(run):
             store_u8(target + k, load_u8(table + load_u8(source + k)))

@@ -13,11 +13,11 @@ from delegraph_numba_cpu.instructions import pooling as instructions
 ) = instructions.MAX_F32.slots(*instructions.MAX_F32.names)  # fmt: skip
 
 
-def pool(block, itemsize, limit, combine):
+def pool(instruction, itemsize, limit, combine):
     """Define the kernel of a pooling instruction.
 
     Args:
-        block: the instruction.
+        instruction: the instruction.
         itemsize: bytes of an element.
         limit: reads a clamping limit from a word.
         combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` stores
@@ -25,21 +25,21 @@ def pool(block, itemsize, limit, combine):
             *pixel* bytes.
     """
 
-    def run(block, tile, worker):
-        height, width = word(block, HEIGHT), word(block, WIDTH)
-        out_height, out_width = word(block, OUT_HEIGHT), word(block, OUT_WIDTH)
-        pixel = word(block, CHANNELS) * itemsize
-        rows, tiles = word(block, ROWS), word(block, TILES)
-        low, high = limit(block, LOW), limit(block, HIGH)
+    def run(record, tile, worker):
+        height, width = word(record, HEIGHT), word(record, WIDTH)
+        out_height, out_width = word(record, OUT_HEIGHT), word(record, OUT_WIDTH)
+        pixel = word(record, CHANNELS) * itemsize
+        rows, tiles = word(record, ROWS), word(record, TILES)
+        low, high = limit(record, LOW), limit(record, HIGH)
         for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-            top = row % out_height * word(block, STRIDE_HEIGHT) - word(block, BEFORE_HEIGHT)
-            bottom = min(top + word(block, WINDOW_HEIGHT), height)
+            top = row % out_height * word(record, STRIDE_HEIGHT) - word(record, BEFORE_HEIGHT)
+            bottom = min(top + word(record, WINDOW_HEIGHT), height)
             top = max(top, 0)
-            image = word(block, SOURCE) + row // out_height * height * width * pixel
-            target = word(block, TARGET) + row * out_width * pixel
+            image = word(record, SOURCE) + row // out_height * height * width * pixel
+            target = word(record, TARGET) + row * out_width * pixel
             for column in range(out_width):
-                left = column * word(block, STRIDE_WIDTH) - word(block, BEFORE_WIDTH)
-                right = min(left + word(block, WINDOW_WIDTH), width)
+                left = column * word(record, STRIDE_WIDTH) - word(record, BEFORE_WIDTH)
+                right = min(left + word(record, WINDOW_WIDTH), width)
                 left = max(left, 0)
                 combine(
                     image + (top * width + left) * pixel,
@@ -48,12 +48,12 @@ def pool(block, itemsize, limit, combine):
                     pixel,
                     right - left,
                     target + column * pixel,
-                    word(block, CHANNELS),
+                    word(record, CHANNELS),
                     low,
                     high,
                 )
 
-    kernel(block)(run)
+    kernel(instruction)(run)
 
 
 @jit

@@ -45,7 +45,7 @@ def never(x, y):
 
 
 @jit
-def not_in_order(block, source, length):
+def not_in_order(record, source, length):
     """Return 0; it is never called, as reductions with this function run in any order."""
     return 0
 
@@ -57,7 +57,7 @@ def always(x, y):
 
 
 @jit
-def product_in_order(block, source, length):
+def product_in_order(record, source, length):
     """Return the product of a row's floats, multiplied one after another as TFLite does."""
     product = load_f32(source)
     for i in range(1, length):
@@ -66,40 +66,40 @@ def product_in_order(block, source, length):
 
 
 @jit
-def largest_in_order(block, source, length):
+def largest_in_order(record, source, length):
     """Return the largest float of a row after its last NaN; NaN if the row ends with one."""
-    largest = real(block, SIGN) * load_f32(source)
+    largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):
-        value = real(block, SIGN) * load_f32(source + 4 * i)
+        value = real(record, SIGN) * load_f32(source + 4 * i)
         largest = largest if largest > value else value
     return largest
 
 
 def reduction(
-    block, start, sizes, registers, combine, fold, begin, end,
+    instruction, start, sizes, registers, combine, fold, begin, end,
     matters=never, in_order=not_in_order,
 ):  # fmt: skip
     """Define the kernel of a reduction instruction.
 
     Args:
-        block: the instruction.
+        instruction: the instruction.
         start: result for no elements.
         sizes: number of bytes of an element of the source, and of the target.
         registers: functions that make, load, store and cut a vector, and that get and store its
             first lane.
         combine: reduces two vectors to one.
         fold: reduces a vector to a number.
-        begin: ``(block, vector) -> vector``, applied to loaded vectors.
+        begin: ``(record, vector) -> vector``, applied to loaded vectors.
         end: the same for stored vectors.
         matters: ``(vector, vector) -> integer``, not 0 if the result depends on the order of these
             elements. Vectors change the order.
-        in_order: ``(block, source, length) -> number``, reduces a row in the right order.
+        in_order: ``(record, source, length) -> number``, reduces a row in the right order.
     """
     size, target_size = sizes
     fill, load, store, cut, first, store_one = registers
 
     @jit
-    def along(block, source, length):
+    def along(record, source, length):
         """Return the reduction of *length* consecutive elements."""
         none = fill(start)
         a = b = none
@@ -107,19 +107,19 @@ def reduction(
         whole = length - length % (2 * r.LANES)
         for i in range(0, whole, 2 * r.LANES):
             address = source + i * size
-            x = begin(block, load(address, r.LANES, none))
-            y = begin(block, load(address + r.LANES * size, r.LANES, none))
+            x = begin(record, load(address, r.LANES, none))
+            y = begin(record, load(address + r.LANES * size, r.LANES, none))
             a, b, ordered = combine(a, x), combine(b, y), ordered | matters(x, y)
         for i in range(whole, length, r.LANES):
-            x = begin(block, load(source + i * size, length - i, none))
+            x = begin(record, load(source + i * size, length - i, none))
             x = cut(x, length - i, none)
             a, ordered = combine(a, x), ordered | matters(x, x)
         if ordered:
-            return in_order(block, source, length)
+            return in_order(record, source, length)
         return fold(combine(a, b))
 
     @jit
-    def across(block, source, length, step, target, count):
+    def across(record, source, length, step, target, count):
         """Store *count* reductions: each of *length* elements that are *step* bytes apart."""
         none = fill(start)
         whole = count if count == STRIP else 0
@@ -127,68 +127,68 @@ def reduction(
             a = b = c = d = none
             address = source
             for _ in range(length):
-                a = combine(a, begin(block, load(address, r.LANES, none)))
-                b = combine(b, begin(block, load(address + r.LANES * size, r.LANES, none)))
-                c = combine(c, begin(block, load(address + 2 * r.LANES * size, r.LANES, none)))
-                d = combine(d, begin(block, load(address + 3 * r.LANES * size, r.LANES, none)))
+                a = combine(a, begin(record, load(address, r.LANES, none)))
+                b = combine(b, begin(record, load(address + r.LANES * size, r.LANES, none)))
+                c = combine(c, begin(record, load(address + 2 * r.LANES * size, r.LANES, none)))
+                d = combine(d, begin(record, load(address + 3 * r.LANES * size, r.LANES, none)))
                 address += step
-            store(target, end(block, a), r.LANES)
-            store(target + r.LANES * target_size, end(block, b), r.LANES)
-            store(target + 2 * r.LANES * target_size, end(block, c), r.LANES)
-            store(target + 3 * r.LANES * target_size, end(block, d), r.LANES)
+            store(target, end(record, a), r.LANES)
+            store(target + r.LANES * target_size, end(record, b), r.LANES)
+            store(target + 2 * r.LANES * target_size, end(record, c), r.LANES)
+            store(target + 3 * r.LANES * target_size, end(record, d), r.LANES)
         for i in range(whole, count, r.LANES):
             value = none
             address = source + i * size
             for _ in range(length):
-                value = combine(value, begin(block, load(address, count - i, none)))
+                value = combine(value, begin(record, load(address, count - i, none)))
                 address += step
-            store(target + i * target_size, end(block, value), count - i)
+            store(target + i * target_size, end(record, value), count - i)
 
-    def run(block, tile, worker):
-        outer, length, inner = word(block, OUTER), word(block, LENGTH), word(block, INNER)
+    def run(record, tile, worker):
+        outer, length, inner = word(record, OUTER), word(record, LENGTH), word(record, INNER)
         strips = (inner + STRIP - 1) // STRIP
-        tasks, tiles = outer * strips, word(block, TILES)
+        tasks, tiles = outer * strips, word(record, TILES)
         for task in range(tasks * tile // tiles, tasks * (tile + 1) // tiles):
             o, i = task // strips, task % strips * STRIP
-            source = word(block, SOURCE) + (o * length * inner + i) * size
-            target = word(block, TARGET) + (o * inner + i) * target_size
+            source = word(record, SOURCE) + (o * length * inner + i) * size
+            target = word(record, TARGET) + (o * inner + i) * target_size
             if inner == 1:
-                value = end(block, fill(along(block, source, length)))
+                value = end(record, fill(along(record, source, length)))
                 store_one(target, first(value))
             else:
-                across(block, source, length, inner * size, target, min(STRIP, inner - i))
+                across(record, source, length, inner * size, target, min(STRIP, inner - i))
 
-    kernel(block)(run)
+    kernel(instruction)(run)
 
 
 @jit
-def as_is(block, vector):
+def as_is(record, vector):
     """Return *vector* unchanged: a reduction that converts no elements."""
     return vector
 
 
 @jit
-def over_divisor(block, vector):
+def over_divisor(record, vector):
     """Return *vector* divided by the instruction's word ``divisor``."""
-    return r.divide_floats(vector, r.floats(real(block, DIVISOR)))
+    return r.divide_floats(vector, r.floats(real(record, DIVISOR)))
 
 
 @jit
-def times_sign(block, vector):
+def times_sign(record, vector):
     """Return *vector* times the instruction's word ``sign``."""
-    return r.multiply_floats(vector, r.floats(real(block, SIGN)))
+    return r.multiply_floats(vector, r.floats(real(record, SIGN)))
 
 
 @jit
-def masked_and_flipped(block, vector):
+def masked_and_flipped(record, vector):
     """Return sign-extended bytes, masked by the word ``mask`` and xored with the word ``flip``."""
-    return r.flip_ints(r.mask_ints(vector, r.ints(word(block, MASK))), r.ints(word(block, FLIP)))
+    return r.flip_ints(r.mask_ints(vector, r.ints(word(record, MASK))), r.ints(word(record, FLIP)))
 
 
 @jit
-def flipped(block, vector):
+def flipped(record, vector):
     """Return *vector* xored with the instruction's word ``flip``."""
-    return r.flip_ints(vector, r.ints(word(block, FLIP)))
+    return r.flip_ints(vector, r.ints(word(record, FLIP)))
 
 
 FLOATS = (r.floats, r.load_floats, r.store_floats, r.cut_floats, r.first_float, store_f32)
@@ -223,23 +223,23 @@ reduction(
 
 
 @kernel(instructions.SCALE)
-def scale(block, tile, worker):
+def scale(record, tile, worker):
     """Convert all sums of bytes to bytes, in fixed-point arithmetic."""
-    period, up = word(block, PERIOD), word(block, UP)
-    for start in range(0, word(block, COUNT), period):
+    period, up = word(record, PERIOD), word(record, UP)
+    for start in range(0, word(record, COUNT), period):
         for i in range(0, period, r.LANES):
-            sums = r.load_ints(word(block, S_SOURCE) + 4 * (start + i), period - i, r.ints(0))
+            sums = r.load_ints(word(record, S_SOURCE) + 4 * (start + i), period - i, r.ints(0))
             value = scaled_sums(
-                r.add_ints(sums, r.ints(-word(block, SUBTRAHEND))),
-                word(block, MULTIPLIER),
-                max(word(block, SHIFT), 0),
-                max(-word(block, SHIFT), 0),
+                r.add_ints(sums, r.ints(-word(record, SUBTRAHEND))),
+                word(record, MULTIPLIER),
+                max(word(record, SHIFT), 0),
+                max(-word(record, SHIFT), 0),
                 up - i,
             )
-            value = r.add_ints(value, r.ints(word(block, BIAS)))
-            value = r.larger_ints(value, r.ints(word(block, LOW)))
-            value = r.smaller_ints(value, r.ints(word(block, HIGH)))
-            r.store_low_bytes(word(block, S_TARGET) + start + i, value, period - i)
+            value = r.add_ints(value, r.ints(word(record, BIAS)))
+            value = r.larger_ints(value, r.ints(word(record, LOW)))
+            value = r.smaller_ints(value, r.ints(word(record, HIGH)))
+            r.store_low_bytes(word(record, S_TARGET) + start + i, value, period - i)
 
 
 @intrinsic
@@ -274,18 +274,20 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 
 @kernel(instructions.SCALE_REAL)
-def scale_real(block, tile, worker):
+def scale_real(record, tile, worker):
     """Convert all sums of bytes to bytes, in float32 arithmetic."""
-    for i in range(word(block, COUNT)):
-        product = real(block, REAL_SCALE) * np.float32(load_i32(word(block, S_SOURCE) + 4 * i))
-        value = product + real(block, REAL_BIAS)
+    for i in range(word(record, COUNT)):
+        product = real(record, REAL_SCALE) * np.float32(load_i32(word(record, S_SOURCE) + 4 * i))
+        value = product + real(record, REAL_BIAS)
         whole = np.trunc(value)
         rest = np.abs(value - whole)
         number = np.int64(whole)
         if rest >= np.float32(0.5):
             number += 1 if value > 0 else -1
-        number += word(block, REAL_ZERO)
-        store_u8(word(block, S_TARGET) + i, min(max(number, word(block, LOW)), word(block, HIGH)))
+        number += word(record, REAL_ZERO)
+        store_u8(
+            word(record, S_TARGET) + i, min(max(number, word(record, LOW)), word(record, HIGH))
+        )
 
 
 I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructions.INT32.slots(
@@ -294,14 +296,18 @@ I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructi
 
 
 @kernel(instructions.INT32)
-def int32(block, tile, worker):
+def int32(record, tile, worker):
     """Compute this tile's int32 results, one after another."""
-    length, inner, operation = word(block, I_LENGTH), word(block, I_INNER), word(block, I_OPERATION)
-    outputs, tiles = word(block, I_OUTER) * inner, word(block, I_TILES)
+    length, inner, operation = (
+        word(record, I_LENGTH),
+        word(record, I_INNER),
+        word(record, I_OPERATION),
+    )
+    outputs, tiles = word(record, I_OUTER) * inner, word(record, I_TILES)
     for i in range(outputs * tile // tiles, outputs * (tile + 1) // tiles):
-        source = word(block, I_SOURCE) + 4 * (i // inner * length * inner + i % inner)
+        source = word(record, I_SOURCE) + 4 * (i // inner * length * inner + i % inner)
         value = reduced_int32(source, length, 4 * inner, operation)
-        store_i32(word(block, I_TARGET) + 4 * i, value)
+        store_i32(word(record, I_TARGET) + 4 * i, value)
 
 
 @jit

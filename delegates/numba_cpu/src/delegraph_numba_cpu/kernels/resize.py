@@ -16,38 +16,38 @@ TAP_BYTES = 8 * instructions.TAP_WORDS
 ONE = 1 << 10
 
 
-def bilinear(block, itemsize, share_of, mix):
+def bilinear(instruction, itemsize, share_of, mix):
     """Define the kernel of a resizing instruction.
 
     Args:
-        block: the instruction.
+        instruction: the instruction.
         itemsize: bytes of an element.
         share_of: reads the second pixel's share from a position.
         mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels.
             *top* and *bottom* are addresses of rows, *left* and *right* byte offsets in them.
     """
 
-    def run(block, tile, worker):
-        rows, tiles = word(block, ROWS), word(block, TILES)
+    def run(record, tile, worker):
+        rows, tiles = word(record, ROWS), word(record, TILES)
         height, width, channels = (
-            word(block, OUT_HEIGHT),
-            word(block, OUT_WIDTH),
-            word(block, CHANNELS),
+            word(record, OUT_HEIGHT),
+            word(record, OUT_WIDTH),
+            word(record, CHANNELS),
         )
-        target = word(block, TARGET)
+        target = word(record, TARGET)
         for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-            down = word(block, DOWN) + row % height * TAP_BYTES
-            image = word(block, SOURCE) + row // height * word(block, IMAGE_BYTES)
+            down = word(record, DOWN) + row % height * TAP_BYTES
+            image = word(record, SOURCE) + row // height * word(record, IMAGE_BYTES)
             top, bottom = image + load_i64(down), image + load_i64(down + 8)
             share_y = share_of(down, 2)
             place = target + row * width * channels * itemsize
             for column in range(width):
-                across = word(block, ACROSS) + column * TAP_BYTES
+                across = word(record, ACROSS) + column * TAP_BYTES
                 left, right = load_i64(across), load_i64(across + 8)
                 mix(top, bottom, left, right, share_y, share_of(across, 2), place, channels)
                 place += channels * itemsize
 
-    kernel(block)(run)
+    kernel(instruction)(run)
 
 
 @jit

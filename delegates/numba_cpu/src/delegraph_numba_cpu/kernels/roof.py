@@ -123,24 +123,24 @@ def read_all(context: Any, source: Any, end: Any, result: Any) -> Any:
 
 
 @named_kernel("roof", layout.MULTIPLY_F32)
-def multiply_f32(block, tile, worker):
+def multiply_f32(record, tile, worker):
     """Multiply and add float32 in registers, ``ROUNDS`` times."""
-    store_i64(block + AMOUNT, 2 * REGISTERS * LANES)
-    products(word(block, ROUNDS), block + FACTORS, block + SUMS + RESULT_BYTES * tile)
+    store_i64(record + AMOUNT, 2 * REGISTERS * LANES)
+    products(word(record, ROUNDS), record + FACTORS, record + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.MULTIPLY_INT8)
-def multiply_int8(block, tile, worker):
+def multiply_int8(record, tile, worker):
     """Multiply bytes and add their products in registers, ``ROUNDS`` times."""
-    store_i64(block + AMOUNT, 2 * DOT_CHAINS * 64)
-    dots(word(block, ROUNDS), block + FACTORS, block + SUMS + RESULT_BYTES * tile)
+    store_i64(record + AMOUNT, 2 * DOT_CHAINS * 64)
+    dots(word(record, ROUNDS), record + FACTORS, record + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.READ)
-def read(block, tile, worker):
+def read(record, tile, worker):
     """Read the tile's ``BYTES`` bytes ``ROUNDS`` times."""
-    size = word(block, BYTES)
-    store_i64(block + AMOUNT, size)
-    source = word(block, SOURCE) + tile * size
-    for _ in range(word(block, ROUNDS)):
-        read_all(source, source + size, block + SUMS + RESULT_BYTES * tile)
+    size = word(record, BYTES)
+    store_i64(record + AMOUNT, size)
+    source = word(record, SOURCE) + tile * size
+    for _ in range(word(record, ROUNDS)):
+        read_all(source, source + size, record + SUMS + RESULT_BYTES * tile)

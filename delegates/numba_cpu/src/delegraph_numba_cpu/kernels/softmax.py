@@ -63,14 +63,14 @@ def softmax_kernel(definition, itemsize, type_, store):
     """Define a kernel of SOFTMAX of 8-bit rows; results have *itemsize* bytes."""
 
     @kernel(definition)
-    def softmax_8_bit(block, tile, worker):
+    def softmax_8_bit(record, tile, worker):
         """Write the softmax of this tile's rows; exponentials are summed in the official order."""
-        rows, tiles, length = word(block, ROWS), word(block, TILES), word(block, LENGTH)
-        table, flip, half = word(block, TABLE), word(block, FLIP), real(block, HALF)
-        limit, zero_point = word(block, LIMIT), word(block, ZERO_POINT)
+        rows, tiles, length = word(record, ROWS), word(record, TILES), word(record, LENGTH)
+        table, flip, half = word(record, TABLE), word(record, FLIP), real(record, HALF)
+        limit, zero_point = word(record, LIMIT), word(record, ZERO_POINT)
         for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-            source = word(block, SOURCE) + i * length
-            target = word(block, TARGET) + itemsize * i * length
+            source = word(record, SOURCE) + i * length
+            target = word(record, TARGET) + itemsize * i * length
             maximum = 0
             for j in range(length):
                 maximum = max(maximum, types.int64(load_u8(source + j)) ^ flip)
@@ -78,7 +78,7 @@ def softmax_kernel(definition, itemsize, type_, store):
             for j in range(length):
                 difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
                 total += load_f32(table + 4 * (difference & 255))
-            inverse = ONE / (total * real(block, SCALE))
+            inverse = ONE / (total * real(record, SCALE))
             for j in range(length):
                 difference = (types.int64(load_u8(source + j)) ^ flip) - maximum
                 share = types.int64(load_f32(table + 4 * (difference & 255)) * inverse + half)
@@ -96,21 +96,21 @@ softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, types.int16, store_i16)
 
 
 @kernel(instructions.SOFTMAX_INT16)
-def softmax_int16(block, tile, worker):
+def softmax_int16(record, tile, worker):
     """Write the softmax of this tile's rows of int16, in Q0.15."""
-    rows, tiles, length = word(block, W_ROWS), word(block, W_TILES), word(block, W_LENGTH)
+    rows, tiles, length = word(record, W_ROWS), word(record, W_TILES), word(record, W_LENGTH)
     for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
-        source = word(block, W_SOURCE) + 2 * i * length
-        target = word(block, W_TARGET) + 2 * i * length
+        source = word(record, W_SOURCE) + 2 * i * length
+        target = word(record, W_TARGET) + 2 * i * length
         maximum = -32768
         for j in range(length):
             maximum = max(maximum, types.int64(load_i16(source + 2 * j)))
         total = 0
         for j in range(length):
-            value = exponential(block, types.int64(load_i16(source + 2 * j)) - maximum)
+            value = exponential(record, types.int64(load_i16(source + 2 * j)) - maximum)
             store_i16(target + 2 * j, value)
             total += value
-        inverse, right = reciprocal(block, total)
+        inverse, right = reciprocal(record, total)
         for j in range(length):
             product = types.int64(load_i16(target + 2 * j)) * inverse
             share = (product + (1 << (right - 1))) >> right
@@ -118,25 +118,25 @@ def softmax_int16(block, tile, worker):
 
 
 @jit
-def exponential(block, difference):
+def exponential(record, difference):
     """Return the exponential of a difference to the row's maximum, in Q0.15."""
-    right = word(block, RIGHT)
+    right = word(record, RIGHT)
     # Int32 arithmetic wraps around, as in C.
-    shifted = types.int64(types.int32(difference << word(block, LEFT)))
-    high = (shifted * word(block, MULTIPLIER) + (1 << 30)) >> 31
+    shifted = types.int64(types.int32(difference << word(record, LEFT)))
+    high = (shifted * word(record, MULTIPLIER) + (1 << 30)) >> 31
     if right:
         high = (high + ((1 << right) >> 1) - types.int64(high < 0)) >> right
-    return interpolated(word(block, EXPONENTIALS), high + 32767)
+    return interpolated(word(record, EXPONENTIALS), high + 32767)
 
 
 @jit
-def reciprocal(block, total):
+def reciprocal(record, total):
     """Return the multiplier and the right shift that divide a row's exponentials by their sum."""
     bits = 0
     while total >> bits:
         bits += 1
     shifted = ((total << (31 - bits)) + (1 << 13)) >> 14
-    return interpolated(word(block, RECIPROCALS), shifted - (1 << 15) - (1 << 16)), bits - 1
+    return interpolated(word(record, RECIPROCALS), shifted - (1 << 15) - (1 << 16)), bits - 1
 
 
 @jit

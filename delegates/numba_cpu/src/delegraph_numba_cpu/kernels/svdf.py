@@ -43,33 +43,33 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 
 @kernel(instructions.INTEGER)
-def svdf(block, tile, worker):
+def svdf(record, tile, worker):
     """Compute this tile's units of all sequences; a unit is one output of an integer layer."""
-    units, inputs, tiles = word(block, UNITS), word(block, INPUTS), word(block, TILES)
-    tasks = word(block, BATCH) * units
+    units, inputs, tiles = word(record, UNITS), word(record, INPUTS), word(record, TILES)
+    tasks = word(record, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
     while first < last:
         sequence, unit = first // units, first % units
         count = min(units - unit, last - first)
-        source, target = word(block, SOURCE) + sequence * inputs, word(block, TARGET) + first
-        compute_units(block, sequence * units, unit, count, source, target)
+        source, target = word(record, SOURCE) + sequence * inputs, word(record, TARGET) + first
+        compute_units(record, sequence * units, unit, count, source, target)
         first += count
 
 
 @jit
-def compute_units(block, first, unit, count, source, target):
+def compute_units(record, first, unit, count, source, target):
     """Compute *count* units of a sequence, from *unit* on.
 
     *first* is the number of the sequence's first unit, counted over all sequences.
     """
     # Words are loaded once here; LLVM would load them again after each store.
-    rank, inputs, row = word(block, RANK), word(block, INPUTS), 2 * word(block, WINDOW)
-    into, shift_into = word(block, MULTIPLIER_IN), word(block, SHIFT_IN)
-    out, shift_out = word(block, MULTIPLIER_OUT), word(block, SHIFT_OUT)
-    bias, zero = word(block, BIAS) + 4 * unit, word(block, ZERO_OUT)
-    features = word(block, FEATURES) + unit * rank * inputs
-    sums, times = word(block, SUMS) + unit * rank * 4, word(block, TIMES) + unit * rank * row
-    state = word(block, STATE) + (first + unit) * rank * row
+    rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
+    into, shift_into = word(record, MULTIPLIER_IN), word(record, SHIFT_IN)
+    out, shift_out = word(record, MULTIPLIER_OUT), word(record, SHIFT_OUT)
+    bias, zero = word(record, BIAS) + 4 * unit, word(record, ZERO_OUT)
+    features = word(record, FEATURES) + unit * rank * inputs
+    sums, times = word(record, SUMS) + unit * rank * 4, word(record, TIMES) + unit * rank * row
+    state = word(record, STATE) + (first + unit) * rank * row
     for i in range(count):
         total = load_i32(bias + 4 * i) + 0
         for _ in range(rank):
@@ -113,24 +113,24 @@ def filtered(state, times, window, latest):
 
 
 @kernel(instructions.FLOAT)
-def svdf_f32(block, tile, worker):
+def svdf_f32(record, tile, worker):
     """Compute this tile's units of all sequences; a unit is one output of a float layer."""
-    units, rank, row = word(block, F_UNITS), word(block, F_RANK), 4 * word(block, F_WINDOW)
-    tasks, tiles = word(block, F_BATCH) * units, word(block, F_TILES)
+    units, rank, row = word(record, F_UNITS), word(record, F_RANK), 4 * word(record, F_WINDOW)
+    tasks, tiles = word(record, F_BATCH) * units, word(record, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
     for task in range(first, last):
         unit = task % units
-        total = load_f32(word(block, F_BIAS) + 4 * unit)
+        total = load_f32(word(record, F_BIAS) + 4 * unit)
         for k in range(rank):
             filter = task * rank + k
             total += filtered_floats(
-                word(block, F_STATE) + filter * row,
-                word(block, F_TIMES) + (unit * rank + k) * row,
-                word(block, F_WINDOW),
-                load_f32(word(block, F_PRODUCTS) + 4 * filter),
+                word(record, F_STATE) + filter * row,
+                word(record, F_TIMES) + (unit * rank + k) * row,
+                word(record, F_WINDOW),
+                load_f32(word(record, F_PRODUCTS) + 4 * filter),
             )
-        store_f32(word(block, F_TARGET) + 4 * task, total)
-    activate(block, word(block, F_TARGET) + 4 * first, last - first)
+        store_f32(word(record, F_TARGET) + 4 * task, total)
+    activate(record, word(record, F_TARGET) + 4 * first, last - first)
 
 
 @jit
@@ -148,10 +148,10 @@ def filtered_floats(state, times, window, latest):
 
 
 @jit
-def activate(block, values, count):
+def activate(record, values, count):
     """Apply the layer's activation function to *count* floats in place."""
-    zero, curve = r.floats(0.0), word(block, F_CURVE)
-    low, high = r.floats(real(block, F_LOW)), r.floats(real(block, F_HIGH))
+    zero, curve = r.floats(0.0), word(record, F_CURVE)
+    low, high = r.floats(real(record, F_LOW)), r.floats(real(record, F_HIGH))
     for i in range(0, count, r.LANES):
         value = r.load_floats(values + 4 * i, count - i, zero)
         if curve == instructions.TANH:

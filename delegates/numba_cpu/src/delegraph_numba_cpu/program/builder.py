@@ -158,24 +158,24 @@ class ProgramBuilder:
         found.last = -1  # of the program before, which had other rows
         return found
 
-    def record(self, key: object, block: Instruction, **words: Any) -> Memory:
+    def record(self, key: object, instruction: Instruction, **words: Any) -> Memory:
         """Return a record of constants for kernels, created once per partition.
 
         Args:
             key: see :meth:`packed`.
-            block: description of the record, with the names of its words.
+            instruction: description of the record, with the names of its words.
             words: a value for each word: an int, a float, or constants in a :class:`Memory`.
         """
-        return self.records(key, block, [words])
+        return self.records(key, instruction, [words])
 
     def records(
-        self, key: object, block: Instruction, records: Sequence[Mapping[str, Any]]
+        self, key: object, instruction: Instruction, records: Sequence[Mapping[str, Any]]
     ) -> Memory:
         """Return the memory of several consecutive records; see :meth:`record` for arguments."""
         given = tuple(as_addresses(words) for words in records)
-        numbers = (block.pack(**as_numbers(words)) for words in given)
+        numbers = (instruction.pack(**as_numbers(words)) for words in given)
         found = self.packed(key, lambda: np.concatenate(list(numbers)))
-        found.block, found.records = block, given
+        found.instruction, found.records = instruction, given
         return found
 
     def tiles(self, nanoseconds: float, most: int) -> int:
@@ -204,12 +204,17 @@ class ProgramBuilder:
         return max(equal, default=1)
 
     def emit(
-        self, block: Instruction, tiles: int = 1, replaceable: tuple[str, ...] = (), /, **words: Any
+        self,
+        instruction: Instruction,
+        tiles: int = 1,
+        replaceable: tuple[str, ...] = (),
+        /,
+        **words: Any,
     ) -> None:
         """Add a row, which is a kernel call, to the program.
 
         Args:
-            block: the kernel and its words.
+            instruction: the kernel and its words.
             tiles: number of parts. The kernel is called with the number of each part, in any order,
                 and reads the number of parts from its word ``tiles`` if it has one.
             replaceable: see :class:`Row`.
@@ -219,9 +224,9 @@ class ProgramBuilder:
             DelegateError: the kernel would access bytes outside of the memory in its words.
         """
         number = len(self._rows)
-        if "tiles" in block.names:
+        if "tiles" in instruction.names:
             words["tiles"] = tiles
-        row = Row(block, tiles, as_addresses(words), self.nodes, replaceable)
+        row = Row(instruction, tiles, as_addresses(words), self.nodes, replaceable)
         self._check(row)
         for memory in row.memories:
             memory.first = number if memory.last < 0 else min(memory.first, number)
@@ -238,7 +243,7 @@ class ProgramBuilder:
 
     def finish(self, kind: type[Program] | None = None) -> Program:
         """Return the finished program; the builder cannot be used afterwards."""
-        families = (row.block.family for row in self._rows)
+        families = (row.instruction.family for row in self._rows)
         self.kernel_library.load(families, self.context.cache)
         make = Program if kind is None else kind
         return make(self._rows, self.kernel_library, self.workers, self._working_memory)

@@ -31,12 +31,12 @@ def wrong_position(program: Program) -> WrongPosition | None:
     for number, row in enumerate(program.rows):
         if "wrong" not in row.words:
             continue
-        block = program.block(number)
-        wrong, among = row.block.slots("wrong", "among")
-        code = int(block[wrong])
+        record = program.record(number)
+        wrong, among = row.instruction.slots("wrong", "among")
+        code = int(record[wrong])
         if code:
             found = found or WrongPosition(
-                row.nodes, code if code < 0 else code - 1, int(block[among])
+                row.nodes, code if code < 0 else code - 1, int(record[among])
             )
-            block[wrong] = 0
+            record[wrong] = 0
     return found

@@ -63,9 +63,9 @@ class GuardedProgram(Program):
         for program in self._single:
             program.heed(word)
 
-    def block(self, number: int) -> NDArray[np.int64]:
+    def record(self, number: int) -> NDArray[np.int64]:
         """Return the words of row *number*, including changes by its kernel."""
-        return self._single[number].block(0)
+        return self._single[number].record(0)
 
     def run(self, pool: Pool, library: Library) -> bool:
         """Run the rows by the kernels of *library*; return whether all have run.
@@ -78,7 +78,7 @@ class GuardedProgram(Program):
         """
         self._copy_in()
         for row, program in zip(self.rows, self._single, strict=True):
-            logger.debug("%s for nodes %s", row.block.kernel, row.nodes)
+            logger.debug("%s for nodes %s", row.instruction.kernel, row.nodes)
             if not program.run(pool, library):
                 return False
             self._check(row)
@@ -103,7 +103,7 @@ class GuardedProgram(Program):
             if piece is not None and where:
                 piece.mend()
                 raise DelegateError(
-                    f"nodes {list(row.nodes)}: {row.block.kernel!r} has written {where} "
+                    f"nodes {list(row.nodes)}: {row.instruction.kernel!r} has written {where} "
                     f"{memory.name}, which has {memory.size} bytes",
                     phase="eval",
                 )

@@ -106,7 +106,7 @@ class Program:
         self.workers = workers
         self.run_time = RunTimeEstimate()
         self.tiles = max((row.tiles for row in rows), default=1)
-        starts = np.cumsum([0, *(len(row.block.names) for row in rows)])
+        starts = np.cumsum([0, *(len(row.instruction.names) for row in rows)])
         self._words = _words(int(starts[-1]))
         if known is not None:
             self._words[: len(known.words)] = known.words
@@ -126,12 +126,14 @@ class Program:
         for i, row in enumerate(rows):
             start = int(starts[i])
             table[i] = (
-                library.address(row.block.family, row.block.kernel),
+                library.address(row.instruction.family, row.instruction.kernel),
                 row.tiles,
                 self._words.ctypes.data + 8 * start,
             )
             if known is None:
-                self._words[start : start + len(row.block.names)] = packed(row.block, row.words)
+                self._words[start : start + len(row.instruction.names)] = packed(
+                    row.instruction, row.words
+                )
             self._place(row, start)
         self._working_memory = working_memory or WorkingMemory()
         self._working_memory.reserve(self.scratch_bytes)
@@ -170,7 +172,7 @@ class Program:
         for memory, _ in self._moving.values():
             memory.array = None
 
-    def block(self, number: int) -> NDArray[np.int64]:
+    def record(self, number: int) -> NDArray[np.int64]:
         """Return the words of row *number*, including changes by its kernel."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
@@ -185,7 +187,7 @@ class Program:
 
     def _place(self, row: Row, start: int) -> None:
         """Write the addresses of a row, and record those that depend on a host tensor's address."""
-        for position, name in enumerate(row.block.names, start):
+        for position, name in enumerate(row.instruction.names, start):
             word = row.words[name]
             if not isinstance(word, Address):
                 continue
@@ -272,13 +274,15 @@ class Program:
                 memory.array = array
         for number, source, target in self._copies:
             size = 0 if source.address == target.address else source.size
-            self._words[self._starts[number] + self.rows[number].block.slots("bytes")[0]] = size
+            self._words[self._starts[number] + self.rows[number].instruction.slots("bytes")[0]] = (
+                size
+            )
         self._bound = [(m.tensor, m.array) for m, _ in self._moving.values() if m.tensor]
 
 
 def _copies_host_tensor(row: Row) -> bool:
     """Whether a row copies a whole host tensor to another host tensor."""
-    if (row.block.family, row.block.kernel) != COPY:
+    if (row.instruction.family, row.instruction.kernel) != COPY:
         return False
     source, target = row.words["source"], row.words["target"]
     if not (isinstance(source, Address) and isinstance(target, Address)):
@@ -306,10 +310,10 @@ def described(context: DelegateContext, nodes: Sequence[int]) -> str:
     return ", ".join(found) or "a row of no node"
 
 
-def packed(block: Instruction, words: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the words of a row or a record of *block* as integers, with 0 for addresses."""
+def packed(instruction: Instruction, words: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the words of a row or a record of *instruction* as integers, with 0 for addresses."""
     numbers = {n: 0 if isinstance(word, Address) else word for n, word in words.items()}
-    return block.pack(**numbers)
+    return instruction.pack(**numbers)
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:

@@ -123,29 +123,29 @@ class _Loops:
     def __init__(self, kernels: Library, threads: int) -> None:
         self.threads = threads
         self._kernels = kernels
-        self._block = np.zeros(layout.SUMS + layout.RESULT_WORDS * threads, np.int64)
-        self._block[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
+        self._record = np.zeros(layout.SUMS + layout.RESULT_WORDS * threads, np.int64)
+        self._record[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
 
     def rate(self, kernel: str) -> float:
         """Return the operations or bytes per second of *kernel* on all threads together."""
         address = self._kernels.address("roof", kernel)
-        table = _table(address, self.threads, self._block.ctypes.data, tiles=self.threads)
-        self._block[layout.ROUNDS], seconds = 1, 0.0
+        table = _table(address, self.threads, self._record.ctypes.data, tiles=self.threads)
+        self._record[layout.ROUNDS], seconds = 1, 0.0
         while seconds < _CALL_SECONDS:
-            self._block[layout.ROUNDS] *= 2
+            self._record[layout.ROUNDS] *= 2
             seconds = min(self._seconds(table) for _ in range(2))
         end, best = perf_counter() + SECONDS, seconds
         while perf_counter() < end:
             best = min(best, self._seconds(table))
-        rounds = self.threads * self._block[layout.ROUNDS]
-        return float(self._block[layout.AMOUNT] * rounds / best)
+        rounds = self.threads * self._record[layout.ROUNDS]
+        return float(self._record[layout.AMOUNT] * rounds / best)
 
     def read_rate(self, size: int) -> float:
         """Return the bytes per second at which all threads together read *size* bytes, in parts."""
         part = max(1, size // self.threads // layout.READ_STEP) * layout.READ_STEP
         buffer = aligned_buffer(part * self.threads)
         buffer[:] = 1  # pages without values of their own share one
-        self._block[layout.SOURCE], self._block[layout.BYTES] = buffer.ctypes.data, part
+        self._record[layout.SOURCE], self._record[layout.BYTES] = buffer.ctypes.data, part
         return self.rate(layout.READ)
 
     def call_seconds(self) -> float:

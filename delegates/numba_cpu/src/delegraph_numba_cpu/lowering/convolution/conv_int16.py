@@ -295,9 +295,9 @@ def emit_product(
     results, outputs = math.prod(y.shape), len(product.weight)
     if not results:
         return
-    pack, block, unit = (_by_channels, instructions.DEPTHWISE, "taps")
+    pack, instruction, unit = (_by_channels, instructions.DEPTHWISE, "taps")
     if not is_depthwise:
-        pack, block, unit = (_by_pairs, instructions.CONVOLVE, "pairs")
+        pack, instruction, unit = (_by_pairs, instructions.CONVOLVE, "pairs")
     down, across = windows
     depth = down.kernel * across.kernel * (1 if is_depthwise else channels)
     count = depth if is_depthwise else -(-depth // 2)
@@ -305,7 +305,7 @@ def emit_product(
     step = max(CACHED_BYTES // row_bytes // instructions.ROWS, 1) * instructions.ROWS
     size = -(-(instructions.ACC_BYTES + step * row_bytes + 64) // 64) * 64
     builder.emit(
-        block,
+        instruction,
         tiles_for(builder, results * depth * 4, results * 2, results // outputs),
         x=builder.tensor(x.index),
         y=builder.tensor(y.index),

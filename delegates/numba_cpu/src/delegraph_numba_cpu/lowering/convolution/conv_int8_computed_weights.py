@@ -43,7 +43,7 @@ def emit_packed(
     headers = -(-MATRIX_BYTES * images // 64) * 64
     weights = headers + instructions.HEADER_BYTES * blocks_of_16 * images
     packed = builder.scratch(weights + 64 * steps * blocks_of_16 * images)
-    packed.block = instructions.MATRIX
+    packed.instruction = instructions.MATRIX
     made = record | {"weights": packed + weights, "headers": packed + headers}
     packed.records = (made,) * images
     size = images * outputs * depth

@@ -48,7 +48,7 @@ def lower_max(call: Call, builder: ProgramBuilder) -> None:
     _pool(call, builder, LARGEST[call.input(0).type.name])
 
 
-def _pool(call: Call, builder: ProgramBuilder, block: Instruction) -> None:
+def _pool(call: Call, builder: ProgramBuilder, instruction: Instruction) -> None:
     x, y, options = call.input(0), call.output(), call.options
     if 0 in y.shape:
         return
@@ -59,7 +59,7 @@ def _pool(call: Call, builder: ProgramBuilder, block: Instruction) -> None:
     rows = n * out_height
     work = rows * out_width * channels * size[0] * size[1]
     builder.emit(
-        block,
+        instruction,
         builder.tiles(work / VALUES_A_NANOSECOND, rows),
         source=builder.tensor(x.index),
         target=builder.tensor(y.index),

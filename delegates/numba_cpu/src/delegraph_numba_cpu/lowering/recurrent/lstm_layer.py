@@ -148,7 +148,7 @@ class Sequences:
 
 def emit_steps(
     builder: ProgramBuilder,
-    block: Instruction,
+    instruction: Instruction,
     layer: LstmLayer,
     over: Sequences,
     gates: Memory,
@@ -160,7 +160,7 @@ def emit_steps(
 
     Args:
         builder: receives the call.
-        block: the kernel.
+        instruction: the kernel.
         layer: the layer.
         over: the sequences that the layer processes.
         gates: memory of the input's part of the gates.
@@ -170,7 +170,7 @@ def emit_steps(
     """
     gate_bytes, output_bytes = itemsizes
     builder.emit(
-        block,
+        instruction,
         over.batch,
         gates=gates,
         target=builder.tensor(over.target),

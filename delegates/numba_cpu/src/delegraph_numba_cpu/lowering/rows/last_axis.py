@@ -30,23 +30,29 @@ def check_rank(call: Call) -> Rejection | None:
 def emit_float_rows(
     call: Call,
     builder: ProgramBuilder,
-    block: Instruction,
+    instruction: Instruction,
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit the kernel *block* on rows of float32; parameters are those of :func:`emit_rows`."""
+    """Emit the kernel *instruction* on rows of float32; parameters are as in :func:`emit_rows`."""
     # Room for the end of a row before and after the computation.
     scratch_bytes = 8 * builder.level.vector_bytes
     scratch = builder.scratch(scratch_bytes * builder.workers)
     emit_rows(
-        call, builder, block, replaceable, scratch=scratch, scratch_bytes=scratch_bytes, **words
+        call,
+        builder,
+        instruction,
+        replaceable,
+        scratch=scratch,
+        scratch_bytes=scratch_bytes,
+        **words,
     )
 
 
 def emit_rows(
     call: Call,
     builder: ProgramBuilder,
-    block: Instruction,
+    instruction: Instruction,
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
@@ -55,7 +61,7 @@ def emit_rows(
     Args:
         call: the node.
         builder: receives the call.
-        block: the kernel.
+        instruction: the kernel.
         replaceable: see :class:`~delegraph_numba_cpu.program.program.Row`.
         words: words of the instruction, except those for the addresses of rows.
     """
@@ -67,6 +73,6 @@ def emit_rows(
     tiles = builder.tiles(size / VALUES_A_NANOSECOND, rows)
     source, target = builder.tensor(call.input(0).index), builder.tensor(call.output().index)
     builder.emit(
-        block, tiles, replaceable,
+        instruction, tiles, replaceable,
         source=source, target=target, rows=rows, length=shape[-1], **words,
     )  # fmt: skip

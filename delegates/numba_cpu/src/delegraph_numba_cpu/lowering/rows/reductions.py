@@ -111,15 +111,15 @@ class Axes:
     def emit(
         self,
         builder: ProgramBuilder,
-        block: Instruction,
+        instruction: Instruction,
         target: Memory,
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a call of the kernel *block* that writes to *target*; *tasks* limits the tiles."""
+        """Emit a call of a kernel that writes to *target*; *tasks* limits the tiles."""
         work = self.count * self.length
         builder.emit(
-            block,
+            instruction,
             builder.tiles(work / VALUES_A_NANOSECOND, tasks),
             source=self.source,
             target=target,
@@ -131,11 +131,11 @@ class Axes:
 
 
 def reduce(
-    builder: ProgramBuilder, axes: Axes, block: Instruction, target: Memory, **words: float
+    builder: ProgramBuilder, axes: Axes, instruction: Instruction, target: Memory, **words: float
 ) -> None:
-    """Emit a vectorised reduction of *axes* to *target* by the kernel *block*."""
+    """Emit a vectorised reduction of *axes* to *target* by the kernel *instruction*."""
     strip = builder.level.vector_bytes  # four vectors
-    axes.emit(builder, block, target, axes.outer * -(-axes.inner // strip), **words)
+    axes.emit(builder, instruction, target, axes.outer * -(-axes.inner // strip), **words)
 
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
