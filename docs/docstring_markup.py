@@ -14,7 +14,7 @@ LAZY = "delegraph.lazy_dataclass"
 
 
 def markdown(docstring: str) -> str:
-    """Return a docstring whose doctests are fenced and whose references are code.
+    """Return a docstring as Markdown: doctests in fences, references as code.
 
     >>> print(markdown("See :func:`~delegraph.plugins.installed`."))
     See `installed`.
@@ -24,10 +24,10 @@ def markdown(docstring: str) -> str:
 
 
 class DocstringMarkup(Extension):
-    """Applies `markdown` to every docstring that is read."""
+    """griffe extension that applies `markdown` to every docstring."""
 
     def on_package(self, *, pkg: Module, **_: Any) -> None:
-        """Say that lazy dataclasses are dataclasses, so that their parameters are shown."""
+        """Mark lazy dataclasses as dataclasses, so that the pages show their parameters."""
         for name, member in pkg.members.items():
             if isinstance(member, Module):
                 self.on_package(pkg=member)

@@ -50,7 +50,7 @@ Schema = dict[str, Any]
 
 
 class Described(dict[str, Any]):
-    """What an object of a result class is in JSON, and the class."""
+    """A result class, and the JSON that describes one of its objects."""
 
     cls: type
 
@@ -85,7 +85,7 @@ def answer_of(words: Iterable[object]) -> tuple[Any, list[Described]]:
 
 @cache
 def names_of(module: str) -> dict[str, Any]:
-    """Return a module's names, with those that it imports for type checkers only."""
+    """Return a module's names, including its imports under ``TYPE_CHECKING``."""
     found = importlib.import_module(module)
     names = dict(vars(found))
     for node in ast.parse(inspect.getsource(found)).body:
@@ -97,7 +97,7 @@ def names_of(module: str) -> dict[str, Any]:
 
 
 def hint(annotation: Any, module: str) -> Any:
-    """Return the type that an annotation of a module names; Any where it cannot be told."""
+    """Return the type named by an annotation in a module; Any if it cannot be resolved."""
     if not isinstance(annotation, str):
         return annotation
     try:
@@ -128,7 +128,7 @@ def class_schema(cls: type, classes: dict[str, type]) -> Schema:
 
 
 def returned(value: Any) -> Any:
-    """Return the type that a property or a function returns; Any where it is not declared."""
+    """Return the declared return type of a property or function; Any if not declared."""
     function = value.fget if isinstance(value, property) else getattr(value, "func", value)
     if function is object.__str__ or getattr(function, "__name__", "") == "__str__":
         return str
@@ -144,7 +144,7 @@ SIMPLE: dict[Any, Schema] = {
 
 
 def type_schema(kind: Any, classes: dict[str, type]) -> Schema:
-    """Return the schema of a type's values; classes that it refers to are added to *classes*."""
+    """Return the schema of a type's values; *classes* collects the classes it refers to."""
     if kind in SIMPLE:
         return SIMPLE[kind]
     origin, arguments = get_origin(kind) or kind, get_args(kind)
@@ -175,12 +175,12 @@ def type_schema(kind: Any, classes: dict[str, type]) -> Schema:
 
 
 def _if_any(key: str, schemas: Sequence[Schema]) -> Schema:
-    """Return a key of a schema with one for values of each of *schemas*; nothing without any."""
+    """Return ``{key: schema of any of schemas}``; empty if *schemas* is empty."""
     return {key: reduce(merged, schemas)} if schemas else {}
 
 
 def reference(cls: type, classes: dict[str, type]) -> Schema:
-    """Return the reference to the schema of *cls*, which is added to *classes*."""
+    """Return a reference to the schema of *cls*, and add *cls* to *classes*."""
     name = cls.__name__
     if classes.setdefault(name, cls) is not cls:
         name = f"{cls.__module__.rpartition('.')[2]}.{name}"
@@ -194,7 +194,7 @@ def reference(cls: type, classes: dict[str, type]) -> Schema:
 def value_schema(
     value: Any, made: Sequence[Described], classes: dict[str, type], key: str = ""
 ) -> Schema:
-    """Return the schema of one value; *key* is the one under which it is found."""
+    """Return the schema of one value; *key* is its key in the parent object."""
     if isinstance(value, Described):
         return reference(value.cls, classes)
     if isinstance(value, Mapping):
@@ -213,7 +213,7 @@ def value_schema(
 
 
 def spread(value: Mapping[str, Any], made: Sequence[Described]) -> list[Described]:
-    """Return the objects whose keys and values were all put into *value*."""
+    """Return the objects whose keys and values were all merged into *value*."""
     return [
         part
         for part in made
@@ -222,7 +222,7 @@ def spread(value: Mapping[str, Any], made: Sequence[Described]) -> list[Describe
 
 
 def merged(a: Schema, b: Schema) -> Schema:
-    """Return the schema of values of either."""
+    """Return a schema that accepts the values of both schemas."""
     if a == b:
         return a
     if not a or not b:
@@ -240,7 +240,7 @@ def merged(a: Schema, b: Schema) -> Schema:
 
 
 def joined_types(a: Schema, b: Schema) -> Schema | None:
-    """Return one schema for both where they are of a kind; else None."""
+    """Return one schema for two of the same type; else None."""
     if a == b:
         return a
     if a.get("type") == b.get("type") == "object":
@@ -278,7 +278,7 @@ ERROR: Schema = {
 
 
 def command_schema(name: str) -> Schema:
-    """Return the schema of what the examples *name* print."""
+    """Return the schema of the JSON that the examples of command *name* print."""
     classes: dict[str, type] = {}
     shown: list[Schema] = []
     own = os.environ.get(DEFAULT_DELEGATES_VARIABLE)
@@ -304,7 +304,7 @@ def command_schema(name: str) -> Schema:
 
 
 def without_null(schema: Any) -> Any:
-    """Return a schema in which what was null in all examples may be anything."""
+    """Return a schema that accepts any value where all examples had null."""
     if isinstance(schema, dict):
         if schema == {"type": "null"}:
             return {}

@@ -28,13 +28,13 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_operators.py; `make test` fails when it is out of step. -->
 
-The operators that run without a delegate, from the op table. A model with another builtin operator
-is refused with the operator's name while it is loaded; another custom operator stays in the graph
-for a delegate or a plugin to provide.
+The operators that run without a delegate, from the op table. A model with any other builtin
+operator is refused while it is loaded; the error names the operator. Any other custom operator
+stays in the graph, so that a delegate or a plugin may provide it.
 
 *Versions* are the operator versions that the kernel implements. *Types* are those of the data for
 which Delegraph and LiteRT 2.3 were both run and agree (`make conformance`); `INT16 by INT8` names
-the data's type and the weights'. Other types are refused by both, or stand in no case. *In place*
+the data's type and the weights'. Other types are refused by both, or were not tried. *In place*
 says that the output may share memory with an input of the same size. Where the two do not agree,
 [differences.md](differences.md#operators) says why.
 """
@@ -44,17 +44,18 @@ MICRO = """\
 ## TFLM's signal operators: {}
 
 Custom operators of TensorFlow Lite for Microcontrollers. Results are those of the wheel
-`tflite-micro` bit for bit (`make tflm-oracle`), in `Interpreter` and in `MicroInterpreter`. Those
-that *keep* something begin anew when variables are reset.
+`tflite-micro` bit for bit (`make tflm-oracle`), in `Interpreter` and in `MicroInterpreter`.
+Operators that *keep* a state start again when variables are reset.
 """
 
 
 REFERENCE_NUMERICS = """\
 ## Reference numerics
 
-Where LiteRT's builtin and reference kernels give different results, Delegraph does as the builtin
-ones; `Interpreter(numerics="reference")`, and `OpResolverType.BUILTIN_REF`, choose the others.
-Integer results are then theirs bit for bit, but for what [differences.md](differences.md) lists.
+Where LiteRT's builtin and reference kernels give different results, Delegraph gives those of the
+builtin kernels. `Interpreter(numerics="reference")`, and `OpResolverType.BUILTIN_REF`, choose the
+reference kernels. Integer results then equal theirs bit for bit, except for the entries of
+[differences.md](differences.md).
 """
 
 
@@ -75,9 +76,10 @@ That is what ruy's `apply_multiplier.cc` and
 processors is no aim there.
 
 Both official wheels 2.3.0, ARM's under emulation, ran models on the same random inputs. Of 23
-integer outputs, two of them INT8, the builtin kernels gave two others: of the UINT8 networks
-`mobilenet_v1_0.25_128_quant` (at most 4 units, in 0.7 % of the values) and `automl_labeler_model`
-(2 units, in 3 of 5 values). XNNPACK's and the reference kernels gave the same on both processors.
+integer outputs, two of them INT8, two differed with the builtin kernels. They are of the UINT8
+networks `mobilenet_v1_0.25_128_quant` (at most 4 units, in 0.7 % of the values) and
+`automl_labeler_model` (2 units, in 3 of 5 values). XNNPACK's and the reference
+kernels gave the same on both processors.
 
 Delegraph itself gave the same on both in 11,232 seeded cases of all operators: integers to the bit,
 floats to a ten-thousandth. The official builtin kernels for ARM also differ in the following.
@@ -94,7 +96,7 @@ floats to a ten-thousandth. The official builtin kernels for ARM also differ in 
 
 
 def page() -> str:
-    """Return the whole page as Markdown."""
+    """Return the operators page as Markdown."""
     known = sorted(OP_TABLE.values(), key=lambda r: (r.custom_name != "", r.name))
     builtin = [r for r in known if not r.custom_name]
     custom = [r for r in known if r.custom_name and r.name not in MICRO_OPERATORS]
@@ -117,7 +119,7 @@ def page() -> str:
 
 
 def table(registrations: list[Registration]) -> str:
-    """Return one line for each operator."""
+    """Return the rows of the operator table."""
     lines = ["| operator | versions | types | in place | kernel |", "|---|---|---|---|---|"]
     taken = json.loads(TYPES.read_text(encoding="utf-8"))
     for registration in registrations:
@@ -132,7 +134,7 @@ def table(registrations: list[Registration]) -> str:
 
 
 def micro_table(registrations: list[Registration]) -> str:
-    """Return one line for each of TFLM's own operators, with the types of its first input."""
+    """Return a row for each operator specific to TFLM, with the types of its first input."""
     lines = ["| operator | types | keeps | kernel |", "|---|---|---|---|"]
     for registration in registrations:
         found = list(cases(registration.name))
@@ -144,7 +146,7 @@ def micro_table(registrations: list[Registration]) -> str:
 
 
 def differences() -> str:
-    """Return one line for each difference between the two sets of official kernels."""
+    """Return a row for each difference between the optimized and the reference official kernels."""
     lines = ["| operators | types | builtin | reference |", "|---|---|---|---|"]
     for d in DIFFERENCES:
         ops = ", ".join(f"`{op}`" for op in d.ops)
@@ -153,7 +155,7 @@ def differences() -> str:
 
 
 def missing() -> list[str]:
-    """Return the builtin operators without a kernel, sorted by name."""
+    """Return the builtin operators that have no kernel, sorted by name."""
     return sorted({operator.name for operator in BUILTIN_OPERATORS} - OP_TABLE.keys())
 
 

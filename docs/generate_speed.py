@@ -42,7 +42,7 @@ BEGIN, END = "<!-- Written by docs/generate_speed.py -->", "<!-- to here -->"
 
 
 def part(kept: dict[str, Any]) -> str:
-    """Return the generated part of the page."""
+    """Return the generated part of docs/speed.md."""
     names = names_of_networks()
     entries: list[Entry] = kept["networks"]
     runtimes = runtimes_of(entries)
@@ -96,7 +96,7 @@ MOVES = {"TRANSPOSE", "RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 
 
 def _loaded(kept: dict[str, Any], names: Names) -> Iterator[str]:
-    """Yield the table of times beside a busy process."""
+    """Yield the lines of the table of times measured beside a busy process."""
     yield "| network | threads | runtime | alone, 50 % | alone, 99 % | busy, 50 % | busy, 99 % |"
     yield "|---|---|---|---|---|---|---|"
     for entry in kept["under_load"]:
@@ -108,7 +108,7 @@ def _loaded(kept: dict[str, Any], names: Names) -> Iterator[str]:
 
 
 def _slowest(kept: dict[str, Any], names: Names) -> Iterator[str]:
-    """Yield the table of the ten slowest operators."""
+    """Yield the lines of the table of the ten slowest operators."""
     yield "| network | operators | output | ms | share | of the roof | bound by |"
     yield "|---|---|---|---|---|---|---|"
     rows = [(e["network"], each) for e in kept["roofs"] for each in e["operators"]]
@@ -122,7 +122,7 @@ def _slowest(kept: dict[str, Any], names: Names) -> Iterator[str]:
 
 
 def _machine(kept: dict[str, Any], entries: Sequence[Entry]) -> str:
-    """Return the processor and the versions, in a paragraph."""
+    """Return a paragraph with the processor and the versions."""
     chip = kept["machine"]["processor"]
     versions = {r["runtime"]: r["version"] for e in entries for r in e["results"] if not r["error"]}
     names = {BASE: "LiteRT", "core": "Delegraph"}
@@ -157,7 +157,7 @@ def _summary(entries: Sequence[Entry], runtimes: Sequence[str]) -> Iterator[str]
 
 
 def _mean(values: Sequence[float]) -> str:
-    """Return the geometric mean of ratios; empty without any."""
+    """Return the geometric mean of ratios; an empty text if there are none."""
     return _short(math.exp(sum(map(math.log, values)) / len(values))) if values else ""
 
 
@@ -230,7 +230,7 @@ def _short(value: float) -> str:
 
 
 def page(text: str, kept: dict[str, Any]) -> str:
-    """Return the text of the page with the generated part made anew."""
+    """Return the text of the page with its generated part replaced."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{part(kept)}\n{END}{after}"

@@ -73,7 +73,7 @@ WITHOUT_EXAMPLE = {
 
 @contextlib.contextmanager
 def own_folder() -> Iterator[None]:
-    """Run examples in a folder of their own, with a cache of their own."""
+    """Run examples in a temporary folder with a temporary cache."""
     before = Path.cwd()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -89,7 +89,7 @@ def own_folder() -> Iterator[None]:
 
 
 def write_pictures() -> None:
-    """Write pictures of one colour each, their truth, and a model that tells the colours."""
+    """Write single-colour pictures, their labels, and a model that classifies the colours."""
     colours = ("red", "green", "blue")
     picture, axes = tensor((1, 4, 6, 3)), constant([1, 2], "INT32")
     options = ReducerOptions(keep_dims=False)

@@ -215,14 +215,14 @@ def box(x: float, y: float, width: float, height: float, style: str, radius: int
 
 
 def node(middle: tuple[float, float], op: str, mine: bool, width: float = 58) -> str:
-    """Box of a node with the operator's name, coloured where the delegate has it."""
+    """Box of a node with the operator's name, coloured if the delegate runs the node."""
     x, y = middle
     shape = box(x - width / 2, y - 17, width, 34, "mine" if mine else "box")
     return shape + text(x, y + 5, op, "middle in-mine" if mine else "middle")
 
 
 def edge(start: tuple[float, float], end: tuple[float, float], crossing: bool) -> str:
-    """Arrow between two nodes; *crossing* is whether only one of them is the delegate's."""
+    """Arrow between two nodes; *crossing* says whether it crosses a partition boundary."""
     (x0, y0), (x1, y1) = start, end
     kind = "crossing" if crossing else ""
     tip = "tip-crossing" if crossing else "tip"
@@ -256,7 +256,7 @@ def graph(ops: dict[int, str], mine: set[int], edges: list[tuple[int | None, int
 
 
 def hosts() -> str:
-    """Picture of a graph, cut by the delegate ``sin``, and of the three hosts that run it so."""
+    """Picture of a graph partitioned by the delegate ``sin``, and of three hosts that run it."""
     path = ROOT / MODELS / "sines.tflite"
     with Interpreter(path, delegates=["sin"]) as interpreter:
         nodes = interpreter.placement.nodes

@@ -22,7 +22,7 @@ MODELS = ROOT / "docs" / "demo" / "models"
 
 
 def made_page(path: Path) -> None:
-    """Write the page that is shown: a float network, cut by ``add_sub``, beside its int8 twin."""
+    """Write the report for the screenshots: a float network with ``add_sub``, and its int8 twin."""
     setup = Setup(f"{MODELS}/digits_float.tflite", delegates=("add_sub",))
     image = InputRequest([f"image={ROOT / 'docs' / 'demo' / 'photo.png'}"])
     layers = diff_layers(Setup(f"{MODELS}/digits_int8.tflite"), setup, inputs=image)

@@ -91,7 +91,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made here."""
+    """Add the generated pages."""
     for uri, path in INCLUDED.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     pages = {"python": python_page(), "command-line": COMMAND_LINE}
@@ -105,7 +105,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to where the reader of the site finds what they name."""
+    """Replace links to files of the repository by links to pages of the site."""
     uri = page.file.src_uri
     folder = posixpath.dirname(INCLUDED.get(uri, f"docs/{uri}"))
 
@@ -131,7 +131,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def install_words() -> str:
-    """README's part on installing, with links as from this folder."""
+    """Return README's section on installing, with links relative to this folder."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     words = readme.split("<!-- install -->\n")[1].split("<!-- installed -->")[0]
     return LINK.sub(r"\1../\2", words)
@@ -161,7 +161,7 @@ def notebook_page(notebook: dict[str, Any]) -> str:
 
 
 def site_uri(path: str, files: Files) -> str | None:
-    """Return the page or picture of the site that a file of the repository is; None for others."""
+    """Return the site's address of a file of the repository; None if the site does not have it."""
     for uri, included in INCLUDED.items():
         if path == included:
             return uri
@@ -174,7 +174,7 @@ def site_uri(path: str, files: Files) -> str | None:
 
 
 def sources() -> str:
-    """Return the example scripts, each under its name."""
+    """Return the example scripts by name."""
     scripts = sorted((ROOT / "docs" / "examples").glob("*.py"))
     return "".join(
         f"\n## {script.name}\n\n```python\n{script.read_text(encoding='utf-8')}```\n"
@@ -183,7 +183,7 @@ def sources() -> str:
 
 
 def exports(package: str) -> list[tuple[str, str]]:
-    """Return the names that a package's stub exports, each with the module that has it."""
+    """Return the names that a package's stub exports, each with its module."""
     stub = CORE.parent.joinpath(*package.split("."), "__init__.pyi")
     if not stub.exists():
         return []
@@ -203,7 +203,7 @@ def summary(module: str, name: str = "") -> str:
 
 
 def python_page() -> str:
-    """Return the page of what ``import delegraph`` offers: in full, or with a link to its page."""
+    """Return the page about ``import delegraph``: its public names, in full or as links."""
     packages = table(
         ("package", ""),
         [(f"[`{p}`]({p}.md)", summary(f"delegraph.{p}")) for p in PACKAGES],
@@ -218,7 +218,7 @@ def python_page() -> str:
 
 
 def entry(package: str, name: str) -> str:
-    """Return what shows a public name in full."""
+    """Return the mkdocstrings block that shows a public name in full."""
     options = "\n    options:\n      inherited_members: true" if name in WITH_BASES else ""
     return f"::: {package}.{name}{options}"
 

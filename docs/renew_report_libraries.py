@@ -26,7 +26,7 @@ ASSETS = Path(__file__).parents[1] / "core" / "delegraph" / "tools" / "reporting
 
 
 def main() -> None:
-    """Write the bundle, the licences of what is in it, and ``libraries.json``."""
+    """Write the bundle, its licences and ``libraries.json``."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         words = ["npm", "install", "--silent", "--ignore-scripts", f"d3@{VERSION}", BUNDLER]
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def bundle(folder: Path) -> list[Path]:
-    """Bundle the names into ``assets/d3/d3.min.js``; return the folders of the packages in it."""
+    """Bundle D3 into ``assets/d3/d3.min.js``; return the folders of the bundled packages."""
     (folder / "names.js").write_text(f'export {{ {", ".join(NAMES.split())} }} from "d3";\n')
     options = ["--bundle", "--minify", "--format=iife", "--global-name=d3", "--legal-comments=none"]
     target = [f"--outfile={ASSETS / 'd3' / 'd3.min.js'}", "--metafile=what.json"]

@@ -55,7 +55,7 @@ def outputs(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run all notebooks, and store their outputs in them."""
+    """Run all notebooks and store the outputs in their files."""
     os.environ["DELEGRAPH_CONFIG"] = ""
     for path in NOTEBOOKS:
         notebook = json.loads(path.read_text(encoding="utf-8"))

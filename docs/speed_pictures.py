@@ -50,7 +50,7 @@ text { fill: var(--ink);
 
 
 def picture(kept: dict[str, Any]) -> str:
-    """Return the dot plot of the ratios, a panel for each number of threads, sorted."""
+    """Return a dot plot of the ratios, sorted, with one panel per number of threads."""
     names = names_of_networks()
     parts, top = [_legend(kept["networks"])], 40
     for threads in threads_of(kept["networks"]):
@@ -64,7 +64,7 @@ def picture(kept: dict[str, Any]) -> str:
 
 
 def _drawn(about: str, parts: Sequence[str], height: int) -> str:
-    """Return a picture of *parts*, with the title *about*."""
+    """Return an SVG picture of *parts* with the title *about*."""
     size = f'viewBox="0 0 {LEFT + WIDE + 30} {height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<title>{about}</title>'
     page = f'<rect class="page" width="100%" height="{height}"/>'
@@ -101,7 +101,7 @@ def _panel(entries: Sequence[Entry], top: int, names: Names) -> Iterator[str]:
 
 
 def _x(ratio: float) -> float:
-    """Return the place of a ratio on the logarithmic axis; what is beyond its ends is at them."""
+    """Return the x coordinate of a ratio on the logarithmic axis, clamped to its ends."""
     bounded = min(MOST, max(LEAST, ratio))
     return round(LEFT + WIDE * math.log(bounded / LEAST) / math.log(MOST / LEAST), 1)
 
@@ -124,7 +124,7 @@ ROW, FULL = 40, 1.0
 
 
 def roofs_picture(kept: dict[str, Any]) -> str:
-    """Return the picture of the share of the roof that operators reach, by family and type."""
+    """Return a plot of the operators' share of the roof, by family and type."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in kept.get("roofs", ()):
         kind = "float32" if entry["kind"] == "FLOAT32" else "integers"
@@ -165,5 +165,5 @@ def family_of(operators: str) -> str:
 
 
 def _roof_x(share: float) -> float:
-    """Return the place of a share of the roof; what is above it is at it."""
+    """Return the x coordinate of a share of the roof, clamped to the axis."""
     return round(LEFT + WIDE * min(share, FULL), 1)

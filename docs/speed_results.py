@@ -23,7 +23,7 @@ Names = dict[str, dict[str, str]]
 
 
 def names_of_networks() -> Names:
-    """Return the names and sources of published networks."""
+    """Return the name and the source of each published network."""
     found: Names = json.loads(NAMES.read_text(encoding="utf-8"))
     return found
 
@@ -40,7 +40,7 @@ def in_words(threads: int) -> str:
 
 
 def runtimes_of(entries: Sequence[Entry]) -> list[str]:
-    """Return the runtimes beside XNNPACK that have results, in a fixed order."""
+    """Return the measured runtimes other than XNNPACK, in a fixed order."""
     found = {result["runtime"] for entry in entries for result in entry["results"]} - {BASE}
     return sorted(found, key=lambda name: (ORDER.index(name.split(" avx")[0]), name))
 
@@ -63,5 +63,5 @@ def _ratio_of_numba_cpu(entry: Entry) -> float:
 
 
 def counts(result: Entry) -> bool:
-    """Return whether a result has a ratio, and not that of the core in place of a delegate."""
+    """Whether a result has a ratio and ran on its delegate instead of the core."""
     return result["ratio"] is not None and result["taken"] != 0

@@ -143,6 +143,12 @@ def test_modules_have_docstrings() -> None:
     assert [short_name(path) for path in bare] == []
 
 
+def test_docstrings_of_booleans_begin_with_whether() -> None:
+    other = re.compile(r'"""(Return|Tell|Tells|Say|Says) whether\b')
+    found = [path for path in (*SOURCES, *EXTENSIONS) if other.search(path.read_text("utf-8"))]
+    assert [short_name(path) for path in found] == []
+
+
 def test_names_of_modules_say_what_they_hold() -> None:
     vague = {"utils", "util", "common", "helpers", "misc"}
     assert [short_name(path) for path in SOURCES if vague & set(path.stem.split("_"))] == []

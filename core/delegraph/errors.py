@@ -55,13 +55,14 @@ class DelegraphError(Exception):
     """Base class of all exceptions that Delegraph raises on purpose; they can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exception's own calls the class with the message alone, which some of these refuse.
+        # Exception.__reduce__ would call the class with the message only, which some classes
+        # reject.
         return _remade, (type(self), self.args), self.__dict__
 
 
 def _remade(kind: type[DelegraphError], args: tuple[Any, ...]) -> DelegraphError:
     builtin: type = kind
-    while builtin.__module__ != "builtins":  # whose layout in memory it has
+    while builtin.__module__ != "builtins":  # the builtin base has the memory layout
         builtin = builtin.__base__  # type: ignore[assignment]  # object is a builtin
     error: DelegraphError = builtin.__new__(kind, *args)
     error.args = args
@@ -331,7 +332,7 @@ def blamed(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return *text* on one line without characters that would steer a terminal.
+    r"""Return *text* on one line without characters that would control a terminal.
 
     Text from a file needs this before it is printed: names may hold any character.
 

@@ -34,7 +34,8 @@ def exports_of(
         return attached[0]
 
     def get(name: str) -> Any:
-        lasting = 0 if attached else MANY  # objects of modules, many by the first use of an export
+        # The first use of an export imports modules, which create many lasting objects.
+        lasting = 0 if attached else MANY
         with collector_paused(lasting):
             export, _, names = stub()
             return names if name == "__all__" else export(name)

@@ -86,7 +86,7 @@ def to_json(value: Any) -> Any:
 
 
 def _object(record: Any) -> dict[str, Any]:
-    from dataclasses import fields  # here: few programs write JSON
+    from dataclasses import fields  # lazy import: few programs write JSON
 
     found = {}
     for entry in fields(record):

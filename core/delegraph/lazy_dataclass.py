@@ -152,7 +152,7 @@ class _Declaration:
         ordered = [name for name, options in fields.items() if not options["kw_only"]]
         given = dict(zip(ordered, values, strict=False)) | named
         if len(given) < len(values) + len(named) or not fields.keys() >= named.keys():
-            return False  # a field twice, too many values, or other names
+            return False  # a repeated field, too many values, or unknown names
         write = _set if self.frozen else setattr
         for name, options in fields.items():
             if name in given:

@@ -130,7 +130,7 @@ def _machine() -> str | None:
 
 
 def _have_wheels() -> bool:
-    """Return whether PyPI has wheels of the compilers for this Python, system and processor.
+    """Whether PyPI has wheels of the compilers for this Python, system and processor.
 
     Where they are missing, pip would try to build LLVM, and fail.
     """

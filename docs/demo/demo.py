@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def show_delegates(console: Console) -> None:
-    """List what is installed."""
+    """Print the installed delegates."""
     console.rule("[bold]Delegraph[/]: delegates from installed packages", align="left")
     table = plain_table("delegate", "from", "does")
     for offer in installed().offers():
@@ -67,7 +67,7 @@ def show_delegates(console: Console) -> None:
 
 
 def show_sines(console: Console, delegates: list[str]) -> None:
-    """Print f(2) and the subsets into which each delegate cuts the graph."""
+    """Print f(2) and the subsets of nodes into which each delegate cuts the graph."""
     console.rule("[bold]f(x) = sin(x) + x + sin(2x)[/]: how a graph is cut", align="left")
     table = plain_table("delegate", "subsets in order, [bold green]taken[/] or left", "f(2)")
     for delegate in [None, *delegates]:
@@ -113,7 +113,7 @@ def describe_subsets(placement: Placement) -> Iterator[str]:
 
 
 def show_flex(console: Console) -> None:
-    """Rewrite operators of the graph as TensorFlow's, and run them."""
+    """Rewrite operators of the graph as TensorFlow operators, and run them."""
     if "flex" not in {offer.spec.name for offer in installed().offers()}:
         return
     from delegraph_flex import flexify
@@ -131,7 +131,7 @@ def show_flex(console: Console) -> None:
 
 
 def show_report(console: Console, delegates: list[str]) -> None:
-    """Write a page about the digits classifier, and print its path."""
+    """Write an HTML report about the digits classifier, and print its path."""
     wanted = [name for name in delegates if short(name) in ("numba_cpu", "add_sub")]
     console.rule("[bold]A page about a model[/]", align="left")
     try:
@@ -144,7 +144,7 @@ def show_report(console: Console, delegates: list[str]) -> None:
 
 
 def show_what_next(console: Console) -> None:
-    """Print what to type for a model of one's own."""
+    """Print the commands to try with the user's own model."""
     command = how_to_call_delegraph()
     console.rule("[bold]Now with your own model[/]", align="left")
     for line, meaning in (
@@ -159,7 +159,7 @@ def show_what_next(console: Console) -> None:
 
 
 def how_to_call_delegraph() -> Path:
-    """Return the command as one types it here: by name when that is found, else by its place."""
+    """Return ``delegraph`` if it is on the PATH, else the path of the command."""
     command = Path(sys.executable).parent / "delegraph"
     on_path = shutil.which("delegraph")
     if on_path is not None and Path(on_path) == command:

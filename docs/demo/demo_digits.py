@@ -32,7 +32,7 @@ Image = NDArray[np.uint8]  # [8, 8], 0 (paper) to 16 (ink)
 
 @dataclass
 class Trial:
-    """One model under one delegate, and what came of it.
+    """One model run with one delegate, with its answers and times.
 
     Attributes:
         predictions: the digit that the model saw in each image.
@@ -53,7 +53,7 @@ class Trial:
         return statistics.median(self.times) / 1e6
 
     def classify(self, image: Image) -> None:
-        """Run one image and note answer and time."""
+        """Classify one image, and record the answer and the time."""
         values = (image[np.newaxis, :, :, np.newaxis] / 16).astype(np.float32)
         start = perf_counter_ns()
         scores = run(self.interpreter, values)
@@ -85,7 +85,7 @@ def show_digits(console: Console, delegates: list[str]) -> None:
 
 
 def prepare_trials(stack: ExitStack, delegates: list[str]) -> tuple[list[Trial], list[str]]:
-    """Return a trial of each model without and with each delegate, and why some cannot be."""
+    """Return a trial of each model without and with each delegate, and why others are skipped."""
     trials, failures = [], []
     for model in DIGITS:
         for delegate in [None, *delegates]:
@@ -111,7 +111,7 @@ def classify_in_turns(trials: list[Trial], images: NDArray[np.uint8]) -> None:
 
 
 def draw_digits(console: Console, images: NDArray[Any], labels: NDArray[Any], trial: Trial) -> None:
-    """Draw some digits and the first mistake, each over the model's answer."""
+    """Print some digits and the first mistake, with the model's answer under each."""
     wrong = [i for i, label in enumerate(labels) if trial.predictions[i] != label][:1]
     right = [np.flatnonzero(labels == digit)[0] for digit in dict.fromkeys(labels)]
     right = [i for i in right if i not in wrong]
@@ -129,7 +129,7 @@ def draw(image: Image) -> str:
 
 
 def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
-    """Return accuracy, nodes taken and time of every trial."""
+    """Return a table with the accuracy, the delegated nodes and the time of every trial."""
     headings = ("model", "delegate", "nodes taken", "the others run on", "right", "same answers")
     table = plain_table(*headings, "ms per image")
     for model, group in groupby(trials, key=lambda trial: trial.model):
@@ -151,7 +151,7 @@ def results_table(trials: list[Trial], labels: NDArray[Any]) -> Table:
 
 
 def nodes_taken(placement: Placement) -> str:
-    """Return how much of the graph requested delegates have, as ``3 of 15, 3 partitions``."""
+    """Return how many nodes the requested delegates run, as ``3 of 15, 3 partitions``."""
     taken = sum(map(is_taken, placement.nodes))
     parts = sum(not partition.is_by_default for partition in placement.partitions)
     text = f"{taken} of {len(placement.nodes)}"
@@ -159,14 +159,14 @@ def nodes_taken(placement: Placement) -> str:
 
 
 def runner_of_the_others(placement: Placement) -> str:
-    """Return who runs the nodes that no delegate asked for has; empty when there are none."""
+    """Return the name of what runs the remaining nodes; empty if no node remains."""
     left = [node for node in placement.nodes if not is_taken(node)]
     runners = dict.fromkeys(node.delegate or placement.host for node in left)
     return " and ".join(runners)
 
 
 def placement_table(trials: list[Trial]) -> Table:
-    """Return where each node runs, neighbours that share the answer in one row."""
+    """Return a table of where each node runs; neighbours with equal cells share a row."""
     table = plain_table("nodes", "operators", *(trial.model.stem for trial in trials))
     placements = [trial.interpreter.placement.nodes for trial in trials]
     delegate = short(trials[0].delegate)
@@ -185,7 +185,7 @@ def placement_table(trials: list[Trial]) -> Table:
 
 
 def where(node: Any, delegate: str) -> str:
-    """Return the delegate's partition that has a node, or the reason why the delegate left it."""
+    """Return the partition that runs a node, or the delegate's reason for leaving the node."""
     if is_taken(node):
         return f"[bold green]{node.delegate}[/], partition {node.partition}"
     reason = node.rejections.get(delegate, "its partition was not chosen")
@@ -193,7 +193,7 @@ def where(node: Any, delegate: str) -> str:
 
 
 def runs(items: Iterator[str]) -> Iterator[tuple[str, int]]:
-    """Yield each item with how often it follows itself.
+    """Yield each run of equal neighbouring items as the item and its count.
 
     >>> list(runs(iter(["ADD", "ADD", "SUB"])))
     [('ADD', 2), ('SUB', 1)]

@@ -16,7 +16,7 @@ MODELS = Path(__file__).parent / "models"
 
 
 def run(interpreter: Interpreter, values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the model's output for *values*, both as real numbers, whatever the model stores."""
+    """Run the model; input and output are real numbers even if the model's are quantized."""
     source = interpreter.get_input_details()[0]
     sink = interpreter.get_output_details()[0]
     interpreter.set_tensor(source["index"], quantize(values, source))
@@ -41,17 +41,17 @@ def dequantize(values: NDArray[Any], details: dict[str, Any]) -> NDArray[np.floa
 
 
 def chosen(delegate: str | None) -> list[str]:
-    """Return the ``delegates`` argument of an interpreter."""
+    """Return the value for the ``delegates`` argument of an interpreter."""
     return [] if delegate is None else [delegate]
 
 
 def short(address: str | None) -> str:
-    """Return a delegate's name without its distribution."""
+    """Return a delegate's name without its distribution's name."""
     return "none" if address is None else address.rpartition(":")[2]
 
 
 def first_line(error: Exception) -> str:
-    """Return the error in one line."""
+    """Return the first line of an error's message."""
     return str(error).splitlines()[0]
 
 
@@ -61,5 +61,5 @@ def plain_table(*headings: str) -> Table:
 
 
 def is_taken(node: Any) -> bool:
-    """Return whether a delegate that was asked for runs a node."""
+    """Whether a requested delegate runs a node."""
     return node.delegate is not None and not node.is_by_default

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def judge(outputs, labels):
-    """Return numbers for one row: whether the digit is right, and the loss of its score."""
+    """Return two metrics of one row: whether the digit is right, and the loss of its score."""
     scores = outputs["digit"].reshape(-1)
     truth = int(labels["label"])
     return {
@@ -14,14 +14,14 @@ def judge(outputs, labels):
 
 
 class MacroF1:
-    """A figure that is no mean of rows: the F1 score of every digit, averaged."""
+    """Macro-averaged F1 score: a metric of all rows together, not a mean over rows."""
 
     def row(self, outputs, labels):
-        """Return the digit that is found, and the one that is true."""
+        """Return the predicted digit and the true digit of a row."""
         return [int(outputs["digit"].argmax()), int(labels["label"])]
 
     def total(self, rows):
-        """Return the figure of rows as `row` returned them."""
+        """Return the F1 score of all rows that `row` returned."""
         found, true = np.array(rows).T
         scores = []
         for digit in np.unique(true):

@@ -105,7 +105,7 @@ def language_model(sizes: Sizes | None = None) -> bytes:
 
 
 class _Weights:
-    """Constants that all signatures share, by name; each is made when it is first asked for."""
+    """Weights shared by all signatures, by name; each is made at its first use."""
 
     def __init__(self, sizes: Sizes) -> None:
         self._sizes = sizes
@@ -133,7 +133,7 @@ class _Weights:
 
 
 class _Graph:
-    """The nodes of a signature, which takes *count* tokens; the attributes make a subgraph."""
+    """The nodes of one signature, which takes *count* tokens."""
 
     def __init__(self, name: str, count: int, sizes: Sizes, weights: _Weights) -> None:
         self.name, self.count, self.sizes, self.weights = name, count, sizes, weights
@@ -200,7 +200,7 @@ class _Graph:
             self._product(last, "head", self._output("logits"), sizes.vocabulary)
 
     def _positions(self) -> None:
-        """Add what depends on ``input_pos``: where caches are written, mask, and rotations."""
+        """Add the tensors that depend on ``input_pos``: cache positions, mask and rotations."""
         sizes, count, given = self.sizes, self.count, self._input("input_pos")
         words = f"{given} {self._ints(0)} {self._ints(1)}"
         self._add("SLICE", words, "first", (1,), type="INT32")
@@ -229,7 +229,10 @@ class _Graph:
         self._add("SIN", "angles", "sin", (1, count, 1, half))
 
     def _layer(self, layer: int, x: str, *, only_caches: bool) -> str:
-        """Add a layer; return its result, or *x* where only the caches are wanted."""
+        """Add a layer and return its result.
+
+        With *only_caches*, update its caches and return *x*.
+        """
         sizes, shape = self.sizes, (1, self.count, self.sizes.hidden)
         at = f"layer_{layer}"
         y = self._norm(x, f"{at}_attention", shape)
@@ -285,7 +288,7 @@ class _Graph:
         return self._add("CONCATENATION", words, f"{name}_rotated", whole, options)
 
     def _cached(self, cache: str, block: str, start: str) -> str:
-        """Add the cache with the block of the new tokens in it."""
+        """Add the update of a cache with the new tokens' block."""
         words = f"{self._input(cache)} {block} {start}"
         shape = self.sizes.caches()[cache]
         return self._add("DYNAMIC_UPDATE_SLICE", words, self._output(cache), shape)
@@ -313,7 +316,7 @@ class _Graph:
         return self._reshape(f"{at}_back", (1, count, sizes.heads * sizes.head_dim), f"{at}_all")
 
     def _norm(self, x: str, y: str, shape: Shape) -> str:
-        """Add a division by the root of the mean square."""
+        """Add an RMS normalization."""
         one = (*shape[:-1], 1)
         self._add("MUL", f"{x} {x}", f"{y}_square", shape)
         words, keep = f"{y}_square {self._ints(2)}", ReducerOptions(keep_dims=True)

@@ -6,7 +6,7 @@ from delegraph import SimpleDelegateInterface, SimpleDelegateKernelInterface
 
 
 class Kernel(SimpleDelegateKernelInterface):
-    """Computes sines, and adds 1 where the output's name has "right" in it."""
+    """Kernel that computes sines, plus 1 if the output's name contains "right"."""
 
     def init(self, context, params):
         """Keep the nodes."""
@@ -19,7 +19,7 @@ class Kernel(SimpleDelegateKernelInterface):
             context.resize_tensor(y, x.shape)
 
     def eval(self, context, node):
-        """Compute."""
+        """Compute the nodes."""
         for one in self.nodes:
             y = context.tensors[one.outputs[0]]
             np.sin(context.tensors[one.inputs[0]].data, out=y.data)
@@ -27,14 +27,14 @@ class Kernel(SimpleDelegateKernelInterface):
 
 
 class Sines(SimpleDelegateInterface):
-    """Takes every SIN."""
+    """Delegate that takes every SIN."""
 
     def name(self):
-        """Return what placements call it."""
+        """Return the delegate's name for placements."""
         return "sines"
 
     def is_node_supported_by_delegate(self, registration, node, context):
-        """Return whether a node is a SIN."""
+        """Whether a node is a SIN."""
         return registration.name == "SIN"
 
     def create_delegate_kernel_interface(self):

@@ -21,7 +21,7 @@ Arrays = list[np.ndarray[Any, Any]]
 
 
 def main(level: str, *paths: str) -> int:
-    """Print a line for each model; return how many differ."""
+    """Compare models and print a line for each; return how many models differ."""
     return sum(not _agrees(level, path) for path in paths)
 
 

@@ -83,7 +83,7 @@ CRASHES = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is known."""
+    """Mark the tests that are known to fail on AArch64."""
     for item in items:
         if not item.path.is_relative_to(ROOT):
             continue

@@ -38,7 +38,7 @@ PIP: list[str] = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 @dataclass(frozen=True)
 class Step:
-    """Something to run in the emulated Python.
+    """A command to run in the emulated Python.
 
     Attributes:
         name: of the step and its log.
@@ -52,7 +52,7 @@ class Step:
 
 
 def main() -> int:
-    """Run what was asked for; return how many steps failed."""
+    """Run the requested steps; return how many of them failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where everything is kept")
     parser.add_argument("--smoke", action="store_true", help="three models only, minutes")
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def _prepared(folder: Path) -> str:
-    """Make the emulated Python and the wheels, install them, and return a digest of these."""
+    """Install the emulated Python and the wheels; return a digest of both."""
     if not (folder / "python").exists():
         print("Making an AArch64 Python, which takes two minutes ...", flush=True)
         words = [HERE / "make_python.sh", folder, "--requirement", HERE / "requirements.txt"]
@@ -126,7 +126,7 @@ def _pytest(*arguments: str) -> tuple[str, ...]:
 
 
 def _passes(step: Step, folder: Path, digest: str) -> bool:
-    """Run a step unless it was done with these wheels; return whether it passes."""
+    """Run a step, unless it has passed with these wheels before; return whether it passes."""
     done, log = folder / "done" / step.name, folder / "logs" / f"{step.name}.txt"
     if done.exists() and done.read_text() == digest:
         return True

@@ -28,7 +28,7 @@ from delegraph.tools import all_times, interleave_timed
 
 
 class AddKernel(SimpleDelegateKernelInterface):
-    """Adds the two inputs of its only node."""
+    """Kernel that adds the two inputs of its only node."""
 
     def init(self, context: Any, params: Any) -> None:
         """Take the only node."""
@@ -48,7 +48,7 @@ class AddKernel(SimpleDelegateKernelInterface):
 
 
 class AddDelegate(SimpleDelegateInterface):
-    """Takes every ADD."""
+    """Delegate that takes every ADD."""
 
     def __init__(self, flags: DelegateFlags) -> None:
         self._flags = flags
@@ -71,7 +71,7 @@ class AddDelegate(SimpleDelegateInterface):
 
 
 def ours(content: bytes, flags: DelegateFlags) -> dict[str, float]:
-    """Return the seconds of each step."""
+    """Return the seconds of each step in Delegraph."""
     start = time.perf_counter()
     interpreter = Interpreter(model_content=content)
     loaded = time.perf_counter()

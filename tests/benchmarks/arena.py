@@ -20,7 +20,7 @@ from delegraph.tools import all_times, interleave
 
 @dataclass
 class Graph:
-    """A graph whose tensors are all in the arena."""
+    """Planner graph whose tensors are all in the arena."""
 
     nodes: Sequence[PlanNode]
     outputs: Sequence[int]
@@ -38,12 +38,12 @@ class Graph:
         return self.sizes[index]
 
     def tensor_kind(self, index: int) -> TensorKind:
-        """Return where a tensor lives."""
+        """Return the allocation type of a tensor."""
         return TensorKind.ARENA_RW
 
 
 def shapes(count: int) -> dict[str, list[PlanNode]]:
-    """Return nodes by shape of the graph; node i makes tensor i + 1."""
+    """Return lists of nodes by the name of the graph's shape; node i writes tensor i + 1."""
     rng = random.Random(1)
     half = count // 2
     bridges = list(range(half - half // 10, half))
@@ -68,7 +68,7 @@ def shapes(count: int) -> dict[str, list[PlanNode]]:
 
 
 def planning(nodes: Sequence[PlanNode]) -> Callable[[], int]:
-    """Return what plans from nothing, and returns the bytes of the arena."""
+    """Return a function that plans from scratch and returns the bytes of the arena."""
     rng = random.Random(2)
     graph = Graph(nodes, [len(nodes)], [rng.randrange(1, 5000) for _ in range(len(nodes) + 1)])
 

@@ -56,7 +56,7 @@ WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be measured.
+    """Options of the measurement.
 
     Attributes:
         networks: folders of models that are run with each level and number of threads.
@@ -72,21 +72,21 @@ class Choice:
 
 
 def processes(choice: Choice, result: Path) -> list[Row]:
-    """Return what whole processes cost."""
+    """Return the rows about whole processes."""
     words = [*map(str, choice.processes), "--delegate", "numba_cpu"]
     run("tests/benchmarks/startup.py", *words, "--json", str(result))
     return read_rows(result)
 
 
 def framework(choice: Choice, result: Path) -> list[Row]:
-    """Return what the framework itself costs."""
+    """Return the rows about the overhead of the framework."""
     words = ["--seconds", str(choice.seconds), "--json", str(result)]
     run("tests/benchmarks/framework.py", *words)
     return read_rows(result)
 
 
 def networks(choice: Choice, result: Path) -> list[Row]:
-    """Return the mean of all networks for each level and number of threads, and the slowest."""
+    """Return the mean ratio of all networks, and the slowest one, per level and thread count."""
     names = ("XNNPACK", *("numba_cpu" + f" {w}" * (w != "auto") for w in choice.levels))
     words = [word for folder in choice.networks for word in ("--networks", str(folder))]
     run(
@@ -100,7 +100,7 @@ def networks(choice: Choice, result: Path) -> list[Row]:
 
 
 def decoder(choice: Choice, result: Path) -> list[Row]:
-    """Return what a step of a language model costs, by how its weights are stored."""
+    """Return the rows about a step of a language model, by type of weights."""
     words, found = ["--seconds", str(choice.seconds), "--json", str(result)], []
     for name in ("decoder", "gemma"):
         run(f"tests/benchmarks/{name}.py", *words)
@@ -112,7 +112,7 @@ PARTS = {"processes": processes, "framework": framework, "networks": networks, "
 
 
 class PartFailedError(RuntimeError):
-    """A benchmark did not run to its end; the others have their rows all the same."""
+    """Error: a benchmark failed; the rows of the other benchmarks are still printed."""
 
 
 def run(script: str, *words: str) -> None:
@@ -127,14 +127,14 @@ def run(script: str, *words: str) -> None:
 
 
 def best_level() -> str:
-    """Return the level of numba_cpu that is used here unasked."""
+    """Return the level of numba_cpu that ``auto`` selects."""
     words = [sys.executable, "-m", "delegraph", "numba", "info", "--json"]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return str(json.loads(told)["used"])
 
 
 def wanted(what: str) -> float | None:
-    """Return the ratio that a row is to reach at most; None where nothing is said."""
+    """Return the largest wanted ratio of a row; None if there is no goal."""
     return next((most for pattern, most in WANTED.items() if fnmatchcase(what, pattern)), None)
 
 
@@ -149,7 +149,7 @@ def print_rows(out: Console, rows: Sequence[Row]) -> None:
 
 
 def print_machine(out: Console, where: Machine) -> None:
-    """Print what the figures depend on."""
+    """Print the properties of the machine."""
     chip = where.processor
     load = "unknown" if where.load is None else f"{where.load[0]:.1f}"
     out.print(f"{chip.name or chip.machine}, {chip.usable_cores} cores, load {load} before")
@@ -158,7 +158,7 @@ def print_machine(out: Console, where: Machine) -> None:
 
 
 def usual_processes() -> list[Path]:
-    """Return MobileNetV2 in int8 and float32 where the corpus is there, else a small model."""
+    """Return MobileNetV2 in int8 and float32 if the corpus is installed, else a small model."""
     names = "models/test_data__mobilenet_v2_1.0_224_quant", "bench/mobilenet_v2_float_dequantised"
     found = [path for name in names if (path := CORPUS / f"{name}.tflite").is_file()]
     return found or [DEMO_MODELS / "digits_int8.tflite"]

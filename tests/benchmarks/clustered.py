@@ -15,7 +15,7 @@ BATCH = 32
 
 
 def on_ray(model: Path, rows: int, width: int) -> None:
-    """Print the ratios of Ray with two actors to a plain loop, in turns.
+    """Print the ratios of Ray with two actors to a plain loop, run in turn.
 
     Once with the start of the actors, and once without: of what a job takes longer than one of half
     the rows.
@@ -45,7 +45,7 @@ def on_ray(model: Path, rows: int, width: int) -> None:
 
 
 def job_seconds(predictor: Predictor, x: NDArray[np.float32]) -> float:
-    """Return what a job on two actors takes, with their start."""
+    """Return the run time of a job on two actors, including their start."""
     import ray.data
 
     from delegraph.scale.ray import predict
@@ -61,7 +61,7 @@ def job_seconds(predictor: Predictor, x: NDArray[np.float32]) -> float:
 
 
 def loop_seconds(predictor: Predictor, x: NDArray[np.float32]) -> float:
-    """Return what a plain loop takes."""
+    """Return the run time of a plain loop."""
     begin = time.perf_counter()
     for start in range(0, len(x), BATCH):
         predictor({"t0": x[start : start + BATCH]})

@@ -29,7 +29,7 @@ MASKED = np.float32(-1e9)
 
 
 def stepper(interpreter: Any, length: int) -> Callable[[], int]:
-    """Return a function that makes the next token; it begins again when the cache is full."""
+    """Return a function that generates the next token; it starts again when the cache is full."""
     interpreter.allocate_tensors()
     inputs = {}
     for details in interpreter.get_input_details():

@@ -33,7 +33,7 @@ LARGEST = {"int8": 127, "int4": 7, "int4 in blocks": 7}
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a decoder is.
+    """Sizes of a decoder.
 
     Attributes:
         layers: how many.
@@ -53,7 +53,7 @@ class Sizes:
 
     @property
     def cache_shape(self) -> tuple[int, int, int, int]:
-        """``[1, heads, length, width / heads]``, of keys and of values."""
+        """Shape of the caches of keys and values: ``[1, heads, length, width / heads]``."""
         return 1, self.heads, self.length, self.width // self.heads
 
 
@@ -155,7 +155,7 @@ class _Decoder:
         self._add("RESHAPE", f"mixed_{layer} flat", y, (1, width))
 
     def _norm(self, x: str, y: str) -> None:
-        """Divide by the root of the mean square."""
+        """Add an RMS normalization."""
         width = self._sizes.width
         self._add("MUL", f"{x} {x}", f"{y}_square", (1, width))
         keep = ReducerOptions(keep_dims=True)
@@ -199,7 +199,7 @@ class _Decoder:
 
 
 def with_block_scales(content: bytes, scales: dict[str, NDArray[Any]]) -> bytes:
-    """Return a model whose main tensors of these names have scales, ``[rows, blocks]``."""
+    """Return a model whose main tensors with these names have scales, ``[rows, blocks]``."""
     records = read_model(np.frombuffer(content, np.uint8))
     (graph, *called), buffers = records.subgraphs or (), list(records.buffers or ())
     tensors = list(graph.tensors or ())

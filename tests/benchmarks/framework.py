@@ -86,7 +86,7 @@ def report(
 
 
 def ready(interpreter: object) -> Callable[[], None]:
-    """Return set + invoke + get of an allocated interpreter on ``[1, 4]`` floats."""
+    """Return a function that sets the input, invokes and gets the output; input is ``[1, 4]``."""
     interpreter.allocate_tensors()  # type: ignore[attr-defined]  # either of two classes
     source = interpreter.get_input_details()[0]["index"]  # type: ignore[attr-defined]
     target = interpreter.get_output_details()[0]["index"]  # type: ignore[attr-defined]
@@ -113,7 +113,7 @@ def official(content: bytes, resolver: OpResolverType = BUILTIN) -> OfficialInte
 
 
 def created_and_allocated(interpreter: object) -> None:
-    """Allocate a new interpreter."""
+    """Return a function that creates and allocates a new interpreter."""
     interpreter.allocate_tensors()  # type: ignore[attr-defined]  # either of two classes
 
 

@@ -55,7 +55,7 @@ class Sizes:
 
 @dataclass
 class _Graph:
-    """A subgraph that is being written; constants belong to the subgraph that reads them."""
+    """A subgraph under construction; constants belong to the subgraph that reads them."""
 
     tensors: dict[str, TensorDef] = field(default_factory=dict)
     nodes: list[NodeText] = field(default_factory=list)
@@ -113,7 +113,7 @@ class _Writer:
         return with_block_scales(content, self._block_scales) if self._block_scales else content
 
     def _turns(self) -> None:
-        """Write the cosines and sines by which rotary embeddings turn halves of a head."""
+        """Write the cosines and sines of rotary embeddings."""
         half = self._sizes.head // 2
         self._value("frequencies", (1e6 ** -(np.arange(half) / half)).astype(np.float32))
         self._add("CAST", "position", "place", (1,))
@@ -203,7 +203,7 @@ class _Writer:
         self._add("ADD", "middle down_normed", "y", (1, width))
 
     def _norm(self, x: str, y: str, shape: int | tuple[int, ...]) -> None:
-        """Divide by the root of the mean square, and multiply by gains."""
+        """Write an RMS normalization with gains."""
         whole = (1, shape) if isinstance(shape, int) else shape
         gains = self._rng.uniform(0.5, 1.5, whole[-1]).astype(np.float32)
         self._value(f"{y}_gain", gains)
@@ -224,7 +224,7 @@ class _Writer:
         self._composite("odml.rms_norm", f"{x} {y}_gain", y, write)
 
     def _composite(self, name: str, inputs: str, outputs: str, write: Callable[[], None]) -> None:
-        """Write nodes here, or into a subgraph that a STABLEHLO_COMPOSITE node calls."""
+        """Write nodes directly, or into a subgraph that a STABLEHLO_COMPOSITE node calls."""
         if not self._composites:
             write()
             return

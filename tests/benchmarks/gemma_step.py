@@ -38,7 +38,7 @@ def peak_memory() -> int:
 
 
 def tell_peak(name: str, path: str, threads: int) -> None:
-    """Make a few tokens, and print the peak memory of this process."""
+    """Generate a few tokens, and print the peak memory of this process."""
     interpreter = interpreter_of(name, path, threads)
     for _ in range(5):
         interpreter.invoke()

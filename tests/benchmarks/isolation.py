@@ -25,7 +25,7 @@ DIGITS = Path(__file__).resolve().parents[2] / "docs" / "demo" / "models" / "dig
 
 
 def ready(path: str, delegate: str, isolate: Any) -> tuple[Interpreter, float]:
-    """Return an interpreter that has run once, with one thread, and the seconds that took."""
+    """Return an interpreter with one thread after its first run, and the seconds of both steps."""
     start = perf_counter()
     interpreter = Interpreter(
         path, delegates=[delegate], num_threads=1, failures=FailurePolicy(isolate=isolate)

@@ -35,14 +35,14 @@ SHAPE = (1, 64)
 
 
 class Empty(ByNameKernel):
-    """Does nothing."""
+    """Kernel that does nothing."""
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         pass
 
 
 class Adds(ByNameKernel):
-    """Adds, with its tensors at hand."""
+    """Kernel that adds, with views of its tensors."""
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
         ((inner, _),) = self.nodes
@@ -68,7 +68,7 @@ def chain() -> bytes:
 
 
 def mixed() -> bytes:
-    """Return a model of 10 ADD, a LOGISTIC behind each, which takes the runtime some time."""
+    """Return a model of 10 ADD, each followed by a LOGISTIC that takes some time."""
     names = [f"t{i}" for i in range(21)]
     ops = [
         (a, b, ("ADD", f"{a} c", b, AddOptions()) if i % 2 == 0 else ("LOGISTIC", a, b))
@@ -92,13 +92,13 @@ def interpreter(model: Any, *delegates: Any, **arguments: Any) -> LiteRtInterpre
 
 
 def times(arms: dict[str, Callable[[], None]], seconds: float) -> dict[str, tuple[float, float]]:
-    """Return best and median seconds of each arm, run in turn."""
+    """Return the least and median seconds of each function in *arms*, run in turn."""
     found = {name: all_times(blocks) for name, blocks in interleave(arms, seconds).items()}
     return {name: (float(taken.min()), float(np.median(taken))) for name, taken in found.items()}
 
 
 def nodes() -> None:
-    """Print what a node costs."""
+    """Print the overhead of a node."""
     content = {"model_content": chain()}
     alone = {
         "experimental_disable_delegate_node_fusion": True  # one node in each partition
@@ -146,7 +146,7 @@ def runner(model: Any) -> Callable[[], None]:
 
 
 def both_apis() -> None:
-    """Print what an empty node costs in both official APIs, and an empty run beside it."""
+    """Print the overhead of an empty node in both official APIs, and of an empty run."""
     content = alternating()
     cpu = official.CpuOptions(num_threads=1, kernel_mode=official.CpuKernelMode.BUILTIN)
     options = official.Options(cpu_options=cpu)
@@ -175,7 +175,7 @@ def both_apis() -> None:
 
 
 def whole_model(path: str) -> None:
-    """Print the time of a model in ``CompiledModel`` by ``numba_cpu``, as a part of XNNPACK's."""
+    """Print the time of ``numba_cpu`` in ``CompiledModel``, as a share of XNNPACK's."""
     numba = compiled_model(path, ["numba_cpu"])
     print(numba.placement)
     made = LiteRtInterpreter(path, delegates=["numba_cpu"], num_threads=1)
@@ -195,7 +195,7 @@ def whole_model(path: str) -> None:
 
 
 def busy_thread() -> None:
-    """Print what another Python thread that computes does to an invoke."""
+    """Print how another busy Python thread affects an invoke."""
     stop = threading.Event()
 
     def spin() -> None:

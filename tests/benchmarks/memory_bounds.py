@@ -32,7 +32,7 @@ ALIGNMENT = 64
 
 
 class Arena(NamedTuple):
-    """Bytes of a subgraph's arena, by planner."""
+    """Bytes of a subgraph's arena, for each planner."""
 
     greedy: int
     default: int
@@ -41,7 +41,7 @@ class Arena(NamedTuple):
 
     @property
     def standing(self) -> str:
-        """How good the default plan is."""
+        """Text that compares the default plan with the other plans."""
         for bound, name in ((self.bound, "the lower bound"), (self.best.total_size, "the optimum")):
             if self.default <= bound:
                 return f"equal to {name}"
@@ -66,7 +66,7 @@ def arena_of(graph: PlannerGraph) -> Arena:
 
 
 def graphs(model: Path) -> Iterator[PlannerGraph]:
-    """Yield the model's subgraphs as the runtime plans them."""
+    """Yield planner graphs of the model's subgraphs, as the runtime plans them."""
     with Interpreter(model) as interpreter:
         interpreter.allocate_tensors()
         for subgraph in interpreter.session.subgraphs:

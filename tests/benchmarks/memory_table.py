@@ -46,7 +46,7 @@ def main(paths: list[str]) -> None:
 
 
 def _litert_span(path: str, report: MemoryReport) -> int:
-    """Return the bytes from the first to the last that LiteRT's arena tensors lie in."""
+    """Return the number of bytes from the first to the last of LiteRT's arena tensors."""
     litert = LiteRt(
         path, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     )

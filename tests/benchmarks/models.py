@@ -38,7 +38,7 @@ def products(model: Model) -> int:
 
 
 def large_models() -> list[Path]:
-    """Return the corpus models that are worth measuring, by name."""
+    """Return the corpus models that are large enough to measure, by name."""
     found = []
     for path in sorted((CORPUS / "models").glob("*.tflite")):
         try:
@@ -60,7 +60,7 @@ def official(path: Path) -> list[Setup]:
 
 
 def row(path: Path, delegates: tuple[str, ...], seconds: float) -> str:
-    """Return the line of a model."""
+    """Return the table line of a model."""
     ours = Setup(str(path), delegates=delegates, threads=1)
     found = compare(ours, official(path), blocks=LEAST_BLOCKS, seconds=seconds)
     cells = ["failed" if t.verdict is None else str(t.verdict.ratio) for t in found.others]

@@ -28,7 +28,7 @@ Prepared = tuple[Callable[[], object], Callable[[], Arrays], dict[str, Any]]
 
 
 def main() -> None:
-    """Run the network once, then whenever it is asked for."""
+    """Run the network once, then at each request."""
     runtime, model, threads, given, results = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what runtimes print
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def turn(run: Callable[[], object], seconds: float) -> list[float]:
-    """Return the seconds of each run, of as many as fit; at least one."""
+    """Return the seconds of single runs, as many as fit into *seconds*, at least one."""
     time.sleep(PAUSE)
     run()  # brings the data back into the caches
     found: list[float] = []
@@ -57,7 +57,7 @@ def turn(run: Callable[[], object], seconds: float) -> list[float]:
 
 
 def peak_memory() -> int | None:
-    """Return the bytes that this process had in memory at most; None where that is unknown."""
+    """Return the peak memory of this process in bytes; None if it is unknown."""
     try:
         with open("/proc/self/status", encoding="ascii") as file:  # getrusage counts the parent's
             lines = dict(line.split(":", 1) for line in file)

@@ -34,7 +34,7 @@ OPSET, CONVERSION_SECONDS = "17", 120
 
 @dataclass(frozen=True, slots=True)
 class Result(JsonRecord):
-    """What one runtime did with a network.
+    """Result of one runtime for a network.
 
     Attributes:
         runtime: name of the runtime.
@@ -63,7 +63,7 @@ class Result(JsonRecord):
 
 
 class RuntimeFailedError(RuntimeError):
-    """A runtime could not run a network."""
+    """Error: a runtime cannot run a network."""
 
 
 class Process:
@@ -168,7 +168,7 @@ def measured(job: Job, folder: Path) -> list[Result]:
 
 
 def _turns(processes: Mapping[str, Process], seconds: float) -> dict[str, list[Block]]:
-    """Return the times of processes that take turns, forth and back in each block."""
+    """Return the times of processes that take turns, in alternating order."""
     found: dict[str, list[Block]] = {name: [] for name in processes}
     blocks = max(BLOCKS, round(seconds))
     rng, share = np.random.default_rng(0), seconds / blocks / 2 / max(1, len(processes))
@@ -217,7 +217,7 @@ def difference(found: Sequence[Any], expected: Sequence[Any]) -> float | None:
 
 
 def random_inputs(model: Path) -> list[Any]:
-    """Return random inputs for a network, always the same."""
+    """Return random inputs for a network, the same in every call."""
     rng = np.random.default_rng(0)
     with Interpreter(str(model), delegates=[]) as interpreter:
         return [random_values(details, rng) for details in interpreter.get_input_details()]

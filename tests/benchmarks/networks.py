@@ -53,7 +53,7 @@ LEAST_SHARE = 0.005
 
 
 def python_of(package: str, named: Mapping[str, str]) -> str | None:
-    """Return the Python that has *package*: named, of ``.venv-PACKAGE``, or this one."""
+    """Return the Python that has *package*: the named one, ``.venv-PACKAGE``'s, or this one."""
     own = ROOT / f".venv-{package}" / "bin" / "python"
     if package in named:
         return named[package]
@@ -63,7 +63,7 @@ def python_of(package: str, named: Mapping[str, str]) -> str | None:
 def runtimes(
     levels: Sequence[str], pythons: Mapping[str, str | None]
 ) -> dict[str, tuple[str, str]]:
-    """Return the runtimes that are installed: Python and what ``network_process.py`` calls it.
+    """Return the installed runtimes: the Python, and the name in ``network_process.py``.
 
     Args:
         levels: words of ``--levels``.
@@ -86,7 +86,7 @@ def runtimes(
 
 
 def roofs(model: Path) -> dict[str, Any]:
-    """Return the time of the operators of a model and what they reach of the roof."""
+    """Return the time of a model's operators, and their share of the roof."""
     from delegraph_numba_cpu.roof.report import roof_report
 
     operators = [
@@ -106,7 +106,7 @@ def roofs(model: Path) -> dict[str, Any]:
 
 
 def add_roofs(kept: dict[str, Any], job: Job) -> None:
-    """Measure the roofs of a network, and put them in place of those that are kept."""
+    """Measure the roofs of a network, and replace the stored ones."""
     try:
         found = roofs(job.model)
     except DelegraphError as error:  # numba_cpu takes no node, for example
@@ -117,14 +117,14 @@ def add_roofs(kept: dict[str, Any], job: Job) -> None:
 
 
 def level_used(word: str) -> str:
-    """Return the level of numba_cpu that a word of ``--levels`` stands for here."""
+    """Return the level of numba_cpu that a word of ``--levels`` selects on this machine."""
     from delegraph_numba_cpu.library.cpu import level_named
 
     return level_named(word).name
 
 
 def rows(entries: Sequence[dict[str, Any]], levels: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the mean ratio of numba_cpu for each level and number of threads, and the slowest."""
+    """Yield the mean ratio and the slowest ratio of numba_cpu, for each level and thread count."""
     for threads in sorted({entry["threads"] for entry in entries}):
         for runtime, level in levels.items():
             ratios = {
@@ -142,7 +142,7 @@ def rows(entries: Sequence[dict[str, Any]], levels: Mapping[str, str]) -> Iterat
 
 
 def read_kept(path: Path | None, levels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the kept results, or none.
+    """Return the stored results; empty if there are none.
 
     Raises:
         SystemExit: they are of another processor.
@@ -160,7 +160,7 @@ def read_kept(path: Path | None, levels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def write_kept(path: Path | None, kept: dict[str, Any]) -> None:
-    """Write results to the file, in order; do nothing without one."""
+    """Write the results to the file in order, if there is a file."""
     if path is not None:
         order = sorted(kept["networks"], key=lambda entry: (entry["network"], entry["threads"]))
         text = json.dumps({**kept, "networks": order}, indent=1)
@@ -194,7 +194,7 @@ def _arguments() -> argparse.Namespace:
 def jobs(
     arguments: argparse.Namespace, levels: Sequence[str], pythons: Mapping[str, str | None]
 ) -> Iterator[Job]:
-    """Yield what is to be measured."""
+    """Yield the jobs to measure."""
     folders = arguments.networks or [MODELS]
     found_files = [path for folder in folders for path in sorted(folder.rglob("*.tflite"))]
     files = {p.stem: p for p in found_files if p.stat().st_size >= arguments.least}
@@ -215,7 +215,7 @@ def jobs(
 
 
 def main() -> None:
-    """Measure what is missing, print it, and write the page if it is asked for."""
+    """Measure missing results, print them, and write the page if requested."""
     arguments = _arguments()
     named = dict(word.split("=", 1) for word in arguments.python)
     pythons = {p: python_of(p, named) for p in ("openvino", "onnxruntime", "tf2onnx")}
@@ -267,7 +267,7 @@ def main() -> None:
 
 
 def print_results(key: tuple[str, int], results: Sequence[Result]) -> None:
-    """Print what all runtimes did with one network."""
+    """Print the results of all runtimes for one network."""
     print(f"{key[0]}, {key[1]} thread{'s' * (key[1] != 1)}")
     for result in results:
         if result.error:

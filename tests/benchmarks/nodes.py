@@ -42,7 +42,7 @@ with open("/proc/self/status") as status:
 
 
 def best_times(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the least seconds of processor time of each run; they take turns."""
+    """Return the least processor time of each function, in seconds; the functions take turns."""
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():

@@ -32,14 +32,14 @@ ROUNDING = 0.005
 
 
 def official(model: str, runs: int, file: Path) -> float:
-    """Return the median that ``litert-benchmark`` tells, in milliseconds."""
+    """Return the median that ``litert-benchmark`` reports, in milliseconds."""
     words = [str(LITERT_BENCHMARK), "--model", model, "--num_runs", str(runs)]
     shown = told_by([*words, "--warmup_runs", "5", "--num_threads", "1", "--result_json"], file)
     return float(shown["latency"]["median_ms"])
 
 
 def ours(model: str, runs: int, file: Path) -> float:
-    """Return the median that ``delegraph benchmark`` tells, in milliseconds."""
+    """Return the median that ``delegraph benchmark`` reports, in milliseconds."""
     words = [sys.executable, "-m", "delegraph", "benchmark", model, "--runs", str(runs)]
     words += ["--min-seconds", "0", "--warmup-runs", "5", "--warmup-seconds", "0"]
     words += ["--runtime", "litert", "--threads", "1", "--distribution", "run"]
@@ -54,7 +54,7 @@ def told_by(words: list[str], file: Path) -> Any:
 
 
 def compare(model: str, rounds: int, runs: int, file: Path) -> str:
-    """Return a row of the table."""
+    """Return the table row of a model."""
     theirs, own = list[float](), list[float]()
     for _ in range(rounds):
         theirs.append(official(model, runs, file))

@@ -21,7 +21,7 @@ MODES = {
 
 
 def shapes(count: int) -> dict[str, list[NodeInfo]]:
-    """Return nodes by shape of the graph: each reads the one before, the one before that, …."""
+    """Return lists of nodes by the name of the graph's shape."""
     chain = [NodeInfo((i,), (i + 1,)) for i in range(count)]
     strands = [NodeInfo((max(i - 1, 0) if i > 1 else 0,), (i + 1,)) for i in range(count)]
     residual = [NodeInfo((i, max(0, i - 3)), (i + 1,)) for i in range(count)]
@@ -35,7 +35,7 @@ def shapes(count: int) -> dict[str, list[NodeInfo]]:
 
 
 def partitioning(nodes: list[NodeInfo], mode: dict[str, bool]) -> Callable[[], int]:
-    """Return what partitions, and returns how many subsets there are."""
+    """Return a function that partitions and returns the number of subsets."""
     count = len(nodes)
     graph = GraphInfo(nodes, range(count), count, inputs=[0], outputs=[count])
     chosen = range(0, count, 2)

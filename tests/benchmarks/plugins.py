@@ -39,7 +39,7 @@ def run(code: str) -> None:
 
 
 def main() -> None:
-    """Print the cost of a listing and its goal."""
+    """Print the time of a listing, and its goal."""
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder)
         for i in range(PLUGINS):

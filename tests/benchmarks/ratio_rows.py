@@ -13,7 +13,7 @@ from delegraph.tools.benchmarking.verdicts import Ratio
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One ratio to the official interpreter.
+    """A ratio to the official interpreter.
 
     Attributes:
         what: what was measured; the same words in each run.
@@ -49,7 +49,7 @@ def mean_row(what: str, ratios: Sequence[Ratio]) -> Row:
 
 
 def write_rows(path: Path | None, rows: Iterable[Row]) -> None:
-    """Write rows to a file; do nothing without one."""
+    """Write the rows to a file, if there is one."""
     if path is not None:
         path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
 

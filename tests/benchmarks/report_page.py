@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def opening_times(program: str, path: Path, rounds: int) -> list[tuple[float, float]]:
-    """Return milliseconds until the page is painted, and those of computing, for each round."""
+    """Return, for each round, the milliseconds until the page is painted, and of computation."""
     from playwright.sync_api import sync_playwright
 
     times = []

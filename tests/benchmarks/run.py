@@ -49,7 +49,7 @@ SHORT = {
 
 
 def main(words: list[str]) -> int:
-    """Run all benchmarks, or the one named; return how many could not run to their end."""
+    """Run all benchmarks, or the named one; return how many failed."""
     if words:
         chosen = [path for path in SHORT if Path(path).stem == words[0]]
         if not chosen:

@@ -44,7 +44,7 @@ PARTS = tuple(NEEDS)
 
 
 def heavy_model(folder: Path, width: int, layers: int) -> Path:
-    """Write a model of layers ``[width] -> [width]``, so that a batch takes a while."""
+    """Write a model of layers ``[width] -> [width]``, whose batches take some time."""
     rng = np.random.default_rng(0)
     weights = (rng.standard_normal((width, width)) / np.sqrt(width)).astype(np.float32)
     tensors = {"w": constant(weights), "t0": tensor((1, width))}
@@ -58,13 +58,13 @@ def heavy_model(folder: Path, width: int, layers: int) -> Path:
 
 
 def cpu_seconds() -> float:
-    """Return the processor time of this process and of those that it started and that ended."""
+    """Return the processor time of this process and of its ended child processes."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def throughput(folder: Path, model: Path, rows: int, width: int) -> None:
-    """Print rows a second, each way in turn."""
+    """Print the rows per second of each way to compute, in turn."""
     x = np.random.default_rng(1).standard_normal((rows, width)).astype(np.float32)
     np.savez(folder / "data.npz", t0=x)
     with Predictor(model, on_error="column", batching="resize") as predictor:
@@ -90,7 +90,7 @@ def throughput(folder: Path, model: Path, rows: int, width: int) -> None:
 
 
 def killed_job(folder: Path, rows: int, seed: int) -> None:
-    """Kill a job at random moments, and compare what it writes in the end."""
+    """Kill a job at random moments, restart it, and compare its final output."""
     choose = random.Random(seed)
     model = heavy_model(folder, 8, 1)
     x = np.random.default_rng(1).standard_normal((rows, 8)).astype(np.float32)
@@ -115,7 +115,7 @@ def killed_job(folder: Path, rows: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
+    """Run the benchmarks that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, help="of the data")
     parser.add_argument("--width", type=int, default=1024, help="of the model's layers")

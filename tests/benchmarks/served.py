@@ -68,7 +68,7 @@ def serving(model: Path, width: int, seconds: float) -> None:
 
 
 def asked(asks: Sequence[Ask], seconds: float) -> list[float]:
-    """Return the latencies of requests of clients that ask at the same time, for some seconds."""
+    """Return the latencies of concurrent clients that send requests for some seconds."""
     found: list[float] = []
     end = time.perf_counter() + seconds
 
@@ -86,7 +86,7 @@ def asked(asks: Sequence[Ask], seconds: float) -> list[float]:
 
 
 def report(times: dict[str, list[list[float]]], seconds: float) -> None:
-    """Print a line for each way: its best rate over the loop's best, and latencies of that round.
+    """Print a line for each engine: its best rate over the loop's, and latencies of that round.
 
     Other programs of the machine only ever make a round slower, so the best rounds are compared.
     """
@@ -148,7 +148,7 @@ def wait_until_ready(url: str) -> None:
 
 
 def free_port() -> int:
-    """Return a port that nobody has at the moment."""
+    """Return a port that is unused at the moment."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         port: int = probe.getsockname()[1]

@@ -39,7 +39,7 @@ LINE = re.compile(r"import time: +(\d+) \| +(\d+) \| ( *)(\S+)")
 
 
 class Imported(NamedTuple):
-    """An import of one process.
+    """An import of a process.
 
     Attributes:
         name: of the module.
@@ -70,7 +70,7 @@ def imports(text: str) -> list[Imported]:
 
 
 def _outer_first(found: Sequence[Imported]) -> list[Imported]:
-    """Sort imports, which are reported when they have ended, by when they began."""
+    """Sort imports by their start; the report has them in order of their end."""
     trees: list[list[Imported]] = []  # each an import, then those that it made
     for each in found:
         first = len(trees)
@@ -81,7 +81,7 @@ def _outer_first(found: Sequence[Imported]) -> list[Imported]:
 
 
 def measured(model: str, delegates: Sequence[str], rounds: int) -> list[Imported]:
-    """Return the imports of a process, with the least times of *rounds* processes."""
+    """Return the imports of a process, with the least times in *rounds* processes."""
     command = [sys.executable, "-X", "importtime", "-c", RUN, model, *delegates]
     reports = []
     with tempfile.TemporaryDirectory() as bytecode:

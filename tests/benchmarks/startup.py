@@ -38,7 +38,7 @@ interpreter.invoke()
 
 
 def programs(delegates: list[str]) -> dict[str, str]:
-    """Return the program of each side by its name."""
+    """Return the program of each side, by name."""
     ours = {name: f", delegates=[{name!r}]" for name in delegates}
     return {
         OFFICIAL: RUN.format(package="ai_edge_litert.interpreter", delegates=""),
@@ -48,13 +48,13 @@ def programs(delegates: list[str]) -> dict[str, str]:
 
 
 def environment(bytecode: str) -> dict[str, str]:
-    """Return the variables of the processes: byte code is kept, in the folder *bytecode*."""
+    """Return the processes' environment, with byte code stored in the folder *bytecode*."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PYTHONPYCACHEPREFIX": bytecode, "OMP_NUM_THREADS": "1"}
 
 
 def run(program: str, model: str, variables: Mapping[str, str]) -> tuple[float, float]:
-    """Run a program in a fresh process; return its seconds, and the MiB that it had at most."""
+    """Run a program in a new process; return its seconds and its peak memory in MiB."""
     start = time.perf_counter()
     made = subprocess.Popen(
         [sys.executable, "-c", program, model], env=variables, stderr=subprocess.PIPE
@@ -70,7 +70,7 @@ def run(program: str, model: str, variables: Mapping[str, str]) -> tuple[float, 
 
 
 def measure(model: str, sides: Mapping[str, str], blocks: int) -> dict[str, np.ndarray]:
-    """Return seconds and MiB of each side, ``[blocks, 2 turns, 2]``: A B C C B A in each block."""
+    """Return the seconds and MiB of each side, ``[blocks, 2 turns, 2]``: A B C C B A per block."""
     order = [*sides, *reversed(sides)]
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
     with tempfile.TemporaryDirectory() as bytecode:

@@ -35,7 +35,7 @@ PERCENTILES = (50, 99)
 
 @contextmanager
 def neighbour(is_there: bool) -> Iterator[None]:
-    """Keep a processor busy with another process meanwhile, if *is_there* says so."""
+    """Context in which another process keeps a processor busy, if *is_there*."""
     if not is_there:
         yield
         return
@@ -72,7 +72,7 @@ def measured(model: Path, threads: int, seconds: float) -> list[dict[str, Any]]:
 def turns(
     runtimes: Mapping[str, Callable[[float], list[float]]], seconds: float
 ) -> dict[tuple[str, bool], list[float]]:
-    """Return the seconds of single runs of runtimes that take turns, without and with load.
+    """Return the seconds of single runs of runtimes in turn, without and with load.
 
     Args:
         runtimes: mapping from each runtime to a function that runs for some seconds.
@@ -98,7 +98,7 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure a model, print a line for each runtime, and write the page if it is asked for."""
+    """Measure a model, print a line for each runtime, and write the page if requested."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

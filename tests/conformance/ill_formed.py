@@ -39,13 +39,13 @@ OFFICIAL_CRASHES = {"DEPTHWISE_CONV_2D with an input less"}
 
 
 def ill_formed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
-    """Yield everything that this module makes of a case."""
+    """Yield all invalid variants of a case."""
     yield from wrongly_typed(case)
     yield from miscounted(case)
 
 
 def wrongly_typed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
-    """Yield cases that differ in the type of one tensor of the operator, each with its name.
+    """Yield named cases that differ in the type of one tensor of the operator.
 
     What is fed and constants are converted to the other type; where that is impossible there is no
     case.
@@ -61,7 +61,7 @@ def wrongly_typed(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
 
 
 def miscounted(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
-    """Yield cases with an input or an output more, or an input less, each with its name."""
+    """Yield named cases with one more input or output, or one input less."""
     main = (case.records.subgraphs or ())[0]
     for node in _nodes(case, main):
         inputs, outputs = tuple(node.inputs or ()), tuple(node.outputs or ())
@@ -78,7 +78,7 @@ def miscounted(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
 
 
 def oddly_quantized(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
-    """Yield cases in which one tensor's scale or zero point makes no sense, each with its name."""
+    """Yield named cases in which one tensor has a meaningless scale or zero point."""
     main = (case.records.subgraphs or ())[0]
     for what, index in _places(case, main):
         record = (main.tensors or ())[index]
@@ -99,7 +99,7 @@ def oddly_quantized(case: OperatorCase) -> Iterator[tuple[str, OperatorCase]]:
 
 
 def foreign_error(case: OperatorCase) -> str:
-    """Return what Python or NumPy say of a case, warnings included; empty for nothing."""
+    """Return the error or warning of Python or NumPy for a case; empty if there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = outcome(ours("builtin"), Task(case.model(), case.steps))
@@ -108,7 +108,7 @@ def foreign_error(case: OperatorCase) -> str:
 
 
 def complaint(name: str, case: OperatorCase, judge: Judge) -> str:
-    """Return what is wrong about how Delegraph takes a case; empty for nothing.
+    """Return a description of Delegraph's wrong reaction to a case; empty if it is right.
 
     Args:
         name: of the case, as it came with it.
@@ -129,13 +129,13 @@ def complaint(name: str, case: OperatorCase, judge: Judge) -> str:
 
 
 def is_valid(case: OperatorCase) -> bool:
-    """Whether Delegraph runs a case as it is."""
+    """Whether Delegraph runs a case without an error."""
     found: Outcome = outcome(ours("builtin"), Task(case.model(), case.steps))
     return not found.is_refusal
 
 
 def _foreign_cause(error: BaseException) -> BaseException | None:
-    """Return what led to an error and is none of Delegraph's."""
+    """Return the cause of an error that is not an error of Delegraph."""
     cause: BaseException | None = error
     while cause is not None:
         if not isinstance(cause, DelegraphError):
@@ -145,14 +145,14 @@ def _foreign_cause(error: BaseException) -> BaseException | None:
 
 
 def _places(case: OperatorCase, main: tables.SubGraph) -> Iterator[tuple[str, int]]:
-    """Yield the operator's tensors, each with what it is to it."""
+    """Yield the operator's tensors, each with a description of its role."""
     for node in _nodes(case, main):
         for side, indices in (("input", node.inputs), ("output", node.outputs)):
             yield from ((f"{side} {i}", t) for i, t in enumerate(indices or ()) if t >= 0)
 
 
 def _nodes(case: OperatorCase, main: tables.SubGraph) -> list[tables.Operator]:
-    """Return the first node of the operator that the case is about; none where there is none."""
+    """Return the first node of the case's operator; empty if there is none."""
     codes = [c.custom_code or c.builtin_code.name for c in case.records.operator_codes or ()]
     return [n for n in main.operators or () if codes[n.opcode_index] == case.op][:1]
 

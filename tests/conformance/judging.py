@@ -29,7 +29,7 @@ TIME_LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an interpreter made of a case: outputs of each step, or the error."""
+    """Result of an interpreter for a case: outputs of each step, or the error."""
 
     outputs: list[list[NDArray[Any]]] | None
     error: BaseException | None = None
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a case.
+    """The verdict on a case.
 
     Attributes:
         passed: whether Delegraph does what the official interpreter does.
@@ -61,7 +61,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Task:
-    """What the child is sent."""
+    """A request to the child process."""
 
     model: bytes
     steps: Sequence[Sequence[NDArray[Any]]]
@@ -86,7 +86,7 @@ def official(kernels: str) -> Callable[[bytes], Any]:
 
 
 def outcome(make: Callable[[bytes], Any], task: Task) -> Outcome:
-    """Return what an interpreter makes of a case."""
+    """Return the outcome of an interpreter for a case."""
     stage = "load"
     try:
         interpreter = make(task.model)
@@ -120,7 +120,7 @@ def _read(interpreter: Any, detail: Any) -> NDArray[Any]:
 
 
 def difference(mine: Outcome, theirs: Outcome, task: Task) -> str:
-    """Return what differs between two outcomes, empty if nothing does."""
+    """Return a description of the difference between two outcomes; empty if there is none."""
     if mine.is_refusal != theirs.is_refusal:
         who = "refused" if mine.is_refusal else "accepted"
         at = mine if mine.is_refusal else theirs
@@ -157,7 +157,7 @@ def _array_difference(a: NDArray[Any], b: NDArray[Any], task: Task) -> str:
 
 
 def _close(a: NDArray[Any], b: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:
-    """Tell which floats agree: to *tolerance*, or a tenth of it beside the largest of them."""
+    """Whether floats agree: to *tolerance*, or to a tenth of it relative to the largest."""
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
     half = a.dtype.itemsize == 2
     a, b = a.astype(wide), b.astype(wide)
@@ -169,7 +169,7 @@ def _close(a: NDArray[Any], b: NDArray[Any], tolerance: float) -> NDArray[np.boo
 
 
 def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Verdict:
-    """Return the verdict on a case; *report* hears who runs next."""
+    """Return the verdict on a case; *report* is called before each interpreter runs."""
     report("ours")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -193,7 +193,7 @@ def judge(task: Task, report: Callable[[str], None] = lambda stage: None) -> Ver
 
 
 def _is_undefined(task: Task) -> bool:
-    """Tell whether the official kernel leaves places of its outputs unwritten.
+    """Whether the official kernel leaves parts of its outputs unwritten.
 
     It runs twice in memory that is filled with different bytes; only where the C library can do
     that (glibc) is anything found out.
@@ -211,7 +211,7 @@ def _is_undefined(task: Task) -> bool:
 
 
 def verdict(mine: Outcome, followed: Outcome, other: Outcome, task: Task) -> Verdict:
-    """Return the verdict: floats may be those of the other official kernels as well."""
+    """Return the verdict; floats may also be those of the other set of official kernels."""
     apart = difference(other, followed, task)
     wrong = difference(mine, followed, task)
     if (wrong and not _has_floats(followed)) or mine.is_refusal != followed.is_refusal:
@@ -228,7 +228,7 @@ def _has_floats(found: Outcome) -> bool:
 
 
 def _serve(connection: Any) -> None:
-    """Judge what comes through *connection*, until it closes."""
+    """Judge the tasks from *connection* until it closes."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the official runtime reports errors there
     while True:
         try:
@@ -239,7 +239,7 @@ def _serve(connection: Any) -> None:
 
 
 class Judge:
-    """A child process that judges, replaced when a case kills it."""
+    """Child process that judges cases; it is replaced when a case kills it."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
@@ -253,7 +253,7 @@ class Judge:
         self._stop()
 
     def __call__(self, task: Task) -> Verdict:
-        """Return the verdict on a case, whatever it does to the child."""
+        """Return the verdict on a case, even if the case kills the child process."""
         if self.process is None:
             self._start()
         self._connection.send(task)

@@ -38,7 +38,7 @@ SHOWN = 12
 
 @dataclass
 class OperatorResult:
-    """What the cases of one operator came to."""
+    """Results of the cases of one operator."""
 
     op: str
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class OperatorResult:
 
     @property
     def is_covered(self) -> bool:
-        """Whether both interpreters ran at least one case, and to the same end."""
+        """Whether both interpreters ran at least one case with equal results."""
         return self.verdicts["same"] > 0
 
 
@@ -63,7 +63,7 @@ def task_of(case: OperatorCase, numerics: str = "builtin") -> Task:
 def run_operator(
     op: str, judge: Judge, *, seed: int, count: int, numerics: str = "builtin", every: int = 1
 ) -> OperatorResult:
-    """Return the results of the cases of an operator, of one in *every* if they are to be fewer."""
+    """Return the results of an operator's cases; with *every* > 1, only of one in *every*."""
     result = OperatorResult(op)
     for index, case in islice(enumerate(cases(op, seed=seed, count=count)), 0, None, every):
         verdict = judge(task_of(case, numerics))
@@ -80,7 +80,7 @@ def run_operator(
 def run_operators(
     ops: list[str], *, seed: int, count: int, numerics: str, jobs: int
 ) -> Iterator[OperatorResult | BaseException]:
-    """Yield the result of each operator as it is ready, *jobs* at a time."""
+    """Yield the result of each operator when it is ready; *jobs* operators run at a time."""
     waiting: SimpleQueue[str] = SimpleQueue()
     done: SimpleQueue[OperatorResult | BaseException] = SimpleQueue()
     for op in ops:
@@ -107,7 +107,7 @@ def run_operators(
 def save_failure(
     index: int, case: OperatorCase, verdict: Verdict, judge: Judge, numerics: str, folder: Path
 ) -> None:
-    """Write the smallest case found that fails in the same way, as a model and its inputs."""
+    """Write the smallest case that fails in the same way, as a model and its inputs."""
 
     def fails(other: OperatorCase) -> bool:
         found = judge(task_of(other, numerics))
@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def summarize(results: list[OperatorResult]) -> int:
-    """Print what all came to and return the exit code."""
+    """Print a summary of all results, and return the exit code."""
     missing = sorted(result.op for result in results if not result.is_covered)
     if missing:
         print(f"not covered: {' '.join(missing)}")

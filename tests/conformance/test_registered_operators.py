@@ -51,7 +51,7 @@ RESOLVERS = {
 
 
 def loads(op, version, resolver):
-    """Tell whether the official interpreter knows a version of an operator."""
+    """Whether the official interpreter knows a version of an operator."""
     options = OPTIONS_OF_OPERATOR.get(BuiltinOperator.__members__.get(op))
     given = None if options is None else options()
     model = one_op_model(op, [tensor((1,))], [tensor((1,))], given, version=version)

@@ -75,7 +75,7 @@ def test_what_is_written_is_what_is_read() -> None:
     ],
 )
 def test_each_field_is_checked(field: str, value: Any) -> None:
-    with pytest.raises(MalformedModelError, match=f"'{field}' of its options is not what it shoul"):
+    with pytest.raises(MalformedModelError, match=f"'{field}' of its options has a wrong type or"):
         read_custom_options(changed(**{field: value}))
 
 

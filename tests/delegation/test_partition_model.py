@@ -478,7 +478,9 @@ def test_resources_from_outside_are_refused_by_name() -> None:
     ]
     content = graph_model(nodes, inputs="", outputs="y", tensors=handle)
     assert only_partition(content)
-    with pytest.raises(DelegateError, match=r"reads Tensor\(0, 'h', RESOURCE\[\]\), which is made"):
+    with pytest.raises(
+        DelegateError, match=r"reads Tensor\(0, 'h', RESOURCE\[\]\), which is computed"
+    ):
         partitions(content, 1, 2)
 
 

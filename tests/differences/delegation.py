@@ -27,7 +27,7 @@ TWICE = one_op_model("Twice", [tensor((2,))], [tensor((2,))])
 
 
 class Failing(ByName):
-    """Cannot prepare its kernel."""
+    """Delegate whose kernel cannot be prepared."""
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         class Kernel(ByNameKernel):
@@ -42,7 +42,7 @@ def operators(interpreter: Any) -> list[str]:
 
 
 def litert_after_a_failure() -> list[str]:
-    """Return LiteRT's nodes after the second of two delegates has failed."""
+    """Return the nodes in LiteRT after the second of two delegates has failed."""
     from ai_edge_litert.interpreter import Interpreter as LiteRt
 
     delegates = [ByName("SIN"), Failing("NEG")]
@@ -61,13 +61,13 @@ def litert_after_a_failure() -> list[str]:
 
 
 def two_delegates(make: Callable[[list[ByName]], Any]) -> Any:
-    """Return whether a delegate of ADD is applied after one of SIN, with a control edge between."""
+    """Whether a delegate of ADD is applied after one of SIN, if there is a control edge."""
     delegates = [ByName("SIN"), ByName("ADD", name="second")]
     return attempt(lambda: make(delegates) is not None)
 
 
 def litert_of(model: bytes, delegates: Sequence[Delegate]) -> Any:
-    """Return LiteRT's interpreter with delegates of ours."""
+    """Return LiteRT's interpreter with Python delegates."""
     from ai_edge_litert.interpreter import Interpreter as LiteRt
     from ai_edge_litert.interpreter import OpResolverType
 
@@ -89,7 +89,7 @@ def _() -> Sides:
 
 
 def read_after_a_failed_copy(interpreter: Any) -> Any:
-    """Return what reading an output gives that is in a delegate's buffer, and cannot leave it."""
+    """Return the result of reading an output that cannot be copied from a delegate's buffer."""
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, np.ones(4, np.float32))
     interpreter.invoke()

@@ -49,14 +49,14 @@ Inputs = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True)
 class Check:
-    """Shows a difference: *sides* returns what Delegraph and the package *beside* it give."""
+    """Check of a difference: *sides* returns Delegraph's results and those of *beside*."""
 
     section: str
     beside: str
     sides: Shows
 
     def pairs(self) -> list[Sides]:
-        """Return both sides of each case, ours first."""
+        """Return the pairs of results of each case, Delegraph's first."""
         found = self.sides()
         return found if isinstance(found, list) else [found]
 
@@ -66,7 +66,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def difference(name: str, *, beside: str = "ai_edge_litert") -> Callable[[Shows], Shows]:
-    """Make a function the check of an entry; see the module."""
+    """Decorator that makes a function the check of an entry; see the module."""
 
     def register(sides: Shows) -> Shows:
         if name in CHECKS:
@@ -78,7 +78,7 @@ def difference(name: str, *, beside: str = "ai_edge_litert") -> Callable[[Shows]
 
 
 def attempt(action: Callable[[], Any]) -> Any:
-    """Return the result of *action*, or the name of the built-in type of error that it raises."""
+    """Return the result of *action*, or the name of the builtin type of the error."""
     try:
         return action()
     except (ImportError, NameError):  # a mistake in the check, which would pass for a difference
@@ -88,7 +88,7 @@ def attempt(action: Callable[[], Any]) -> Any:
 
 
 def both(model: bytes, *steps: Inputs, numerics: str = "builtin") -> Sides:
-    """Return what Delegraph and LiteRT make of a model, without delegates.
+    """Return the results of Delegraph and of LiteRT for a model, without delegates.
 
     Args:
         model: a ``.tflite`` file.
@@ -102,17 +102,17 @@ def both(model: bytes, *steps: Inputs, numerics: str = "builtin") -> Sides:
 
 
 def outputs(model: bytes, steps: Sequence[Inputs], numerics: str = "builtin") -> Any:
-    """Return Delegraph's side of :func:`both`."""
+    """Return Delegraph's result, like :func:`both`."""
     return _run(lambda: Interpreter(model_content=model, numerics=numerics), steps)
 
 
 def litert_outputs(model: bytes, steps: Sequence[Inputs], numerics: str = "builtin") -> Any:
-    """Return LiteRT's side of :func:`both`, from a child process, as it may crash."""
+    """Return LiteRT's result, like :func:`both`, from a child process, as it may crash."""
     return in_a_child(_litert_outputs, model, steps, numerics)
 
 
 def in_a_child(work: Callable[..., Any], *given: Any) -> Any:
-    """Return what a function of a module gives in a process of its own; ``"crashed"`` if it ends.
+    """Return the result of a module's function in a child process; ``"crashed"`` if it dies.
 
     Args:
         work: the function; it and what it gets and gives must be picklable.
@@ -140,7 +140,7 @@ def _serve(connection: Any, work: Callable[..., Any], *given: Any) -> None:
 
 
 def fill_memory() -> None:
-    """Fill what is allocated from now on, so that bytes never written are no zeros; glibc only."""
+    """Let later allocations be filled with nonzero bytes, to show unwritten ones; glibc only."""
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(-6, 0x2A)  # M_PERTURB
 
@@ -169,7 +169,7 @@ def _run(make: Callable[[], Any], steps: Sequence[Inputs]) -> Any:
 
 
 def agree(mine: Any, theirs: Any) -> bool:
-    """Tell whether both sides gave the same: arrays to the last integer, floats but for rounding.
+    """Whether both sides agree: integers exactly, floats except for rounding.
 
     >>> agree([np.float32([1, 2])], [np.float32([1, 2.000001])]), agree("refused", [1])
     (True, False)

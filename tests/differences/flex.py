@@ -54,7 +54,7 @@ def flex(
     memory_limit: int | None = None,
     **attrs: Any,
 ) -> list[NDArray[Any]]:
-    """Return what the NumPy executor makes of a Flex operator; its first input is no constant."""
+    """Return the NumPy executor's outputs of a Flex operator; its first input is no constant."""
     from delegraph_flex.custom_options import write_custom_options
     from delegraph_flex.node_def import NodeDef
 
@@ -74,14 +74,14 @@ def flex(
 
 
 def type_of(name: str) -> Any:
-    """Return an element type as attributes have it."""
+    """Return an element type in the form of attributes."""
     from delegraph_flex.data_types import DataType
 
     return DataType[name]
 
 
 def in_a_child(code: str) -> Any:
-    """Return what a program prints, read as JSON; ``"crashed"`` where its process ends."""
+    """Return the JSON that a program prints; ``"crashed"`` if its process dies."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
@@ -202,7 +202,7 @@ def _() -> Sides:
 
 
 def printed(action: Callable[[], Any]) -> str:
-    """Return what *action* writes to the descriptor of standard output."""
+    """Return the text that *action* writes to the descriptor of standard output."""
     with tempfile.TemporaryFile() as file:
         kept = os.dup(1)
         os.dup2(file.fileno(), 1)

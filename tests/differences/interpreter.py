@@ -23,18 +23,18 @@ LITERT = "ai_edge_litert.interpreter"
 
 
 def words(count: int) -> bytes:
-    """Return a model that takes *count* strings and gives as many of them."""
+    """Return a model that copies *count* strings."""
     inputs = [tensor((count,), "STRING"), tensor((count,), "INT32")]
     return one_op_model("GATHER", inputs, [tensor((count,), "STRING")], GatherOptions())
 
 
 def asked(call: str, model: bytes = SUM) -> Sides:
-    """Return what an expression gives, *i* being an interpreter; LiteRT's from a child process."""
+    """Return the value of an expression of the interpreter *i*; LiteRT's from a child process."""
     return answer("delegraph", call, model), in_a_child(answer, LITERT, call, model)
 
 
 def answer(module: str, call: str, model: bytes) -> Any:
-    """Return what *call* gives of an allocated interpreter, or the type of error that it raises."""
+    """Return the result of *call* on an allocated interpreter, or the type of its error."""
     official = import_module(module)
     kernels = official.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     made = official.Interpreter(model_content=model, experimental_op_resolver_type=kernels)

@@ -38,7 +38,7 @@ def of_one(
     numerics: str = "builtin",
     **given: Any,
 ) -> Sides:
-    """Return both sides of a model of one operator; arguments as of :func:`operator_case`."""
+    """Return both results for a model of one operator; arguments as of :func:`operator_case`."""
     case = operator_case(op, inputs, outputs, options, **given)
     return both(case.model(), *case.steps, numerics=numerics)
 
@@ -121,7 +121,7 @@ def _() -> Sides:
 def bidirectional_rnn(
     *, hybrid: bool, time_major: bool, merge: bool = False, aux: int = 0, cross: bool = False
 ) -> Sides:
-    """Return both sides of two RNN layers over 4 times of 2 sequences of 3 numbers.
+    """Return both results for two RNN layers over 4 times of 2 sequences of 3 numbers.
 
     Args:
         hybrid: whether weights are int8.
@@ -249,7 +249,7 @@ def _() -> list[Sides]:
 
 
 def shuffled(rows: int, *, has_bias: bool = True, workspace: int = 32) -> Sides:
-    """Return both sides of a FULLY_CONNECTED node with shuffled weights, 8 rows of 32."""
+    """Return both results for a FULLY_CONNECTED node with shuffled weights, 8 rows of 32."""
     x, weight = (RNG.integers(0, 256, (n, 32)).astype(np.uint8) for n in (rows, 8))
     inputs = [
         fed(x, scale=0.5, zero_point=128),

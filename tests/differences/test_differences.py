@@ -17,7 +17,7 @@ PART = re.compile(r'^## (?P<section>.+)$|^- <a id="(?P<name>[^"]*)"></a>(?P<text
 
 
 def entries(text: str) -> list[tuple[str, str]]:
-    """Return the section and the name of each entry of a page; a section as modules are named."""
+    """Return the section, as a module name, and the name of each entry of a page."""
     found, section = [], ""
     for part in PART.finditer(text):
         if part["section"] is not None:
@@ -35,7 +35,7 @@ for module in sorted(Path(__file__).parent.glob("*.py")):
 
 
 def unmatched(listed: list[tuple[str, str]], checks: Mapping[str, Check]) -> list[str]:
-    """Return entries without a check of their section, checks without an entry, and doubles."""
+    """Return entries without a check, checks without an entry, and duplicates."""
     checked = [(check.section, name) for name, check in checks.items()]
     doubles = [name for i, (_, name) in enumerate(listed) if name in dict(listed[:i]).values()]
     alone = set(listed) ^ set(checked)

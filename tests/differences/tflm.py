@@ -10,7 +10,7 @@ from micro.wheel.goldens import FOLDER, Golden, read, run
 
 
 def _sides(golden: Golden) -> Sides:
-    """Return what the micro interpreter and the wheel make of a case."""
+    """Return the results of the micro interpreter and of the wheel for a case."""
     return attempt(lambda: run(golden.model, golden.steps)), golden.outputs
 
 

@@ -38,7 +38,7 @@ LIBRARIES = "delegraph_numba_cpu/libraries/"
 
 
 def built(project: Project, ending: str) -> Path:
-    """Return the one built file of a distribution for this family of processors."""
+    """Return the only built file of a distribution for this processor family."""
     paths = DIST.glob(f"{project.name.replace('-', '_')}-[0-9]*{ending}")
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
     (found,) = [path for path in paths if other not in path.name or sys.platform != "linux"]
@@ -51,7 +51,7 @@ def wheel_files(project: Project) -> dict[str, bytes]:
 
 
 def sdist_files(project: Project) -> dict[str, bytes]:
-    """Return the files of an sdist, named without its top folder."""
+    """Return the files of an sdist, relative to its top folder."""
     files = {}
     with tarfile.open(built(project, ".tar.gz")) as sdist:
         for member in sdist.getmembers():
@@ -69,7 +69,7 @@ def metadata(project: Project) -> Message:
 
 @every_project
 def test_wheel_holds_the_package_and_its_licence_alone(project: Project) -> None:
-    """Every file of the package is there, stubs, data and ``py.typed`` with it; no tests are."""
+    """It contains all files of the package, with stubs, data and ``py.typed``, and no tests."""
     package = project.package.name
     tracked = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "."],
@@ -129,7 +129,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, program: str, *arguments: str) -> str:
-    """Run a program of the environment there, as somebody without the clone would."""
+    """Run a program of that environment, as a user without the clone would."""
     bin_ = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DELEGRAPH"))}
     done = subprocess.run(

@@ -45,7 +45,7 @@ def test_authors_links_and_description_are_there(project: Project) -> None:
 
 @every_project
 def test_index_shows_no_relative_link(project: Project) -> None:
-    """A package index shows the README without the repository around it."""
+    """Package indexes show the README outside of the repository."""
     text = (project.folder / "README.md").read_text(encoding="utf-8")
     hooks = project.settings["tool"]["hatch"].get("metadata", {}).get("hooks", {})
     for rule in hooks.get("fancy-pypi-readme", {}).get("substitutions", []):
@@ -58,7 +58,7 @@ def test_index_shows_no_relative_link(project: Project) -> None:
 
 
 def test_links_of_the_front_page_are_relative() -> None:
-    """So they work in a clone, in a fork and on a branch."""
+    """Relative links work in a clone, in a fork and on a branch."""
     assert URL not in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -25,7 +25,7 @@ SOUND = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """A file to try and what to feed it.
+    """A model file to try, with the seed of its inputs.
 
     Attributes:
         content: the file.
@@ -42,12 +42,12 @@ class Copy:
     nudge: int = 0
 
     def feeding(self) -> Feeding:
-        """Return what it is fed, from the first invoke on."""
+        """Return the source of the inputs, from the first invoke on."""
         return Feeding(self.seed, self.steps, self.nudge)
 
 
 def copy_with_number(models: Sequence[StartingModel], seed: int, number: int) -> Copy:
-    """Return a copy; the same one for the same arguments."""
+    """Return copy *number*; equal arguments give equal copies."""
     chance = Random(f"{seed}:{number}")
     model = chance.choice(models)
     feeding = chance.getrandbits(31)

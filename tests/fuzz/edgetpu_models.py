@@ -22,7 +22,7 @@ TYPES = {"INT8", "UINT8", "INT16", "INT32"}
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel(StartingModel):
-    """A model of one ``edgetpu-custom-op``; what is damaged is the partition in it.
+    """A model of one ``edgetpu-custom-op``, whose inner partition is damaged.
 
     Attributes:
         partition: the model that the operator holds.
@@ -35,7 +35,7 @@ class CompiledModel(StartingModel):
         return read_model(np.frombuffer(self.partition, np.uint8))
 
     def file_of(self, records: tables.Model, chance: Random) -> bytes:
-        """Return a file with right checksums; every second one declares the sound tensors."""
+        """Return a file with valid checksums; every second file declares the sound tensors."""
         from compiled_models import compiled_records, executable_of
         from delegraph_edgetpu.custom_options import write_custom_options
 
@@ -49,7 +49,7 @@ class CompiledModel(StartingModel):
 
 
 def compiled_models(cases: Sequence[OperatorCase]) -> list[StartingModel]:
-    """Return models that hold these cases, of those that are in 8 bits."""
+    """Return compiled models of those cases that have 8-bit types."""
     from compiled_models import compiled
 
     found: list[StartingModel] = []

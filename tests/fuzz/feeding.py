@@ -28,7 +28,7 @@ RESIZED = (0, 1, 2, 3, 5, 7, 16)
 
 
 class Feeding:
-    """Says what each invoke of a copy is fed; the same *seed* feeds the same.
+    """Source of the inputs of each invoke of a copy; equal seeds give equal inputs.
 
     Args:
         seed: of everything random.
@@ -67,7 +67,7 @@ class Feeding:
         return number, shape
 
     def array(self, step: int, number: int, shape: Sequence[int], dtype: Any) -> NDArray[Any]:
-        """Return what an input is fed."""
+        """Return the value of an input."""
         wanted = tuple(int(n) for n in shape)
         found = self._own_array(step, number, wanted, np.dtype(dtype))
         if found is None:

@@ -41,18 +41,18 @@ def flip_bits(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator
 
 
 def truncate(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> Bytes:
-    """Cut the file off somewhere."""
+    """Cut off the end of the file."""
     return data[: max(1, rng.choice(positions))]
 
 
 def store_huge_number(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> Bytes:
-    """Store a number near a power of two in four bytes, as a count or an offset may have it."""
+    """Store a number near a power of two in four bytes, like a count or an offset."""
     number = (1 << int(rng.integers(4, 32))) + int(rng.integers(-2, 3))
     return _store(data, rng.choice(positions), number)
 
 
 def store_loop(data: Bytes, positions: NDArray[np.intp], rng: np.random.Generator) -> Bytes:
-    """Store an offset that leads to itself, backwards, or to another table."""
+    """Store an offset that points to itself, backwards, or to another table."""
     at = int(rng.choice(positions))
     return _store(data, at, int(rng.choice([0, 4, -at, -4, int(rng.choice(positions)) - at])))
 

@@ -23,7 +23,7 @@ KEPT = 40
 
 @dataclass
 class Finding:
-    """Copies with what looks like one fault.
+    """Copies that probably show the same fault.
 
     Attributes:
         target: name of what they were tried on.
@@ -49,12 +49,12 @@ class Finding:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is still thought to be a fault of ours."""
+        """Whether the finding is still considered a fault of Delegraph."""
         return self.state in ("as found", "reduced")
 
     @property
     def name(self) -> str:
-        """A name for files."""
+        """Name for files."""
         words = f"{self.target}-{self.fault.kind}-{self.numbers[0] if self.numbers else 0}"
         return words.replace(" ", "-").replace("@", "-")
 
@@ -82,7 +82,7 @@ class Findings:
         self._found: dict[tuple[str, ...], Finding] = {}
 
     def add(self, target: Target, found: Found) -> Finding | None:
-        """Count a copy; return its finding if it is the first with this signature."""
+        """Count a copy; return its finding if its signature is new."""
         place = found.fault.where or found.case.origin.partition("+")[0]
         signature = (target.name, found.fault.kind, place)
         known = self._found.get(signature)
@@ -101,7 +101,7 @@ class Findings:
         return len(self._found)
 
     def merge(self) -> list[Finding]:
-        """Return the findings, those that were reduced to one and the same taken together."""
+        """Return the findings; those with the same reduced model are merged."""
         merged: dict[tuple[str, ...], Finding] = {}
         for finding in self:
             key = (finding.target, finding.fault.kind, finding.fault.where, finding.operators)
@@ -113,7 +113,7 @@ class Findings:
 
 
 def save(finding: Finding, folder: Path) -> Path:
-    """Write the model, what it is fed, and what came of it; return the path of the model."""
+    """Write the model, its inputs and the outcome; return the path of the model."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"
     path.write_bytes(finding.copy.content)
@@ -136,7 +136,7 @@ def remove(findings: Iterable[Finding], folder: Path) -> None:
 
 
 def load(path: Path) -> tuple[str, Copy, dict[str, Any]]:
-    """Return target, copy and description of a saved finding; of any other model for the core."""
+    """Return target, copy and description of a saved finding; other models are for the core."""
     content = path.read_bytes()
     described: dict[str, Any] = {}
     if path.with_suffix(".json").is_file():

@@ -40,7 +40,7 @@ LARGEST = 30_000
 
 
 def guided(target: Target, limits: Limits, seconds: float, seed: int) -> Iterator[Found]:
-    """Run libFuzzer until time is up and yield what is found."""
+    """Run libFuzzer until the time is up, and yield its findings."""
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as scratch:
         corpus, crashes, found = (Path(scratch, name) for name in ("corpus", "crashes", "found"))
@@ -61,7 +61,7 @@ def guided(target: Target, limits: Limits, seconds: float, seed: int) -> Iterato
 
 
 def _saved(folder: Path) -> Iterator[Found]:
-    """Yield what did not end libFuzzer."""
+    """Yield the saved copies that did not end libFuzzer."""
     for path in sorted(folder.glob("*.tflite")):
         _, copy, described = load(path)
         path.unlink()
@@ -70,7 +70,7 @@ def _saved(folder: Path) -> Iterator[Found]:
 
 
 def _crashed(target: Target, limits: Limits, crashes: Path) -> Iterator[Found]:
-    """Yield what libFuzzer ended with, tried again without it."""
+    """Yield the copies that ended libFuzzer, after a new try without it."""
     for path in sorted(crashes.iterdir()):
         copy = _copy(path.read_bytes())
         path.unlink()
@@ -81,7 +81,7 @@ def _crashed(target: Target, limits: Limits, crashes: Path) -> Iterator[Found]:
 
 
 def _copy(content: bytes) -> Copy:
-    """Return the copy with that file; what it is fed follows from it."""
+    """Return the copy with the file *content*, whose inputs depend on it."""
     return Copy(content, zlib.crc32(content), (), "guided")
 
 

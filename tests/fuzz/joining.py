@@ -9,7 +9,7 @@ from delegraph.testing.sweep.chains import moved_operator
 
 
 def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.Model:
-    """Return *model* with the first subgraph of *donor* after its own.
+    """Return *model* with the first subgraph of *donor* appended to its own.
 
     Some inputs of the donor become tensors of the model, of the same type and shape where there
     are any; the others become inputs. Outputs of both are outputs. Subgraphs that the donor's
@@ -42,7 +42,7 @@ def joined(model: tables.Model, donor: tables.Model, chance: Random) -> tables.M
 
 
 def _fitting(graph: tables.SubGraph, wanted: tables.Tensor, chance: Random) -> int | None:
-    """Return the index of a tensor that could stand for *wanted*: computed ones first."""
+    """Return the index of a tensor that can replace *wanted*; computed tensors are preferred."""
     computed = [i for node in graph.operators or () for i in node.outputs or () if i >= 0]
     fed = [i for i in graph.inputs or () if i >= 0]
     tensors = graph.tensors or ()

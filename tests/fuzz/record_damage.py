@@ -53,7 +53,7 @@ COMMON_TYPES = (
 
 
 def changed_field(model: tables.Model, chance: Random) -> tables.Model:
-    """Give one field of one table another value."""
+    """Change one field of one table."""
     path, record = _any_table(model, chance)
     if not record.FIELDS:
         return model
@@ -63,7 +63,7 @@ def changed_field(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def changed_option(model: tables.Model, chance: Random) -> tables.Model:
-    """Give one field of an operator's options another value, indices of subgraphs among them."""
+    """Change one field of an operator's options, including indices of subgraphs."""
 
     def change(node: tables.Operator) -> tables.Operator:
         name = "builtin_options" if node.builtin_options is not None else "builtin_options_2"
@@ -78,7 +78,7 @@ def changed_option(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def _any_table(model: tables.Model, chance: Random) -> tuple[Path, Table]:
-    """Return a table of the model: first any type of table, then any of that type."""
+    """Return a random table of the model: first a random type, then a table of that type."""
     by_type: dict[type[Table], list[tuple[Path, Table]]] = {}
     for path, record in _tables(model, ()):
         by_type.setdefault(type(record), []).append((path, record))
@@ -134,7 +134,7 @@ def _other_scalar(value: Any, dtype: np.dtype[Any], enum: Any, chance: Random) -
 
 
 def _number(value: int, dtype: np.dtype[Any], chance: Random) -> int:
-    """Return an integer that fits *dtype*, most often one near *value* or near nothing."""
+    """Return an integer that fits *dtype*, usually one near *value* or near 0."""
     limits = np.iinfo(dtype)
     near = chance.choice([value + 1, value - 1, -value, value * 2])
     far = chance.choice([int(limits.min), int(limits.max), 1 << chance.randrange(1, 31)])
@@ -207,13 +207,13 @@ def _other_children(value: Any, chance: Random) -> Any:
 
 
 def other_type(model: tables.Model, chance: Random) -> tables.Model:
-    """Declare a tensor of another type, often one of another width; its shape stays."""
+    """Change the declared type of a tensor, often to another width; its shape stays."""
     types = COMMON_TYPES if chance.random() < 0.8 else TYPES
     return _with_tensor(model, chance, lambda t: t.replace(type=chance.choice(types)))
 
 
 def other_types(model: tables.Model, chance: Random) -> tables.Model:
-    """Declare every tensor of one type to be of another: kernels of that type are asked for."""
+    """Change all tensors of one type to another type, so that kernels of that type run."""
     graph = _graph(model, chance)
     found = sorted({tensor.type for tensor in graph.tensors or ()})
     if not found:
@@ -262,7 +262,7 @@ def _other_dimensions(shape: Sequence[int], chance: Random) -> tuple[int, ...]:
 
 
 def other_quantization(model: tables.Model, chance: Random) -> tables.Model:
-    """Change scale, zero point or axis of a tensor, or take another tensor's."""
+    """Change a tensor's scale, zero point or axis, or copy another tensor's."""
     others = [t.quantization for t in _graph(model, chance).tensors or ()]
 
     def change(tensor: tables.Tensor) -> tables.Tensor:
@@ -277,7 +277,7 @@ def other_quantization(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def other_constant(model: tables.Model, chance: Random) -> tables.Model:
-    """Change elements of a constant as its type has them: axes, indices, sizes, weights."""
+    """Change elements of a constant: axes, indices, sizes, weights."""
     buffers = list(model.buffers or ())
     held = [
         tensor
@@ -300,7 +300,7 @@ def other_constant(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def constness(model: tables.Model, chance: Random) -> tables.Model:
-    """Take a tensor's constant away, give it another's, or make it a variable."""
+    """Remove a tensor's constant, replace it by another's, or make it a variable."""
     count = len(model.buffers or ())
 
     def change(tensor: tables.Tensor) -> tables.Tensor:
@@ -319,7 +319,7 @@ def _has_data(buffer: tables.Buffer) -> bool:
 
 
 def rewired(model: tables.Model, chance: Random) -> tables.Model:
-    """Let an operand of a node be another tensor, none, or one that does not exist."""
+    """Replace an operand of a node by another tensor, by none, or by an invalid index."""
     graph_at = chance.randrange(max(1, len(model.subgraphs or ())))
     count = len(_graph_at(model, graph_at).tensors or ())
 
@@ -339,7 +339,7 @@ def rewired(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def shared_output(model: tables.Model, chance: Random) -> tables.Model:
-    """Let one tensor be two outputs of a node, or of two nodes."""
+    """Make one tensor two outputs of a node, or an output of two nodes."""
     graph_at = chance.randrange(max(1, len(model.subgraphs or ())))
     nodes = _graph_at(model, graph_at).operators or ()
     made = [output for node in nodes for output in node.outputs or ()]
@@ -355,7 +355,7 @@ def shared_output(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def exchanged_operands(model: tables.Model, chance: Random) -> tables.Model:
-    """Exchange two operands of a node, on one side or across."""
+    """Exchange two operands of a node: two inputs, two outputs, or one of each."""
 
     def change(node: tables.Operator) -> tables.Operator:
         inputs, outputs = list(node.inputs or ()), list(node.outputs or ())
@@ -371,7 +371,7 @@ def exchanged_operands(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def without_options(model: tables.Model, chance: Random) -> tables.Model:
-    """Take a node's options away."""
+    """Remove a node's options."""
 
     def change(node: tables.Operator) -> tables.Operator:
         return node.replace(builtin_options=None, builtin_options_2=None)
@@ -380,7 +380,7 @@ def without_options(model: tables.Model, chance: Random) -> tables.Model:
 
 
 def constant_as_input(model: tables.Model, chance: Random) -> tables.Model:
-    """Let a constant be an input of its subgraph, with its value or without."""
+    """Make a constant an input of its subgraph, with or without its value."""
     buffers = model.buffers or ()
 
     def change(graph: tables.SubGraph) -> tables.SubGraph:
@@ -543,7 +543,7 @@ DAMAGES: dict[Damage, int] = {
 
 
 def damaged(model: tables.Model, chance: Random) -> tables.Model:
-    """Return *model* after one damage or a few."""
+    """Return *model* with one or a few random damages."""
     count = 1
     while count < 6 and chance.random() < 0.45:
         count += 1

@@ -21,7 +21,7 @@ from fuzz.copies import Copy
 def reduced(
     copy: Copy, fault: Fault, try_it: Callable[[Copy], Fault | None], seconds: float
 ) -> Copy:
-    """Return a copy as simple as can be found in *seconds* with the same kind of fault.
+    """Return the simplest copy found in *seconds* with the same kind of fault.
 
     Args:
         copy: shows *fault*.
@@ -44,7 +44,7 @@ def reduced(
 
 
 def simpler_copies(copy: Copy) -> Iterator[Copy]:
-    """Yield copies with fewer parts, those that leave most out first."""
+    """Yield copies with fewer parts, the smallest first."""
     if copy.steps:
         yield replace(copy, steps=())
     try:
@@ -108,7 +108,7 @@ def _plainer_tensors(tensors: tuple[tables.Tensor, ...]) -> Iterator[tuple[table
 
 
 def _without_unused(model: tables.Model) -> tables.Model:
-    """Return a model without the tensors, operator codes and buffers that nothing names.
+    """Return a model without unused tensors, operator codes and buffers.
 
     One whose indices lead nowhere, or into other lists, stays as it is.
     """

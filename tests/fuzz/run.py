@@ -44,7 +44,7 @@ REDUCTION_SECONDS = 10.0
 def fuzz(
     target: Target, given: argparse.Namespace, findings: Findings, progress: Progress
 ) -> Counter[str]:
-    """Run one campaign and return how many copies ended how."""
+    """Run one campaign; return the number of copies by outcome."""
     task = progress.add_task(f"{target.name}: models", total=None)
     progress.refresh()
     models = target.models()
@@ -76,7 +76,7 @@ def fuzz(
 
 
 def fuzz_guided(target: Target, given: argparse.Namespace, findings: Findings) -> Counter[str]:
-    """Let coverage choose what is damaged further; libFuzzer tells how many copies it tried."""
+    """Run one campaign by libFuzzer, guided by coverage; libFuzzer reports the number of copies."""
     from fuzz.guided import guided  # needs atheris
 
     for found in guided(target, _limits(given), given.minutes * 60, given.seed):
@@ -87,7 +87,7 @@ def fuzz_guided(target: Target, given: argparse.Namespace, findings: Findings) -
 
 
 def reduce_all(chosen: Sequence[Finding], given: argparse.Namespace, progress: Progress) -> None:
-    """Make the models of findings smaller, as far as time allows, and save them again."""
+    """Shrink the models of findings, as far as time allows, and save them again."""
     end = time.monotonic() + given.reduce * 60
     task = progress.add_task("reducing", total=len(chosen))
     known = targets()
@@ -100,7 +100,7 @@ def reduce_all(chosen: Sequence[Finding], given: argparse.Namespace, progress: P
 
 
 def verify(finding: Finding, target: Target, limits: Limits, seconds: float) -> None:
-    """Try a finding again in a new process and make its model smaller, or note why it is none."""
+    """Try a finding in a new process and shrink its model, or note why it is no finding."""
     if target.in_litert and finding.fault.kind in ("crash", "hang"):
         with Judge(replace(target, only_host=True).judge, limits) as alone:
             # It may have left memory damaged when it ran the first time.
@@ -118,7 +118,7 @@ def verify(finding: Finding, target: Target, limits: Limits, seconds: float) -> 
 
 
 def reproduce(path: Path, given: argparse.Namespace) -> int:
-    """Try a saved finding again and say what comes of it."""
+    """Try a saved finding again and print the outcome."""
     name, copy, _ = load(path)
     target = targets()[given.target[0] if given.target else name]
     with Judge(target.judge, _limits(given)) as judge:
@@ -132,7 +132,7 @@ def reproduce(path: Path, given: argparse.Namespace) -> int:
 
 
 def report(counts: dict[str, Counter[str]], findings: Sequence[Finding], console: Console) -> None:
-    """Print a table of how copies ended, and one of the findings."""
+    """Print a table of outcomes, and a table of findings."""
     table = Table("target", "copies", *OUTCOMES, "delegated", title="Copies")
     for name, found in counts.items():
         cells = [str(found[kind]) for kind in (*OUTCOMES, "delegated")]
@@ -158,7 +158,7 @@ def _limits(given: argparse.Namespace) -> Limits:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the command line's words by name."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     known = list(targets())
     names = f"one of {', '.join(known)}; again for another; default: all"

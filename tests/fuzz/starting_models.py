@@ -34,7 +34,7 @@ SLOWEST = 1.0
 
 @dataclass(frozen=True, eq=False)
 class StartingModel:
-    """A model to damage.
+    """A valid model that the fuzzer damages.
 
     Attributes:
         name: of the file, or the operator of the case.
@@ -48,11 +48,11 @@ class StartingModel:
 
     @cached_property
     def records(self) -> tables.Model:
-        """What is damaged."""
+        """Records that are damaged."""
         return read_model(np.frombuffer(self.content, np.uint8))
 
     def file_of(self, records: tables.Model, chance: Random) -> bytes:
-        """Return the file of damaged *records*; of none if a number no longer fits its field."""
+        """Return the file of damaged *records*; empty if a number does not fit its field."""
         try:
             return write_model(records)
         except (TypeError, OverflowError):

@@ -44,7 +44,7 @@ def is_random(names: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """Something to try copies on.
+    """A part of Delegraph that copies are tried on.
 
     Attributes:
         name: ``core``, a delegate's name, or ``NAME@litert``.
@@ -61,7 +61,7 @@ class Target:
     only_host: bool = False
 
     def models(self, every: int = 1) -> list[StartingModel]:
-        """Return the models that copies for it are made of, or those of one operator in *every*."""
+        """Return the starting models for the target; with *every*, of one operator in *every*."""
         if not self.delegate:
             return starting_models("core", every=every)
         claims = self.make().capabilities().claims
@@ -69,7 +69,7 @@ class Target:
         return starting_models(self.delegate, names, every=every)
 
     def warm_up(self) -> None:
-        """Load what each process would have to load again."""
+        """Load modules once, before processes are forked."""
         if self.delegate == "numba_cpu" or "numba_cpu" in dict(self.options).values():
             from delegraph_numba_cpu.library.cpu import level_named
             from delegraph_numba_cpu.library.families import families
@@ -144,7 +144,7 @@ def _judged_core(found: Run) -> Ending:
 
 
 def targets() -> dict[str, Target]:
-    """Return every target there is: the core, and each installed delegate in both hosts."""
+    """Return all targets: the core, and each installed delegate in both hosts."""
     found = [Target("core")]
     for offer in installed().offers():
         name = offer.spec.name
@@ -162,7 +162,7 @@ def targets() -> dict[str, Target]:
 
 
 def run(open_it: Callable[[bytes], Any], copy: Copy) -> Run:
-    """Open a copy, feed it, and return what came of it."""
+    """Open a copy, run it on its inputs, and return the outcome."""
     feeding = copy.feeding()
     return hosts.run(
         open_it, copy.content, feeding.invokes, lambda opened, step: _feed(opened, feeding, step)
@@ -183,6 +183,6 @@ def _feed(interpreter: Any, feeding: Feeding, step: int) -> None:
 
 
 def _lacks_operators(error: BaseException | None) -> bool:
-    """Return whether an error says that operators without a kernel need a delegate."""
+    """Whether an error says that operators without a kernel need a delegate."""
     unresolved = ("unresolved custom op", "Select TensorFlow op(s)")
     return isinstance(error, UnresolvedOpError) or any(t in str(error) for t in unresolved)

@@ -44,7 +44,7 @@ SMALL = [
 
 @pytest.fixture(autouse=True)
 def guarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each test try copies as `make fuzz` does."""
+    """Apply the limits of `make fuzz` in each test."""
     monkeypatch.setenv("DELEGRAPH_NUMBA_GUARD", "1")
 
 
@@ -82,7 +82,7 @@ def test_every_copy_is_counted_once() -> None:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
-    """Let the kernel of ABS do something beside its work."""
+    """Let the kernel of ABS also call *act*."""
     sound = builtin_registration("ABS")
 
     def prepare(context: Any, node: Any) -> Any:
@@ -142,7 +142,7 @@ def test_a_planted_fault_of_a_kernel_is_found(
 
 @dataclass(frozen=True)
 class Planted(Target):
-    """A target with a delegate of this test."""
+    """Target with a delegate of this test."""
 
     kernel: type[SoundKernel] = SoundKernel
 
@@ -241,7 +241,7 @@ def test_an_error_in_our_words_is_none() -> None:
 @pytest.mark.repetition(1)
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_a_sample_of_copies_neither_crashes_nor_hangs(name: str) -> None:
-    """Of the core, nothing at all is found; delegates may still refuse in other words."""
+    """The core has no findings at all; delegates may refuse with other messages."""
     target = TARGETS[name]
     target.warm_up()
     made, findings = campaign(target, target.models(every=20), copies=COPIES)

@@ -132,7 +132,7 @@ def test_a_packing_may_be_left_out(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = file_of(tmp_path, CONTENT, "model.tflite")
-    with pytest.raises(ExternalBufferError, match=r"group 'weights\.bin': there is no such file"):
+    with pytest.raises(ExternalBufferError, match=r"group 'weights\.bin': no such file"):
         load_model(path)
     file_of(tmp_path, b"", "weights.bin")
     with pytest.raises(ExternalBufferError, match=r"cannot be read: .* is empty"):

@@ -199,7 +199,7 @@ def test_subgraphs_that_call_each_other_are_refused():
         return Graph([c, c], [y], [Op("IF", [c, c, c], [y], options)])
 
     model = model_of(calling(1), calling(2), calling(1))
-    with pytest.raises(RuntimeError, match="subgraph 1 calls itself by way of others"):
+    with pytest.raises(RuntimeError, match="subgraph 1 calls itself through other subgraphs"):
         delegraph_outputs(model, [np.array(True), np.array(True)])
 
 

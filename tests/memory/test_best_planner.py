@@ -40,7 +40,7 @@ TORN = records_of(
 
 
 def fits(records, total, placed=()):
-    """Return whether *records* fit into *total* bytes, by trying every offset of every record."""
+    """Whether *records* fit into *total* bytes, by trying every offset of every record."""
     if len(placed) == len(records):
         return True
     size, first, last = records[len(placed)]

@@ -46,7 +46,7 @@ class Verdicts:
         self.reload()
 
     def reload(self) -> None:
-        """Read what other processes have added."""
+        """Read the verdicts that other processes have added."""
         if self._path.exists():
             for line in self._path.read_text(encoding="utf-8").splitlines():
                 *key, verdict = json.loads(line)
@@ -57,7 +57,7 @@ class Verdicts:
         return self._known.get(_key(mutant))
 
     def add(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Keep a verdict, also for later runs."""
+        """Store a verdict in the file, too."""
         self._known[_key(mutant)] = verdict
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
@@ -69,7 +69,7 @@ def _key(mutant: Mutant) -> Key:
 
 
 def sampled(mutants: Iterable[Mutant], percent: float, seed: int) -> list[Mutant]:
-    """Return about *percent* of mutants; a larger percentage has those of a smaller one, too."""
+    """Return about *percent* of mutants; larger samples contain smaller ones."""
 
     def draw(mutant: Mutant) -> float:
         text = f"{seed} {mutant.module.name} {mutant.name}"
@@ -96,7 +96,7 @@ class Campaign:
     announce: Callable[[Mutant, Verdict], None]
 
     def run(self, modules: Sequence[Module], mutants: Sequence[Mutant]) -> list[str]:
-        """Judge *mutants* and return the tests that fail without any."""
+        """Judge *mutants*, and return the tests that fail even without a mutant."""
         ended = in_child(partial(self._session, modules, mutants))
         if ended.how != "done":
             raise RuntimeError(f"the session that judges ended by a {ended.how}")
@@ -112,7 +112,7 @@ class Campaign:
         return reach.failing
 
     def _require_clean(self, bench: Bench, tests: Sequence[str]) -> None:
-        """Raise unless tests pass in a fresh process: else every mutant would look killed there."""
+        """Raise an error unless the tests pass in a new process without a mutant."""
         ended = in_child(partial(judge_fresh, tests), bench.limit(tests))
         if ended != ("done", ""):
             raise RuntimeError(f"without a mutant, a fresh process ends in {ended}")
@@ -120,7 +120,7 @@ class Campaign:
     def _session(
         self, modules: Sequence[Module], mutants: Sequence[Mutant]
     ) -> tuple[Reach, list[int]]:
-        """Judge what a collected session can; return the numbers of those left, and the reach."""
+        """Judge mutants within a collected session; return the remaining ones, and the reach."""
         files = [str(module.path) for module in modules]
         at_import = Coverage(data_file=None, include=files, config_file=False)
         at_import.start()
@@ -156,7 +156,7 @@ class Campaign:
     def _judge(
         self, mutant: Mutant, bench: Bench, tests: Sequence[str], work: Callable[[], str | None]
     ) -> bool:
-        """Return whether *work* could judge *mutant*."""
+        """Whether *work* could judge *mutant*."""
         start = time.perf_counter()
         ended = in_child(work, bench.limit(tests)) if tests else Ended("done", "")
         if ended == ("done", None):

@@ -15,7 +15,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Ended(NamedTuple):
-    """How a child ended.
+    """The end of a child process.
 
     Attributes:
         how: ``done``, ``timeout`` or ``crash``.

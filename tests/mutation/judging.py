@@ -29,7 +29,7 @@ MEMORY = 8 << 30
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant.
+    """The verdict on a mutant.
 
     Attributes:
         outcome: ``killed``, ``survived``, or ``unreached`` when no test runs its line.
@@ -46,7 +46,7 @@ class Verdict(NamedTuple):
 
 @dataclass
 class Reach:
-    """What each test runs, measured once without mutants.
+    """The lines that each test runs, measured once without mutants.
 
     Attributes:
         seconds: of each test that passes, by its id, in order of collection.
@@ -61,21 +61,21 @@ class Reach:
     failing: list[str] = field(default_factory=list)
 
     def tests_of(self, mutant: Mutant) -> set[str]:
-        """Return the tests that run the changed lines; for what runs at import, all tests."""
+        """Return the tests that run the changed lines; all tests for lines that run at import."""
         if self.runs_at_import(mutant):
             return set(self.seconds)  # no line tells who looks at a constant or at a field
         lines = self.lines.get(str(mutant.module.path), {})
         return {test for line in mutant.lines for test in lines.get(line, ())} & set(self.seconds)
 
     def runs_at_import(self, mutant: Mutant) -> bool:
-        """Whether the change has its effect before tests are there."""
+        """Whether the changed lines run when the module is imported."""
         early = self.at_import.get(str(mutant.module.path), set())
         return not mutant.is_late or not early.isdisjoint(mutant.lines)
 
 
 @dataclass
 class Bench:
-    """Chooses which tests judge a mutant, and in which order.
+    """Chooses the tests that judge a mutant, and their order.
 
     Attributes:
         budget: seconds that the tests of one mutant may take when none fails.
@@ -89,7 +89,7 @@ class Bench:
     kills: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Return test ids: those that killed others of the module first, then quick files first."""
+        """Return test ids: first those that killed the module's other mutants, then quick files."""
         reached = self.reach.tests_of(mutant)
         ordered = [test for test in self.reach.seconds if test in reached]
         home = mutant.module.path.stem
@@ -113,18 +113,18 @@ class Bench:
                 yield test
 
     def limit(self, tests: Sequence[str]) -> float:
-        """Return seconds after which a mutant hangs."""
+        """Return the seconds after which a mutant counts as hanging."""
         return self.patience + 5.0 * sum(self.reach.seconds[test] for test in tests)
 
     def note(self, mutant: Mutant, verdict: Verdict) -> None:
-        """Remember which test kills."""
+        """Record which test kills the mutant."""
         if verdict.outcome == "killed" and verdict.by in self.reach.seconds:
             key = mutant.module.name, verdict.by
             self.kills[key] = self.kills.get(key, 0) + 1
 
 
 class Session:
-    """A pytest plugin: hands the collected tests over instead of running them."""
+    """Pytest plugin that passes the collected tests on instead of running them."""
 
     def __init__(self, use: Callable[[Sequence[pytest.Item]], Any]) -> None:
         self._use = use
@@ -138,7 +138,7 @@ class Session:
 
 
 def collected(paths: Iterable[str], use: Callable[[Sequence[pytest.Item]], Any]) -> Any:
-    """Return what *use* makes of the tests at *paths*, or None when they cannot be collected."""
+    """Return the result of *use* for the tests at *paths*; None if they cannot be collected."""
     hypothesis.settings.register_profile(
         "mutants",
         phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # nobody reads the failure
@@ -153,7 +153,7 @@ def collected(paths: Iterable[str], use: Callable[[Sequence[pytest.Item]], Any])
 
 
 def first_failure(items: Sequence[pytest.Item]) -> str:
-    """Run tests up to the first that fails, and return its id; "" when none does."""
+    """Run the tests up to the first failure, and return its id; empty if all pass."""
     for item, following in zip(items, [*items[1:], None], strict=False):
         if not _passes(item, following):
             return item.nodeid
@@ -166,7 +166,7 @@ def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
 
 
 def measured(items: Sequence[pytest.Item], files: Sequence[str]) -> Reach:
-    """Run all tests without a mutant and return what they reach of *files*."""
+    """Run all tests without a mutant, and return the lines of *files* that each test runs."""
     reach = Reach()
     coverage = Coverage(data_file=None, include=files, config_file=False)
     coverage.start()
@@ -186,7 +186,7 @@ def measured(items: Sequence[pytest.Item], files: Sequence[str]) -> Reach:
 def judge_patched(
     mutant: Mutant, tests: Sequence[str], items: dict[str, pytest.Item], functions: Any
 ) -> str | None:
-    """Return the test that fails on *mutant*; None when it cannot be put into functions."""
+    """Return the test that fails on *mutant*; None if it cannot be patched into functions."""
     if not patch(mutant, functions):
         return None
     limit_memory()
@@ -220,14 +220,14 @@ def judge_fresh(tests: Sequence[str]) -> str:
 
 
 def silence() -> None:
-    """Send what this process prints nowhere: a mutant may fail in a thousand lines."""
+    """Discard all output of this process, because a mutant may print thousands of lines."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
 
 
 def limit_memory() -> None:
-    """Let a mutant that allocates without end fail, not the machine."""
+    """Limit the memory, so that a mutant without bound fails and the machine does not."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -28,14 +28,14 @@ SKIPPED_NAMES = {"TYPE_CHECKING", "version_info", "platform"}
 
 
 class Place(NamedTuple):
-    """A field of a node, or an item of it, where another node may be put."""
+    """A field of a syntax node, or an item of it, in which a node can be replaced."""
 
     parent: ast.AST
     field: str
     position: int | None
 
     def put(self, node: ast.AST) -> None:
-        """Let *node* stand here."""
+        """Replace the node at this place by *node*."""
         if self.position is None:
             setattr(self.parent, self.field, node)
         else:
@@ -117,7 +117,7 @@ class Module:
 def _nodes(
     node: ast.AST, around: tuple[ast.AST, ...] = ()
 ) -> Iterator[tuple[tuple[ast.AST, ...], Place, ast.AST]]:
-    """Yield the nodes below *node* that may be replaced, with those around them."""
+    """Yield the replaceable nodes below *node*, each with its ancestors."""
     around = (*around, node)
     for field, value in ast.iter_fields(node):
         if field in SKIPPED_FIELDS:
@@ -130,7 +130,7 @@ def _nodes(
 
 
 def _is_skipped(parent: ast.AST, field: str, node: ast.AST) -> bool:
-    """Whether a node says nothing that tests should notice: messages, checks for mypy, others'."""
+    """Whether tests cannot notice changes of a node, such as messages or checks for mypy."""
     if isinstance(node, ast.Assert | ast.JoinedStr):
         return True
     if isinstance(parent, ast.Raise) or _is_type_alias(parent):
@@ -146,7 +146,7 @@ def _is_skipped(parent: ast.AST, field: str, node: ast.AST) -> bool:
 
 
 def _is_type_alias(node: ast.AST) -> bool:
-    """Whether a node names a type: ``Key = tuple[str, int] | None``."""
+    """Whether a node defines a type alias: ``Key = tuple[str, int] | None``."""
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     name = target.id.lstrip("_") if isinstance(target, ast.Name) else ""
     return name[:1].isupper() and not name.isupper()
@@ -170,7 +170,7 @@ def _scope_name(scope: Scope) -> str:
 
 
 def _excerpt(around: tuple[ast.AST, ...], node: ast.AST) -> ast.AST:
-    """Return the largest node about *node*, within its statement, that is short enough to show."""
+    """Return the largest short ancestor of *node* within its statement, to show it."""
     shown = node
     for outer in reversed(around):
         if not isinstance(outer, ast.expr | ast.stmt | ast.keyword) or _is_compound(outer):
@@ -186,14 +186,14 @@ def _is_compound(node: ast.AST) -> bool:
 
 
 def _line(node: ast.AST) -> str:
-    """Return the source of a node in one line; of a compound statement, its head."""
+    """Return the source of a node on one line; for a compound statement, its first line."""
     if isinstance(node, ast.If | ast.While):
         return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
     return " ".join(ast.unparse(node).split())
 
 
 def _lines(around: tuple[ast.AST, ...], node: ast.AST) -> range:
-    """Return the lines that run when the changed statement does."""
+    """Return the lines that run whenever the changed statement runs."""
     holders = (ast.stmt, ast.excepthandler, ast.match_case, ast.Module)
     holder = next(n for n in (node, *reversed(around)) if isinstance(n, holders))
     if isinstance(holder, ast.Module):
@@ -207,7 +207,7 @@ def _lines(around: tuple[ast.AST, ...], node: ast.AST) -> range:
 
 
 def _is_late(around: tuple[ast.AST, ...], node: ast.AST) -> bool:
-    """Whether the change lies in a function's body: its defaults are computed at import."""
+    """Whether the change is in a function's body; defaults are computed at import."""
     for outer, inner in pairwise((*around, node)):
         if isinstance(outer, Function):
             return inner in (outer.body if isinstance(outer.body, list) else [outer.body])

@@ -51,7 +51,7 @@ DELETED = (ast.Assign, ast.AugAssign, ast.Break, ast.Continue, ast.Delete, ast.E
 
 
 def changed(node: N, **fields: object) -> N:
-    """Return a copy of *node* with other fields."""
+    """Return a copy of *node* with some fields replaced."""
     twin = copy.copy(node)
     for name, value in fields.items():
         setattr(twin, name, value)
@@ -59,7 +59,7 @@ def changed(node: N, **fields: object) -> N:
 
 
 def replacements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what may stand in the place of *node*; a deleted statement becomes ``pass``."""
+    """Yield replacements of *node*; ``pass`` replaces a deleted statement."""
     for kind, offer in OPERATORS:
         if isinstance(node, kind):
             yield from offer(node)
@@ -99,7 +99,7 @@ def _constant(node: ast.Constant) -> Iterator[ast.AST]:
 
 
 def _condition(node: ast.If | ast.While | ast.IfExp) -> Iterator[ast.AST]:
-    """Turn a condition round, unless turning its one comparison round does the same."""
+    """Negate a condition, unless negating its only comparison has the same effect."""
     if not isinstance(node.test, ast.Compare | ast.UnaryOp):
         turned = ast.UnaryOp(op=ast.Not(), operand=node.test)
         yield changed(node, test=ast.copy_location(turned, node.test))
@@ -117,7 +117,7 @@ def _opposite(node: ast.Call) -> Iterator[ast.AST]:
 
 
 def _argument(node: ast.Call) -> Iterator[ast.AST]:
-    """Forget a conversion: ``canonical(name)`` becomes ``name``."""
+    """Drop a conversion: ``canonical(name)`` becomes ``name``."""
     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
     makes_a_thing = name[:1].isupper()
     if len(node.args) != 1 or node.keywords or makes_a_thing or name in CONVERSIONS:
@@ -127,7 +127,7 @@ def _argument(node: ast.Call) -> Iterator[ast.AST]:
 
 
 def _matters(node: ast.stmt) -> bool:
-    """Whether deleting a statement may change more than a name: docstrings do not matter."""
+    """Whether deleting a statement may have an effect; docstrings have none."""
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Call | ast.Await | ast.Yield | ast.YieldFrom)
     if isinstance(node, ast.Assign):

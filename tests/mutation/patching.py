@@ -23,7 +23,7 @@ Key = tuple[str, int]
 
 
 def functions_by_file() -> Mapping[str, Sequence[FunctionType]]:
-    """Return all functions that live now, by the file of their source."""
+    """Return all existing functions by source file."""
     found: dict[str, list[FunctionType]] = {}
     for thing in gc.get_objects():
         if type(thing) is FunctionType:
@@ -32,7 +32,7 @@ def functions_by_file() -> Mapping[str, Sequence[FunctionType]]:
 
 
 def patch(mutant: Mutant, functions: Iterable[FunctionType]) -> bool:
-    """Give *functions*, those of the mutant's module, their changed code.
+    """Replace the code of *functions*, the functions of the mutant's module, by changed code.
 
     Returns:
         Whether any function changed. It does not where the names of two functions on one line are
@@ -66,7 +66,7 @@ def _inner(code: CodeType) -> Iterator[tuple[Key, CodeType]]:
 
 
 class MutantFinder(MetaPathFinder):
-    """Finds one module only, and loads it changed. It goes first into ``sys.meta_path``."""
+    """Import finder that loads one module in its changed form; first in ``sys.meta_path``."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._name = mutant.module.name
@@ -76,7 +76,7 @@ class MutantFinder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how to load the changed module; nothing for others."""
+        """Return the spec of the changed module; None for other modules."""
         if name != self._name:
             return None
         loader = _Loader(name, self._path, self._code)
@@ -89,7 +89,7 @@ class MutantFinder(MetaPathFinder):
         )
 
     def install(self) -> None:
-        """Let it be asked first.
+        """Insert the finder at the start of ``sys.meta_path``.
 
         Raises:
             RuntimeError: the module was imported before.

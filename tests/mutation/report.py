@@ -13,7 +13,7 @@ from mutation.mutants import Mutant
 
 @dataclass
 class Row:
-    """What became of the mutants of one module.
+    """Counts of the mutants of one module, by verdict.
 
     Attributes:
         mutants: all that there are.
@@ -33,7 +33,10 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Percent killed of those judged and not explained; 100 where there are none."""
+        """Percentage of killed mutants among those judged and not explained.
+
+        100 if there are none.
+        """
         return _percent(self.killed, self.judged - len(self.explained))
 
 
@@ -61,7 +64,7 @@ def row(
 
 
 def text(rows: Sequence[Row]) -> str:
-    """Return the report to read: the survivors first, the table last."""
+    """Return the report as text: first the survivors, then the table."""
     lines = []
     for row in rows:
         lines += [
@@ -80,13 +83,13 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def percent_of(rows: Sequence[Row]) -> float:
-    """Return the percent killed of all rows together."""
+    """Return the percentage of killed mutants of all rows together."""
     judged = sum(row.judged - len(row.explained) for row in rows)
     return _percent(sum(row.killed for row in rows), judged)
 
 
 def write_json(rows: Sequence[Row], path: Path) -> None:
-    """Write all that the text says, and why survivors are explained."""
+    """Write the content of the report, and the explanations of survivors."""
     path.parent.mkdir(parents=True, exist_ok=True)
     shown = [{**asdict(row), "percent": round(row.percent, 1)} for row in rows]
     path.write_text(json.dumps(shown, indent=1), encoding="utf-8")

@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def modules_of(source: Path) -> list[Module]:
-    """Return the modules below a folder, or the one of a file, named as they are imported."""
+    """Return the import names of the modules below a folder, or of one file."""
     files = sorted(source.rglob("*.py")) if source.is_dir() else [source]
     package = source if source.is_dir() else source.parent
     while (package.parent / "__init__.py").exists():
@@ -51,7 +51,7 @@ def _imported_name(file: Path) -> str:
 
 
 def is_wanted(target: str, module: str, wanted: Sequence[str]) -> bool:
-    """Whether a module was asked for: by its target, its name or the end of its name."""
+    """Whether a module was requested: by its target, its name or the end of its name."""
     return not wanted or any(
         name in (target, module) or module.endswith(f".{name}") for name in wanted
     )
@@ -90,7 +90,7 @@ class Target:
             yield from module.mutants
 
     def judge(self, options: argparse.Namespace) -> list[str]:
-        """Judge what waits, and return the tests that fail without a mutant."""
+        """Judge the waiting mutants, and return the tests that fail without a mutant."""
         waiting = [
             mutant
             for mutant in sampled(self.mutants(), options.sample, options.seed)
@@ -103,7 +103,7 @@ class Target:
 
 
 def targets(options: argparse.Namespace) -> Iterator[Target]:
-    """Yield the targets, each with those of its modules that are wanted."""
+    """Yield the targets with their requested modules."""
     for name, about in read_toml(options.targets).items():
         found = [
             m for m in modules_of(Path(about["modules"])) if is_wanted(name, m.name, options.wanted)
@@ -133,7 +133,7 @@ def main() -> int:
 
 
 def is_waiting(verdict: Verdict | None, *, again: bool) -> bool:
-    """Whether a mutant is to be judged: it has no verdict, or survivors get another try."""
+    """Whether a mutant must be judged: it has no verdict, or is a survivor to try *again*."""
     return verdict is None or (again and verdict.outcome != "killed")
 
 

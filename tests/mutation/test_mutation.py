@@ -173,7 +173,7 @@ def test_a_larger_sample_has_the_smaller_one(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of one module, after a campaign; one survivor is explained, others were once."""
+    """A project of one module after a campaign, with current and outdated explanations."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "toy.py").write_text(TOY)
     (folder / "test_toy.py").write_text(TESTS)

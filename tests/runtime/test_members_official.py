@@ -407,7 +407,7 @@ def test_strings_without_elements_can_be_read_and_need_not_be_set() -> None:
 @pytest.mark.parametrize("part", ["i", "i._interpreter"])
 def test_nothing_can_be_copied_that_would_share_memory(copied: Any, part: str) -> None:
     subject = eval(part, opened(delegraph, "sum"))
-    with pytest.raises(ArgumentTypeError, match="cannot be copied or pickled: it has memory and"):
+    with pytest.raises(ArgumentTypeError, match="cannot be copied or pickled: it owns memory and"):
         copied(subject)
 
 

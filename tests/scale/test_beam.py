@@ -188,7 +188,7 @@ def test_batches_are_no_larger_than_the_predictors() -> None:
 
 
 def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="on_error='drop' leaves examples without results"):
+    with pytest.raises(ArgumentError, match="on_error='drop' drops examples without results"):
         DelegraphModelHandler(Predictor(DIGITS, on_error="drop"))
     handler = DelegraphModelHandler(Predictor(DIGITS))
     handler.validate_inference_args({})

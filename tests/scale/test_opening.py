@@ -136,7 +136,7 @@ def test_data_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="is not there"):
         open_source(str(tmp_path / "nothing.npz"), INPUTS)
     two = {"a": INPUTS["image"], "b": INPUTS["image"]}
-    with pytest.raises(ArgumentError, match=r"a folder gives one input, and the model has 2"):
+    with pytest.raises(ArgumentError, match=r"a folder has one input, and the model has 2"):
         open_source(str(tmp_path), two)
 
 

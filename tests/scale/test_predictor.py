@@ -224,7 +224,7 @@ def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
         Predictor(DIGITS, max_batch=0)
     with pytest.raises(ArgumentError, match="on_error is 'ignore'"):
         Predictor(DIGITS, on_error="ignore")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="a Setup has its delegates"):
+    with pytest.raises(ArgumentError, match="a Setup includes its delegates"):
         Predictor(Setup(str(DIGITS)), delegates=["numba_cpu"])
     with pytest.raises(ArgumentError, match="no input 'imag'"):
         Predictor(DIGITS, inputs={"imag": "photo"}).warm_up()

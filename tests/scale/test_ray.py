@@ -248,5 +248,5 @@ def test_the_checkpoint_is_of_a_fingerprint(moody: Setup, tmp_path: Path) -> Non
     assert (config.id_column, config.write_num_threads) == ("id", 1)
     other = Predictor(moody, on_error="column", batching="rows")
     assert checkpoint_config(other, "id", "/done").checkpoint_path != config.checkpoint_path
-    with pytest.raises(ArgumentError, match="on_error='drop' leaves no trace of bad rows"):
+    with pytest.raises(ArgumentError, match="on_error='drop' keeps no record of bad rows"):
         checkpoint_config(Predictor(moody, on_error="drop"), "id", "/done")

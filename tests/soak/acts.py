@@ -38,7 +38,7 @@ _LOW = np.zeros(1, np.int32)
 
 @dataclass
 class Owned:
-    """A subject and an interpreter of it that one thread owns.
+    """A subject with an interpreter that belongs to one thread.
 
     Attributes:
         subject: the model.
@@ -54,12 +54,12 @@ class Owned:
         self.renew()
 
     def renew(self) -> None:
-        """Take a new interpreter, with two threads for delegates."""
+        """Create a new interpreter, with two threads for delegates."""
         self.interpreter = self.subject.open(num_threads=2)
         self.interpreter.allocate_tensors()
 
     def check(self) -> None:
-        """Invoke; see :meth:`Subject.check`."""
+        """Invoke and check the outputs; see :meth:`Subject.check`."""
         self.subject.check(self.interpreter, self.chance)
 
 
@@ -67,7 +67,7 @@ Act = Callable[[Owned], None]
 
 
 def available_delegates() -> list[str]:
-    """Return the delegates that are put on and off here."""
+    """Return the delegates that the acts apply and remove."""
     offered = {offer.spec.name for offer in installed().offers()}
     return [name for name in DELEGATES if name in offered]
 
@@ -94,13 +94,13 @@ def resize(owned: Owned) -> None:
 
 
 def delegate(owned: Owned) -> None:
-    """Put a delegate on."""
+    """Apply a delegate."""
     owned.interpreter.modify_graph_with_delegate(owned.chance.choice(available_delegates()))
     owned.check()
 
 
 def no_delegate(owned: Owned) -> None:
-    """Take all delegates off."""
+    """Remove all delegates."""
     owned.interpreter.remove_all_delegates()
     owned.check()
 
@@ -113,7 +113,7 @@ def renew(owned: Owned) -> None:
 
 
 def failing_delegate(owned: Owned) -> None:
-    """Put a delegate on that raises in some phase; the graph must be as before."""
+    """Apply a delegate that raises in some phase; the graph must stay unchanged."""
     phase = owned.chance.choice(PHASES)
     interpreter = owned.subject.open()
     interpreter.allocate_tensors()
@@ -132,7 +132,7 @@ def _use(interpreter: Interpreter, delegate: Failing, owned: Owned) -> None:
 
 
 def fallback(owned: Owned) -> None:
-    """Let a delegate fail while Delegraph's kernels stand in for it."""
+    """Let a delegate fail, so that Delegraph's kernels replace it."""
     with owned.subject.open(
         Failing("eval"), failures=FailurePolicy(on_failure="fallback")
     ) as interpreter:
@@ -142,7 +142,7 @@ def fallback(owned: Owned) -> None:
 
 
 def endless(owned: Owned) -> None:
-    """Stop a model that would count for hours, by a time limit or from another thread."""
+    """Stop a model that would run for hours, by a time limit or from another thread."""
     if owned.subject.name != "counting":
         return
     name = owned.chance.choice([*available_delegates(), ""])
@@ -175,7 +175,7 @@ def _count_for_ever(interpreter: Interpreter, by_limit: bool) -> None:
 
 
 def _cancel_until(interpreter: Interpreter, done: threading.Event) -> None:
-    """Cancel again and again: what is asked before a call begins does not concern it."""
+    """Cancel repeatedly, because a cancel before a call begins has no effect."""
     while not done.wait(0.05):
         interpreter.cancel()
 
@@ -206,7 +206,7 @@ def two_threads(owned: Owned) -> None:
 
 
 def fork(owned: Owned) -> None:
-    """Fork; the child invokes and says whether its answer was right."""
+    """Fork; the child invokes and reports whether its answer is right."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -224,7 +224,7 @@ def fork(owned: Owned) -> None:
 
 
 def interrupt(owned: Owned) -> None:
-    """Press Ctrl-C at a random moment of an act; only for the main thread."""
+    """Send Ctrl-C at a random moment of an act; only in the main thread."""
     act = owned.chance.choice([invoke, resize, delegate, no_delegate, renew])
     moment = owned.chance.random() * 0.01
     sender = threading.Thread(target=_send_interrupt, args=(moment,))
@@ -244,7 +244,7 @@ def interrupt(owned: Owned) -> None:
 
 
 class Swallowed:
-    """Counts the interrupts that Python itself does not let out: of what runs while objects go.
+    """Counts the interrupts that Python swallows because a finalizer was running.
 
     Attributes:
         count: how many.
@@ -270,7 +270,7 @@ def _send_interrupt(moment: float) -> None:
 
 
 def _after_interrupt(owned: Owned) -> None:
-    """Check that the interpreter works; one that was being opened or closed is replaced."""
+    """Check that the interpreter works; replace one that was being opened or closed."""
     try:
         owned.interpreter.get_input_details()
     except StateError:

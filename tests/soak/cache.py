@@ -31,7 +31,7 @@ assert np.array_equal(*answers), answers
 
 
 def private_cache(folder: Path) -> None:
-    """Let this process and its children use a copy of the user's cache in *folder*."""
+    """Make this process and its children use a copy of the user's cache in *folder*."""
     from delegraph_numba_cpu.library.cache import kernel_cache
     from delegraph_numba_cpu.library.cpu import level_named
 
@@ -42,7 +42,7 @@ def private_cache(folder: Path) -> None:
 
 
 def vanish(folder: Path, chance: Random) -> None:
-    """Remove, cut or flip one file of the cache while a new process computes with its kernels.
+    """Remove, truncate or alter one file of the cache while a new process uses its kernels.
 
     Raises:
         AssertionError: the process failed, or its answer is another than the core's.

@@ -12,18 +12,18 @@ PHASES = ("initialize", "claim", "create", "init", "prepare", "eval")
 
 
 class Boom(Exception):
-    """What the delegates here raise."""
+    """The error that the failing delegates raise."""
 
 
 class Failing(Faulty):
-    """A delegate that computes by Delegraph's kernels, up to the phase where it raises."""
+    """Delegate that computes with Delegraph's kernels, and raises in one phase."""
 
     def __init__(self, phase: str) -> None:
         super().__init__(dynamic=True, name=f"failing-at-{phase}")
         self.phase = phase
 
     def reach(self, phase: str) -> None:
-        """Raise if it is to fail here."""
+        """Raise if the failure is due in this phase."""
         if phase == self.phase:
             raise Boom(phase)
 
@@ -42,7 +42,7 @@ class Failing(Faulty):
 
 
 class FailingKernel(FaultyKernel):
-    """One partition of a :class:`Failing` delegate."""
+    """Kernel of a :class:`Failing` delegate's partition."""
 
     delegate: Failing
 

@@ -55,7 +55,7 @@ STUCK = 120
 
 @dataclass
 class Soak:
-    """What has been done so far, and what came of it.
+    """Counts of acts and failures so far.
 
     Attributes:
         acts: how often each act was done.
@@ -69,7 +69,7 @@ class Soak:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def do(self, act: Act, owned: Owned) -> None:
-        """Do an act and note how it ended; after a failure the interpreter is replaced."""
+        """Do an act and record the outcome; after a failure, the interpreter is replaced."""
         try:
             act(owned)
         except BaseException as error:  # noqa: BLE001 - noted
@@ -83,19 +83,19 @@ class Soak:
 
     @property
     def is_over(self) -> bool:
-        """Whether too much has gone wrong."""
+        """Whether there were too many failures."""
         return len(self.failures) >= SHOWN
 
     def work(
         self, owned: Sequence[Owned], chance: Random, acts: Mapping[Act, int], end: float
     ) -> None:
-        """Do acts on what one thread owns, until a time."""
+        """Do acts on one thread's interpreter until the time *end*."""
         while time.monotonic() < end and not self.is_over:
             (act,) = chance.choices(list(acts), list(acts.values()))
             self.do(act, chance.choice(owned))
 
     def round(self, owned: Sequence[Sequence[Owned]], chance: Random, seconds: float) -> None:
-        """Let every thread work for a while, the main one on what stands first; take a sample."""
+        """Run all threads for a while, the main thread on the first subject; take a sample."""
         faulthandler.dump_traceback_later(seconds + STUCK, exit=True)
         end = time.monotonic() + seconds
         chances = [Random(chance.random()) for _ in owned]
@@ -113,7 +113,7 @@ class Soak:
 
 
 def soak(hours: float, seed: int, threads: int, progress: Progress, cache: Path | None) -> Soak:
-    """Soak for some hours and return what came of it.
+    """Run the soak test for some hours; return the counts and samples.
 
     Args:
         hours: how long.
@@ -149,7 +149,7 @@ def soak(hours: float, seed: int, threads: int, progress: Progress, cache: Path 
 
 
 def _start_workers() -> None:
-    """Let numba_cpu start its threads, which stay: only later ones count as growth."""
+    """Let numba_cpu start its threads, so that they do not count as growth."""
     wide = tensor((1 << 20,))
     tensors = {"x": wide, "y": wide}
     model = graph_model([("ADD", "x x", "y")], inputs="x", outputs="y", tensors=tensors)
@@ -165,7 +165,7 @@ def _owned(found: Sequence[Subject], chance: Random) -> list[Owned]:
 
 
 def report(done: Soak, console: Console) -> list[str]:
-    """Print what was done and what came of it; return everything that is wrong."""
+    """Print the acts and outcomes; return a list of all problems."""
     table = Table("act", "times")
     for name, count in sorted(done.acts.items()):
         table.add_row(name, str(count))
@@ -183,7 +183,7 @@ def report(done: Soak, console: Console) -> list[str]:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the command line's words by name."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--hours", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)

@@ -21,7 +21,7 @@ INPUTS = 12
 
 
 class Subject:
-    """A model, inputs for it, and what comes of each by Delegraph's own kernels.
+    """A model with inputs, and the right outputs computed by Delegraph's kernels.
 
     Args:
         name: of the model.
@@ -52,7 +52,7 @@ class Subject:
             self._right = [answer(core, x) for x in self.inputs]
 
     def open(self, *delegates: Any, **arguments: Any) -> Interpreter:
-        """Return an interpreter with just these delegates."""
+        """Return an interpreter with only these delegates."""
         return Interpreter(
             model_content=self.content,
             experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
@@ -83,7 +83,7 @@ class Subject:
 
 
 def answer(interpreter: Interpreter, x: NDArray[Any]) -> NDArray[Any]:
-    """Return what a model of one input and one output makes of *x*."""
+    """Return a model's output for *x*; the model has one input and one output."""
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     interpreter.invoke()
     found: NDArray[Any] = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])

@@ -20,7 +20,7 @@ FEWEST = 6
 
 @dataclass(frozen=True)
 class Sample:
-    """What the process held at one time.
+    """Amounts of memory, files and threads that the process has at one time.
 
     Attributes:
         bytes: resident memory.
@@ -36,7 +36,7 @@ class Sample:
 
 
 def sample() -> Sample:
-    """Return what this process holds now, without garbage and what ``malloc`` keeps for later."""
+    """Return the present amounts, without garbage and memory that ``malloc`` keeps."""
     gc.collect()
     for thread in threading.enumerate():
         if thread is not threading.current_thread():

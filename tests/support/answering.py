@@ -24,7 +24,10 @@ class Idle(NodeByNodeKernel):
 
 
 class Answering(SimpleDelegateInterface):
-    """Gives its answers by node index; the last one holds for all further nodes."""
+    """Delegate that answers the support question from a list by node index.
+
+    The last answer repeats.
+    """
 
     def __init__(self, *answers: bool | Rejection) -> None:
         self._answers = answers
@@ -42,7 +45,7 @@ class Answering(SimpleDelegateInterface):
 
 
 class Claiming(Answering):
-    """Takes what its claims cover, features included."""
+    """Delegate that takes the nodes covered by its claims, ``features`` included."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self._capabilities = capabilities

@@ -17,11 +17,11 @@ Hook = Callable[[DelegateContext, Node], None]
 
 
 def nothing(context: DelegateContext, node: Node) -> None:
-    """Do nothing before a node is computed."""
+    """Do nothing; the default action before a node is computed."""
 
 
 class LateEvent:
-    """Computes when it is waited for, as a slow device would be done only then."""
+    """Event that computes when it is waited for, like the event of a slow device."""
 
     def __init__(self, compute: Callable[[], object]) -> None:
         self._compute: Callable[[], object] | None = compute
@@ -33,7 +33,7 @@ class LateEvent:
 
 
 class Late(ByName):
-    """Writes rubbish to its outputs when it is started; reads its inputs when it is waited for.
+    """Asynchronous kernel that fills its outputs with rubbish at start and computes at the wait.
 
     Attributes:
         log: ``start 5``, ``wait 5``, ``eval 5``, with the index of the delegate's node.
@@ -69,7 +69,7 @@ class LateKernel(ByNameKernel):
 
 
 class LateFaulty(Faulty):
-    """Computes by Delegraph's kernels when it is waited for, and then goes wrong."""
+    """Asynchronous kernel that computes with Delegraph's kernels at the wait, and then fails."""
 
     def create_delegate_kernel_interface(self) -> LateFaultyKernel:
         return LateFaultyKernel(self)
@@ -81,7 +81,10 @@ class LateFaultyKernel(FaultyKernel):
 
 
 class InThread(ByName):
-    """Computes in a thread of its own; *before* runs there, or in the host's where it waits."""
+    """Event that computes in its own thread.
+
+    *before* runs in that thread, or in the waiting host's.
+    """
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ print(peak >> 10, time.process_time() - start, said)
 
 
 class Bomb:
-    """A flatbuffer of the model schema in which anything may be shared."""
+    """Flatbuffer of the model schema whose tables and vectors may share any bytes."""
 
     def __init__(self) -> None:
         self.builder = Builder(1 << 20)
@@ -100,7 +100,7 @@ def shared_zero_points() -> bytes:
 
 
 def overlapping_zero_points() -> bytes:
-    """Each tensor has a list of its own that begins within that of the others."""
+    """Model whose tensors have lists of zero points that overlap in the file."""
     bomb, count = Bomb(), 100_000
     scale = bomb.array(np.ones(count), np.float32)
     values = bomb.array(np.full(2 * count + 4000, count), np.int32)  # any word is a length
@@ -113,7 +113,7 @@ def overlapping_zero_points() -> bytes:
 
 
 def shared_scales_of_nodes() -> bytes:
-    """Every node asks for a multiplier of every channel of the same weights."""
+    """Model whose nodes share weights and each need one multiplier per channel."""
     bomb, count = Bomb(), 50_000
     many = {2: bomb.array(np.ones(count), np.float32), 3: bomb.array(np.zeros(count), np.int64)}
     one = bomb.table(offsets={2: bomb.array([1], np.float32), 3: bomb.array([0], np.int64)})
@@ -206,14 +206,14 @@ def one_tensor_many_times() -> bytes:
 
 
 def flags() -> bytes:
-    """Lists of numbers of a byte, each of which becomes a reference of eight."""
+    """Model with lists of one-byte numbers that each become an 8-byte reference."""
     bomb = Bomb()
     parts = {7: bomb.array(np.zeros(1_000_000), np.uint8)}
     return bomb.model([], [bomb.table(offsets=parts) for _ in range(4)], code=32)
 
 
 def wide_names() -> bytes:
-    """Bytes that are no text become four characters, beside an emoji of four bytes each."""
+    """Model with names of invalid UTF-8 that become wide strings in memory."""
     bomb, count = Bomb(), 100_000
     name = bomb.builder.CreateString("\N{BOMB}".encode() + b"\xff" * count)
     return bomb.model([bomb.table(offsets={3: name})] * 40, buffer=np.zeros(900_000, np.uint8))
@@ -259,7 +259,7 @@ def empty_signatures() -> bytes:
 
 
 def pack_of_many() -> bytes:
-    """Nodes that share a list of 64,000 inputs."""
+    """Model whose nodes share a list of 64,000 inputs."""
     bomb, count = Bomb(), 64_000
     tensors = [bomb.table(offsets={0: bomb.array(shape, np.int32)}) for shape in ([1], [count])]
     inputs = bomb.array(np.zeros(count), np.int32)
@@ -314,7 +314,7 @@ def shared_weights_float() -> bytes:
 
 
 def narrow_weights() -> bytes:
-    """Each node has a record for each of half a million outputs."""
+    """Model whose nodes each need a record for each of half a million outputs."""
     return _products((9, 9), (500_000, 1), np.zeros(500_000), 100)
 
 
@@ -365,7 +365,7 @@ BOMBS: tuple[Callable[[], bytes], ...] = (
 
 
 def check_bomb(content: bytes, path: Path, default_delegates: str | None) -> None:
-    """Read and prepare a bomb in a process of its own, which must stay small and quick.
+    """Read and prepare a bomb in another process, whose memory and time are limited.
 
     Args:
         content: the bomb.

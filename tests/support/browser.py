@@ -16,13 +16,13 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def chromium() -> str | None:
-    """Return the path of the program; None where there is none."""
+    """Return the path of Chromium; None if it is not installed."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Give a browser; skip the test where there is none."""
+    """Yield a browser; skip the test if none is installed."""
     playwright = pytest.importorskip("playwright.sync_api")
     program = chromium()
     if program is None:
@@ -34,7 +34,7 @@ def launched() -> Iterator[Any]:
 
 
 class Opened:
-    """A page of a file in a browser, with all that went wrong.
+    """HTML file opened in a browser, with all errors that the browser reported.
 
     Attributes:
         page: Playwright's.
@@ -55,7 +55,7 @@ class Opened:
         self._own = path.as_uri()
 
     def close(self) -> None:
-        """Close it; nothing may have gone wrong."""
+        """Close the page; fail if the browser reported an error."""
         self._context.close()
         assert self.complaints == []
         assert [url for url in self.requests if url.partition("#")[0] != self._own] == []

@@ -11,7 +11,7 @@ from delegraph import Delegate, DelegateContext, Node, Registration, Tensor
 
 
 class Buffered(Delegate):
-    """Takes SIN. Keeps results, and the model's input, in buffers of its own."""
+    """Delegate that takes SIN and keeps its results and the model's input in its own buffers."""
 
     def __init__(self, *, keeps_input: bool = False, fails: bool = False) -> None:
         self.buffers: dict[int, Any] = {}

@@ -22,7 +22,7 @@ GENERIC, MODEL, HF_TOKENIZER, WEIGHTS = 1, 3, 6, 7
 
 
 def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """Return a zip of *members*, all packed by one method."""
+    """Return a zip file of *members*, all compressed by one method."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as archive:
         for name, content in members.items():
@@ -31,7 +31,7 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes
 
 
 def facts(**items: str) -> tuple[tables.KeyValuePair, ...]:
-    """Return pairs of keys and texts."""
+    """Return key-value pairs, as a ``.litertlm`` header has them."""
     return tuple(
         tables.KeyValuePair(key=key, value=tables.StringValue(value=value))
         for key, value in items.items()
@@ -88,7 +88,7 @@ def file_of(folder: Path, content: bytes, name: str = "bundle.task") -> Path:
 
 
 def entry(archive: bytes, name: str, **changes: Any) -> bytes:
-    """Return a zip in whose list of files one entry has other fields.
+    """Return a zip file with altered fields in one entry of its directory.
 
     Args:
         archive: the zip.

@@ -32,7 +32,7 @@ COMPUTE: dict[str, Callable[..., Any]] = {
 
 
 class ByName(SimpleDelegateInterface):
-    """Takes operators by name and computes them with NumPy.
+    """Delegate that takes operators by name and computes them with NumPy.
 
     Attributes:
         calls: what the host has called, in order.
@@ -102,7 +102,7 @@ class ByNameKernel(SimpleDelegateKernelInterface):
 
 
 def sines() -> bytes:
-    """f(x) = sin(x) + x + sin(2 x)."""
+    """Return a model of f(x) = sin(x) + x + sin(2 x)."""
     return graph_model(
         [
             ("SIN", "x", "a"),
@@ -118,7 +118,7 @@ def sines() -> bytes:
 
 
 def doubling_while() -> bytes:
-    """While x < 10: x = x + x."""
+    """Return a model of the loop ``while x < 10: x = x + x``."""
     less = [("LESS", "x ten", "c", LessOptions())]
     add = [("ADD", "x x", "y", AddOptions())]
     loop = [("WHILE", "x", "y", WhileOptions(cond_subgraph_index=1, body_subgraph_index=2))]

@@ -15,7 +15,7 @@ from support.made_up_detections import SIDE, made_up
 
 
 def as_pycocotools(truths: Sequence[TruePicture], answers: Sequence[Detections]) -> list[float]:
-    """Return the twelve figures; NaN where there is nothing to measure."""
+    """Return the twelve COCO metrics in pycocotools's order; NaN if there is nothing to measure."""
     coco_module = pytest.importorskip("pycocotools.coco")
     from pycocotools.cocoeval import COCOeval
 
@@ -63,7 +63,7 @@ def as_pycocotools(truths: Sequence[TruePicture], answers: Sequence[Detections])
 def made_up_with_crowds(
     seed: int, pictures: int = 60
 ) -> tuple[list[TruePicture], list[Detections]]:
-    """Return made-up objects, some of which are crowds and cover less than their boxes."""
+    """Return random objects; some are crowds and cover less area than their boxes."""
     truths, answers = made_up(seed, pictures)
     rng = np.random.default_rng(seed)
     for i, picture in enumerate(truths):

@@ -28,12 +28,12 @@ def adding() -> bytes:
 
 
 def open_rows() -> bytes:
-    """:func:`negating` of any number of rows."""
+    """Model like :func:`negating` with any number of rows."""
     return negating((1, 4), shape_signature=(-1, 4))
 
 
 def reshaping(dtype: str) -> bytes:
-    """Model that gives six elements of a type another shape: their bytes stay as they are."""
+    """Model that reshapes six elements of a type without changing their bytes."""
     x, y = tensor((2, 3), dtype, name="a"), tensor((6,), dtype, name="b")
     return one_op_model("RESHAPE", [x, constant(np.array([6], np.int32))], [y])
 
@@ -47,7 +47,7 @@ def buffers(model: Any, *values: NDArray[Any], index: int = 0) -> tuple[list[Any
 
 
 def aligned(count: int, dtype: Any = np.float32, offset: int = 0) -> NDArray[Any]:
-    """Zeros whose address is a multiple of 64, or *offset* bytes more."""
+    """Zeros at an address that is a multiple of 64, plus *offset* bytes."""
     size = count * np.dtype(dtype).itemsize
     raw = np.zeros(size + 128, np.uint8)
     start = -raw.ctypes.data % 64 + offset

@@ -132,7 +132,7 @@ def install_compiler(
 def change_compiler(
     folder: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, delegate: str = "engine"
 ) -> None:
-    """Run the test with other words in the source of the plugin."""
+    """Replace text in the source of the plugin for the rest of the test."""
     module = folder / f"fake_{delegate}.py"
     assert old in module.read_text()
     module.write_text(module.read_text().replace(old, new))
@@ -142,7 +142,7 @@ def change_compiler(
 def uninstall_compiler(
     folder: Path, monkeypatch: pytest.MonkeyPatch, delegate: str = "engine"
 ) -> None:
-    """Run the test as if that distribution had never been there."""
+    """Remove that distribution and the plugin's module."""
     for info in folder.glob(f"fake_{delegate}-*.dist-info"):
         shutil.rmtree(info)
     _import_again(folder, monkeypatch, delegate)

@@ -11,7 +11,7 @@ from delegraph.delegation.configuration import CONFIG_VARIABLE, DEFAULT_DELEGATE
 
 
 def configure(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> Path:
-    """Write ``delegraph.toml`` into *folder*, and let it be in force for the test."""
+    """Write ``delegraph.toml`` into *folder*, and use it during the test."""
     path = folder / "delegraph.toml"
     path.write_text(text, encoding="utf-8")
     configuration.configuration_of.cache_clear()  # an earlier file may have had the path

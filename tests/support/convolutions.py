@@ -46,7 +46,7 @@ def window(
     padding: Padding = Padding.SAME,
     act: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> dict[str, Any]:
-    """Return the fields that options of convolutions share; without dilation where that is None."""
+    """Return the option fields common to all convolutions; *dilation* may be None."""
     dilations = dict(zip(("dilation_h_factor", "dilation_w_factor"), dilation or (), strict=False))
     return {
         "padding": padding,

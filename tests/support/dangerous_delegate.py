@@ -24,7 +24,7 @@ from delegraph import (
 
 @dataclass(frozen=True)
 class Options:
-    """Where it goes wrong, and how.
+    """Where the delegate fails, and how.
 
     Attributes:
         at: ``load``, ``name``, ``claim``, ``check``, ``init``, ``prepare``, ``eval`` or ``close``.
@@ -128,7 +128,7 @@ class Kernel(SimpleDelegateKernelInterface):
 
 
 def go_wrong(how: str) -> None:
-    """End this process, hang, or raise."""
+    """Fail as *how* says: end this process, hang, or raise."""
     faulthandler.disable()  # whose report would stand among those of the tests
     if how == "abort":
         os.abort()

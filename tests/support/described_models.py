@@ -54,7 +54,7 @@ def with_entry(model: bytes, content: bytes) -> bytes:
 
 
 def zipped(files: Mapping[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a zip of *files*; nothing without files."""
+    """Return a zip file of *files*; empty bytes if there are none."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", packing) as archive:
         for name, content in files.items():
@@ -72,7 +72,7 @@ def of_tensor(
     axis_labels: str = "",
     value_labels: str = "",
 ) -> TensorMetadata:
-    """Return what is said of a tensor; labels are names of files."""
+    """Return the metadata of a tensor; labels are file names."""
     units: list[Table] = []
     if mean:
         units.append(NormalizationOptions(mean=mean, std=std))

@@ -12,7 +12,7 @@ from delegraph.testing.one_op import one_op_records
 
 
 def convolution() -> bytes:
-    """Quantized, a scale a channel; the batch is open; the bias is absent."""
+    """Return a per-channel quantized convolution with a dynamic batch and no bias."""
     x = tensor((1, 8, 8, 3), "INT8", scale=0.5, zero_point=-3, shape_signature=(-1, 8, 8, 3))
     weight = constant(np.ones((4, 3, 3, 3), np.int8), scale=[0.5, 0.25, 1, 2], axis=0)
     y = tensor((1, 6, 6, 4), "INT8", scale=0.25, zero_point=7, shape_signature=(-1, 6, 6, 4))
@@ -21,7 +21,7 @@ def convolution() -> bytes:
 
 
 def signatures() -> bytes:
-    """Two signatures of one subgraph, neither they nor their inputs in alphabetical order."""
+    """Return a model with two signatures of one subgraph, not in alphabetical order."""
     records = one_op_records("ADD", [tensor((2,)), tensor((2,))], [tensor((2,))], AddOptions())
     names = tables.TensorMap
     made = [

@@ -14,7 +14,7 @@ DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.t
 
 
 def answers_one_by_one(pictures: NDArray[Any]) -> NDArray[Any]:
-    """Return an interpreter's answers to *pictures*, each computed alone."""
+    """Return an interpreter's answers to *pictures*, computed one picture at a time."""
     with Interpreter(DIGITS) as interpreter:
         runner = interpreter.get_signature_runner()
         return np.concatenate([runner(image=one[np.newaxis])["digit"] for one in pictures])

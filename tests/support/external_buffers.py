@@ -16,7 +16,7 @@ FIRST_ID = 0x80000000
 def with_external_buffers(
     content: bytes, name: str = "weights.bin", **changes: Any
 ) -> tuple[bytes, bytes]:
-    """Return a model without its large constants, and the file that has them.
+    """Return a model without its large constants, and the file that contains them.
 
     Args:
         content: a model.

@@ -22,7 +22,7 @@ def delegraph_delegates():
 
 
 class Failing(ByName):
-    """Computes ADD and SIN, and raises at its *n*-th visit to a phase, and at each after that.
+    """Default delegate that computes ADD and SIN, and raises from its *n*-th call of a phase on.
 
     Attributes:
         visits: how often each phase was reached.
@@ -43,7 +43,7 @@ class Failing(ByName):
         self.visits: dict[str, int] = {}
 
     def reach(self, phase: str, *about: Any) -> None:
-        """Raise if that is where it fails."""
+        """Raise if the failure is due at this call."""
         self.visits[phase] = self.visits.get(phase, 0) + 1
         if phase == self.at and self.visits[phase] >= self.n:
             if self.spoil is not None:
@@ -82,5 +82,5 @@ NEXT: list[Failing] = []
 
 
 def made() -> Failing:
-    """Return the delegate that the test has put into ``NEXT``."""
+    """Return the delegate that the test stored in ``NEXT``."""
     return NEXT[-1]

@@ -45,7 +45,7 @@ def delegraph_commands():
 
 
 def command_plugin(name: str, body: str) -> str:
-    """Source of a plugin that offers a command whose ``load`` has *body*."""
+    """Return the source of a plugin with a command whose ``load`` has *body*."""
     return COMMAND.format(name=name, body=body)
 
 
@@ -91,7 +91,7 @@ def write_plugin(site: Path, name: str, source: str | None = None, *, delegate: 
 
 
 def pip_install(site: Path, name: str, source: str, entry_point: str) -> None:
-    """Have pip install a wheel with one plugin into *site*; it needs no network.
+    """Install a wheel with one plugin into *site* by pip, without network.
 
     Args:
         site: a folder that is, or will be, on ``sys.path``.

@@ -26,11 +26,11 @@ Fault = Callable[[Any, Node, int], None]
 
 
 def nothing(context: Any, node: Node, run: int) -> None:
-    """Go not wrong at all."""
+    """Do nothing: the fault of a sound delegate."""
 
 
 class Faulty(SimpleDelegateInterface):
-    """Takes operators by name, all when none is named; each run ends with a *fault*.
+    """Delegate that takes operators by name, and applies a *fault* after each run.
 
     Attributes:
         runs: how often any of its kernels has computed.
@@ -105,7 +105,7 @@ class FaultyKernel(SimpleDelegateKernelInterface):
 
 
 def failing(every: int = 1, error: BaseException | None = None) -> Fault:
-    """Return the fault that writes nonsense and raises, every so many runs."""
+    """Return a fault that writes nonsense and raises in every *every*-th run."""
 
     def fault(context: Any, node: Node, run: int) -> None:
         if run % every == 0:
@@ -117,12 +117,12 @@ def failing(every: int = 1, error: BaseException | None = None) -> Fault:
 
 
 def spoil(data: NDArray[Any]) -> None:
-    """Overwrite results."""
+    """Overwrite results with nonsense."""
     data[...] = b"?" if data.dtype.hasobject else 77
 
 
 def first_output(change: Callable[[Any], object]) -> Fault:
-    """Return the fault that changes the first output's tensor."""
+    """Return a fault that changes the first output's tensor."""
 
     def fault(context: Any, node: Node, run: int) -> None:
         change(context.tensors[node.outputs[0]])
@@ -131,7 +131,7 @@ def first_output(change: Callable[[Any], object]) -> Fault:
 
 
 def off_by(amount: float, *, from_run: int = 1) -> Fault:
-    """Return the fault that adds *amount* to the last element of the first output."""
+    """Return a fault that adds *amount* to the last element of the first output."""
 
     def fault(context: Any, node: Node, run: int) -> None:
         if run >= from_run:

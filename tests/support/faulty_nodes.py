@@ -27,13 +27,13 @@ from delegraph.delegation.partition_model import partition_model
 
 
 def number(name: str) -> int:
-    """Return how the options call the node whose first output has that name."""
+    """Return the number by which the options name the node with that first output."""
     return zlib.crc32(name.encode())
 
 
 @dataclass(frozen=True)
 class Options:
-    """Nodes by number, several joined by ``+``.
+    """Node numbers for each fault, several joined by ``+``.
 
     Attributes:
         wrong: whose results are off.
@@ -134,7 +134,7 @@ class _Alone:
 
 
 class _One:
-    """One node as a model of its own."""
+    """Model of a single node."""
 
     def __init__(self, context: Any, index: int) -> None:
         node, _ = context.get_node_and_registration(index)

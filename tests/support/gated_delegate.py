@@ -37,7 +37,7 @@ class Gated(SimpleDelegateInterface):
 
 
 class GatedModel:
-    """A model that negates ``x [1, 2], float32`` into ``y``, in a folder with its delegate.
+    """Model that negates ``x [1, 2], float32`` into ``y``, in a folder with its delegate.
 
     Attributes:
         words: of a command line that runs it.

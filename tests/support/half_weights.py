@@ -11,7 +11,7 @@ STORED = 8  # bytes of [4] float16
 
 
 def half_weights() -> bytes:
-    """f(x) = sin(x * w * v), with DEQUANTIZE nodes for w and v."""
+    """Return a model of f(x) = sin(x * w * v), with DEQUANTIZE nodes for w and v."""
     nodes = [
         ("DEQUANTIZE", "half", "w"),
         ("MUL", "x w", "a", MulOptions()),

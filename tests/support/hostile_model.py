@@ -16,7 +16,7 @@ TEXTS = (SCRIPT, COMMENT, IMAGE, ATTRIBUTE, TEMPLATE)
 
 
 def hostile_model(folder: Path) -> Path:
-    """Write the model: its file, its tensors and its operators bear such names."""
+    """Write a model whose file, tensors and operators have hostile names."""
     path = folder / "<img src=x onerror=window.hacked=1>$policy.tflite"
     nodes = [
         ("ADD", f"{SCRIPT} {SCRIPT}", COMMENT),

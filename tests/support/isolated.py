@@ -14,12 +14,12 @@ DANGEROUS = Path(__file__).with_name("dangerous_delegate.py")
 
 
 def isolated(timeout: float | None = None, **options: Any) -> Delegate:
-    """Return the dangerous delegate in a process of its own."""
+    """Return the dangerous delegate, isolated in another process."""
     return load_delegate(DANGEROUS, options, isolate="process", timeout=timeout)
 
 
 def interpreter_with(delegate: Delegate, **arguments: Any) -> Interpreter:
-    """Return an interpreter of sin(x) + x + sin(2x), whose two ADD the delegate takes."""
+    """Return an interpreter of sin(x) + x + sin(2x); *delegate* takes its two ADD."""
     return Interpreter(model_content=sines(), delegates=[delegate], **arguments)
 
 
@@ -30,7 +30,7 @@ def pid_of(delegate: Any) -> int:
 
 
 class Watched:
-    """A process that is another's child: whether and when it ends."""
+    """Process that is not our child; tells whether it has ended."""
 
     def __init__(self, pid: int) -> None:
         self._file = os.pidfd_open(pid)
@@ -42,5 +42,5 @@ class Watched:
         os.close(self._file)
 
     def ends(self, seconds: float = 20.0) -> bool:
-        """Return whether it ends within so many seconds; at once where it has."""
+        """Whether the process ends within *seconds*; True at once if it has ended already."""
         return bool(select.select([self._file], [], [], seconds)[0])

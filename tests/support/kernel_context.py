@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 
 
 class Memory:
-    """Gives working memory filled with nonsense, as a kernel finds it."""
+    """Kernel context whose scratch memory is filled with nonsense."""
 
     def scratch(self, shape: Any, dtype: DTypeLike) -> Any:
         data = np.empty(shape, dtype)

@@ -23,7 +23,7 @@ def language_model(**sizes: Any) -> bytes:
 
 
 def tokens() -> Iterator[tuple[str, dict[str, NDArray[np.int32]]]]:
-    """Yield signature and inputs of a prefill and of 20 steps of decode, without caches."""
+    """Yield the signature and the inputs of a prefill and of 20 decode steps, without caches."""
     given = np.arange(PREFILL, dtype=np.int32)
     yield f"prefill_{PREFILL}", {"tokens": 5 * given[None], "input_pos": given}
     for step in range(STEPS):
@@ -32,7 +32,7 @@ def tokens() -> Iterator[tuple[str, dict[str, NDArray[np.int32]]]]:
 
 
 def fed_back(interpreter: Any) -> tuple[list[NDArray[Any]], dict[str, NDArray[Any]]]:
-    """Return the logits of each step and the last caches, which calls take and return."""
+    """Return the logits of each step and the last caches; outputs are fed back as inputs."""
     runners = {key: interpreter.get_signature_runner(key) for key in ("prefill_8", "decode")}
     details = runners["decode"].get_input_details()
     caches = {n: np.zeros(d["shape"], d["dtype"]) for n, d in details.items() if "kv_cache" in n}

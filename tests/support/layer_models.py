@@ -27,7 +27,7 @@ CHAIN = [add("x x", "a"), mul("a x", "b"), add("b x", "c"), add("c a", "y")]
 
 
 class WrongProduct(SoundKernel):
-    """Adds 1 to the first element of each product."""
+    """Kernel that adds 1 to the first element of each product."""
 
     def result(self, step: Any, registration: Any, a: Any, b: Any) -> Any:
         y = np.array(super().result(step, registration, a, b))

@@ -8,7 +8,7 @@ from delegraph import Delegate, DelegateContext
 
 
 class Looking(Delegate):
-    """Lets a function look at the subgraph while a delegate is being applied; claims nothing."""
+    """Delegate that claims nothing, and calls a function with the subgraph when it is applied."""
 
     def __init__(self, look: Callable[[DelegateContext], None]) -> None:
         self._look = look

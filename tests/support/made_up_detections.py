@@ -26,7 +26,7 @@ def found(*objects: tuple[Sequence[float], int, float]) -> Detections:
 
 
 def made_up(seed: int, pictures: int = 30) -> tuple[list[TruePicture], list[Detections]]:
-    """Return objects, and detections that are moved, missing, doubled, or made up."""
+    """Return random objects, and detections with shifts, misses, duplicates and false positives."""
     rng = np.random.default_rng(seed)
     truths, answers = [], []
     for number in range(1, pictures + 1):
@@ -52,7 +52,7 @@ def made_up(seed: int, pictures: int = 30) -> tuple[list[TruePicture], list[Dete
 def true_picture(
     number: int, boxes: np.ndarray, classes: np.ndarray, crowds: np.ndarray | None = None
 ) -> TruePicture:
-    """Return a picture with objects; *boxes* are top, left, bottom, right from 0 to 1."""
+    """Return a picture's objects; *boxes* are top, left, bottom, right from 0 to 1."""
     top, left, bottom, right = boxes.astype(np.float64).T * SIDE
     in_pixels = np.stack([left, top, right - left, bottom - top], axis=1)
     areas = in_pixels[:, 2] * in_pixels[:, 3]

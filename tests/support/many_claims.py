@@ -23,7 +23,7 @@ CAPABILITIES = Capabilities(
 
 
 class EngineKernel(SimpleDelegateKernelInterface):
-    """Runs the partition's own model; ``changed`` may make another one of it."""
+    """Kernel that runs the partition's own model; ``changed`` may replace that model."""
 
     compiled = 0
 
@@ -55,7 +55,7 @@ class EngineKernel(SimpleDelegateKernelInterface):
 
 
 class EngineDelegate(SimpleDelegateInterface):
-    """Takes what it claims."""
+    """Delegate that takes the nodes covered by its claims."""
 
     kernel: type[EngineKernel] = EngineKernel
     claims = CAPABILITIES
@@ -75,7 +75,7 @@ class EngineDelegate(SimpleDelegateInterface):
 
 
 class KeepsTheAxis(EngineKernel):
-    """Moves a TRANSPOSE to after the CUMSUM that reads it, and leaves the axis as it was."""
+    """Faulty kernel: moves a TRANSPOSE after its CUMSUM without changing the axis."""
 
     def changed(self, content):
         record = read_model(np.frombuffer(content, np.uint8))

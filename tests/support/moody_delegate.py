@@ -52,7 +52,7 @@ class Moody(SimpleDelegateInterface):
 
 
 def moody_setup(folder: Path) -> Setup:
-    """Return a model that negates ``x [1, 2], float32`` into ``y``, with the delegate."""
+    """Return a model that negates ``x [1, 2], float32`` into ``y``, and its delegate."""
     tensors = {"x": tensor((1, 2)), "y": tensor((1, 2))}
     model = graph_model([("NEG", "x", "y")], inputs="x", outputs="y", tensors=tensors)
     (folder / "model.tflite").write_bytes(model)

@@ -13,14 +13,14 @@ from delegraph.testing.subgraphs import Graph, Op, records_of
 def named_subgraphs(
     names: Sequence[str | None], signatures: Sequence[tuple[str, int]] = ()
 ) -> Model:
-    """Return a model of one NEG a subgraph; see :func:`named_subgraphs_file`."""
+    """Return a model with one NEG per subgraph; see :func:`named_subgraphs_file`."""
     return parse_model(named_subgraphs_file(names, signatures))
 
 
 def named_subgraphs_file(
     names: Sequence[str | None], signatures: Sequence[tuple[str, int]] = ()
 ) -> bytes:
-    """Return a file of one NEG a subgraph.
+    """Return a model file with one NEG per subgraph.
 
     Args:
         names: of the subgraphs; None for none.

@@ -16,7 +16,7 @@ COLOURS = ("red", "green", "blue")
 
 
 def colour_model(path: Path, size: tuple[int, int] = (4, 6), type: str = "FLOAT32") -> str:
-    """Write a model that scores red, green and blue of a picture by their means."""
+    """Write a model that scores red, green and blue by a picture's channel means."""
     scale = {} if type == "FLOAT32" else {"scale": 1.0}
     axes = constant(np.int32([1, 2]))
     picture = tensor((1, *size, 3), type, name="picture", **scale)
@@ -27,7 +27,7 @@ def colour_model(path: Path, size: tuple[int, int] = (4, 6), type: str = "FLOAT3
 
 
 def write_pictures(folder: Path, words: Sequence[str], size: tuple[int, int] = (9, 7)) -> None:
-    """Write a picture for each word, ``00.png`` on, in which its colour prevails."""
+    """Write a picture for each colour in *words* as ``00.png``, ``01.png``, and so on."""
     folder.mkdir(exist_ok=True)
     rng = np.random.default_rng(0)
     for number, word in enumerate(words):
@@ -37,6 +37,6 @@ def write_pictures(folder: Path, words: Sequence[str], size: tuple[int, int] = (
 
 
 def coloured(folder: Path, words: Sequence[str]) -> list[PictureFile]:
-    """Return pictures of :func:`write_pictures` as samples."""
+    """Return the pictures of :func:`write_pictures` as samples."""
     write_pictures(folder, words)
     return [PictureFile(str(folder / f"{i:02}.png"), word) for i, word in enumerate(words)]

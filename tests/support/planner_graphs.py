@@ -10,7 +10,7 @@ from delegraph.memory.arena_planner import ArenaPlanner, PlannerGraph, PlanNode,
 
 @dataclass
 class Graph:
-    """A subgraph of tensors with sizes in bytes; those without a kind are in the arena."""
+    """Subgraph of tensors with sizes in bytes; their allocation type is the arena by default."""
 
     nodes: list[PlanNode]
     inputs: list[int]

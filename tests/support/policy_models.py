@@ -16,7 +16,7 @@ from support.faulty_delegate import Faulty
 
 
 def positive_positions() -> bytes:
-    """Squares of the positions of positive values; how many is known only while invoking."""
+    """Return a model of the squared positions of positive values, an output of dynamic shape."""
     tensors = {
         "zero": constant(np.zeros(1, np.float32)),
         "c": tensor((4,), "BOOL"),
@@ -38,7 +38,7 @@ def positive_positions() -> bytes:
 
 
 def doubling() -> bytes:
-    """While x < 10: x = x + x; then + 1."""
+    """Return a model of a loop and an addition: ``while x < 10: x = x + x``; then ``x + 1``."""
     one = {"x": tensor((1,)), "y": tensor((1,)), "z": tensor((1,))}
     options = o.WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     unit = constant(np.ones(1, np.float32))
@@ -55,7 +55,7 @@ def doubling() -> bytes:
 
 
 def remembering() -> bytes:
-    """An RNN of one unit, whose state is a variable tensor: h = x + h / 2."""
+    """Return a one-unit RNN, whose state is a variable tensor: h = x + h / 2."""
     tensors = {
         "x": tensor((1, 1)),
         "w": constant(np.ones((1, 1), np.float32)),
@@ -70,7 +70,7 @@ def remembering() -> bytes:
 
 
 def counting() -> bytes:
-    """Adds x to a resource variable and returns the sum: read, add, assign."""
+    """Return a model that adds x to a resource variable and returns the sum."""
     tensors = {"h": tensor((), "RESOURCE")}
     handle, read = o.VarHandleOptions(shared_name="v"), o.ReadVariableOptions()
     main = [
@@ -83,7 +83,7 @@ def counting() -> bytes:
 
 
 def counting_in_a_branch() -> bytes:
-    """The same in both branches of an IF."""
+    """Return a model like :func:`counting` with the variable in both branches of an IF."""
     tensors = {"h": tensor((), "RESOURCE")}
     branch = [
         ("VAR_HANDLE", "", "h", o.VarHandleOptions(shared_name="v")),
@@ -97,7 +97,7 @@ def counting_in_a_branch() -> bytes:
 
 
 def stepped(interpreter: Interpreter, steps: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return the first output of consecutive invokes, each with an input of its own."""
+    """Return the first output of one invoke per input."""
     index, results = interpreter.get_input_details()[0]["index"], []
     for x in steps:
         if tuple(interpreter.get_input_details()[0]["shape"]) != x.shape:
@@ -130,7 +130,7 @@ MODELS = {
 
 
 def undelegated(name: str) -> list[Any]:
-    """Return the results of a model without delegate."""
+    """Return the results of a model without delegates."""
     model, steps = MODELS[name]
     interpreter = Interpreter(model_content=model)
     if name in ("resource", "branch"):
@@ -148,6 +148,6 @@ def delegated(name: str, delegate: Faulty, **policy: Any) -> tuple[Interpreter, 
 
 
 def assert_same(found: list[Any], expected: list[Any]) -> None:
-    """Check that arrays are the same bit for bit, but for the kind of NaN."""
+    """Check that arrays are equal bit for bit, except for the payload of NaN."""
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b, strict=True)

@@ -51,7 +51,7 @@ def last_bit(op: str, y: NDArray[Any], nodes: int) -> NDArray[Any]:
 
 
 class Changing(SimpleDelegateInterface):
-    """Computes the model's operators with NumPy, and changes results."""
+    """Delegate that computes with NumPy and then changes results."""
 
     def __init__(self, change: Change) -> None:
         self.change = change

@@ -46,7 +46,7 @@ MAY_BE_SKIPPED = (
 
 
 class SoundKernel(SimpleDelegateKernelInterface):
-    """Computes nodes one by one; subclasses change one thing."""
+    """Kernel without a fault that computes node by node; subclasses add one fault."""
 
     def init(self, context, params):
         self.nodes = [context.get_node_and_registration(i) for i in params.nodes_to_replace]
@@ -81,7 +81,7 @@ class SoundKernel(SimpleDelegateKernelInterface):
 
 
 class SoundDelegate(SimpleDelegateInterface):
-    """Takes what it claims and says why it leaves the rest."""
+    """Delegate without a fault that takes what its claims cover."""
 
     kernel: type[SimpleDelegateKernelInterface] = SoundKernel
     claims = CAPABILITIES
@@ -116,7 +116,7 @@ class SoundDelegate(SimpleDelegateInterface):
 
 
 class StaticDelegate(SoundDelegate):
-    """Sound, too: it is applied again after each resize."""
+    """Delegate without a fault that is applied again after each resize."""
 
     def flags(self):
         return DelegateFlags.NONE
@@ -156,7 +156,7 @@ class RunsOnlyTheLastNodes(SoundKernel):
 
 
 class ForgetsOutputsInside(SoundKernel):
-    """Keeps to itself a tensor that another of its nodes reads, graph output or not."""
+    """Fault: does not write an output of the partition that its own nodes also read."""
 
     def init(self, context, params):
         super().init(context, params)
@@ -200,7 +200,7 @@ class PreparesOnce(SoundKernel):
 
 
 class RunsClosedPrograms(SoundKernel):
-    """Keeps programs of the last four shapes, and runs closed ones when their shapes come again."""
+    """Fault: runs a cached program of an earlier shape after closing it."""
 
     def prepare(self, context, node):
         super().prepare(context, node)
@@ -262,7 +262,7 @@ class ReturnsNoEvent(SoundKernel):
 
 
 class SharesScratch(SoundKernel):
-    """One array for all kernels of the process: whoever prepared last has it."""
+    """Fault: all kernels of the process share one scratch array."""
 
     scratch: Any = None
 
@@ -277,7 +277,7 @@ class SharesScratch(SoundKernel):
 
 
 class RacesForScratch(SoundKernel):
-    """Arrays by shape for all kernels of the process: right until two threads meet."""
+    """Fault: all kernels share scratch arrays by shape, which two threads may use at once."""
 
     scratch: ClassVar[dict[Any, Any]] = {}
 
@@ -293,7 +293,7 @@ class RacesForScratch(SoundKernel):
 
 
 class IgnoresNewShapes(SoundKernel):
-    """Counts on the shapes that the model declares."""
+    """Fault: uses the shapes in the model file even after a resize."""
 
     def prepare(self, context, node):
         super().prepare(context, node)
@@ -390,14 +390,14 @@ class DeclaresNothing(SoundDelegate):
 
 
 class PlusKernel(SoundKernel):
-    """Adds."""
+    """Kernel that adds, without a fault."""
 
     def result(self, step, registration, a, b):
         return a + b
 
 
 class PlusDelegate(SoundDelegate):
-    """Takes a custom operator that Delegraph has no kernel of; sound."""
+    """Delegate without a fault that takes a custom operator unknown to Delegraph."""
 
     kernel = PlusKernel
     claims = Capabilities([Claim("Plus", ["FLOAT32", "INT32"], "scalar", "many-dims", "empty")])
@@ -434,7 +434,7 @@ class PlusOfFloatsOnly(PlusDelegate):
 
 
 class Crashes(SoundKernel):
-    """Kills the process it runs in, for one operator."""
+    """Fault: one operator kills the process."""
 
     def result(self, step, registration, a, b):
         if registration.name == "MUL":
@@ -443,7 +443,7 @@ class Crashes(SoundKernel):
 
 
 class Hangs(SoundKernel):
-    """Never comes back, for one operator."""
+    """Fault: one operator never returns."""
 
     def result(self, step, registration, a, b):
         while registration.name == "MUL":
@@ -452,7 +452,7 @@ class Hangs(SoundKernel):
 
 
 def hangs_in(method: str, *, from_call: int = 1) -> type[SoundDelegate]:
-    """Return the sound delegate that never comes back from a method, its own or its kernel's."""
+    """Return a delegate whose given method, or its kernel's, never returns."""
     owner = SoundKernel if hasattr(SoundKernel, method) else SoundDelegate
     calls = 0
 
@@ -468,7 +468,7 @@ def hangs_in(method: str, *, from_call: int = 1) -> type[SoundDelegate]:
 
 
 class CrashesAfterAResize(SoundKernel):
-    """Runs into memory that is no longer its own."""
+    """Fault: crashes in ``prepare`` if the output's shape has changed."""
 
     shape: Any = None
 
@@ -486,7 +486,7 @@ class CrashesWhenMade(SoundDelegate):
 
 
 class CrashesWhenAsked(SoundDelegate):
-    """About an operator that it does not claim."""
+    """Fault: crashes when asked about an operator that it does not claim."""
 
     def is_node_supported_by_delegate(self, registration, node, context):
         if registration.name == "FLOOR":
@@ -498,7 +498,7 @@ class CrashesWhenAsked(SoundDelegate):
 
 
 class SharesInnerArrays(SoundKernel):
-    """One dictionary of inner tensors for all kernels: who prepared last has made its arrays."""
+    """Fault: all kernels share one dictionary of arrays for inner tensors."""
 
     shared: ClassVar[dict[Any, Any]] = {}
 
@@ -511,7 +511,7 @@ class SharesInnerArrays(SoundKernel):
 
 
 class SharesItsProgram(SoundKernel):
-    """What is prepared is kept in the class: right as long as whoever prepared last computes."""
+    """Fault: keeps the prepared program in the class, so the last prepared kernel wins."""
 
     program: ClassVar[Any] = None
 
@@ -525,7 +525,7 @@ class SharesItsProgram(SoundKernel):
 
 
 class KeepsInnerResults(SoundKernel):
-    """Computes inner tensors once."""
+    """Fault: computes inner tensors only in the first invoke."""
 
     def prepare(self, context, node):
         super().prepare(context, node)
@@ -556,7 +556,7 @@ class LeavesAFile(SoundKernel):
 
 
 class ClosesItsFile(LeavesAFile):
-    """Sound."""
+    """No fault: closes the file that its base class leaves open."""
 
     def close(self):
         os.close(self.file)
@@ -571,7 +571,7 @@ class IsKept(SoundKernel):
 
 
 class WrongAfterManyModels(SoundKernel):
-    """Its library is worn out after one."""
+    """Fault: gives wrong results once the process has created a second kernel."""
 
     kernels = 0
 
@@ -585,7 +585,7 @@ class WrongAfterManyModels(SoundKernel):
 
 
 class WrongAfterManyElements(SoundKernel):
-    """The same, of which a large model alone is enough."""
+    """Fault: gives wrong results once the process has computed more than three elements."""
 
     elements = 0
 

@@ -22,7 +22,7 @@ PATIENCE = 120.0
 
 
 class Served:
-    """A server; it is ready where it is used by ``with``, unless it cannot be.
+    """Server process; ``with`` waits until the server is ready.
 
     Args:
         words: of the command line, after ``delegraph serve``.
@@ -50,16 +50,16 @@ class Served:
 
     @property
     def http(self) -> str:
-        """Host and port of REST."""
+        """Return the host and port of REST."""
         return f"localhost:{self.http_port}"
 
     @property
     def grpc(self) -> str:
-        """Host and port of gRPC."""
+        """Return the host and port of gRPC."""
         return f"localhost:{self.grpc_port}"
 
     def status(self, path: str) -> int:
-        """Return the status of a GET; 0 where nobody answers."""
+        """Return the HTTP status of a GET; 0 if no server answers."""
         try:
             with urllib.request.urlopen(f"http://{self.http}/{path}", timeout=10) as answer:
                 return int(answer.status)
@@ -70,12 +70,12 @@ class Served:
             return 0
 
     def text(self, path: str) -> str:
-        """Return what a GET answers."""
+        """Return the body that a GET answers."""
         with urllib.request.urlopen(f"http://{self.http}/{path}", timeout=10) as answer:
             return str(answer.read().decode())
 
     def wait_until(self, holds: Callable[[], Value]) -> Value:
-        """Return what is true at last; the server must not end meanwhile."""
+        """Wait until *holds* is true and return its value; fail if the server ends before."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = holds()
@@ -87,19 +87,19 @@ class Served:
         raise AssertionError(f"it did not happen; the server says\n{self._log.read_text()}")
 
     def wait_until_ready(self) -> None:
-        """Return when requests are answered."""
+        """Wait until the server answers requests."""
         self.wait_until(lambda: self.status("v2/health/ready") == 200)
 
     def stop(self) -> None:
-        """Ask it to stop."""
+        """Send the server the signal to stop."""
         self.process.send_signal(signal.SIGTERM)
 
     def end(self) -> int:
-        """Return the status with which it has ended."""
+        """Wait for the server's end, and return its exit code."""
         return self.process.wait(PATIENCE)
 
     def replicas(self) -> list[int]:
-        """Return the process numbers of the replicas that compute."""
+        """Return the process ids of the replicas that compute."""
         import psutil
 
         children = psutil.Process(self.process.pid).children(recursive=True)
@@ -141,5 +141,5 @@ def _free_ports() -> list[int]:
 
 
 def kill(process: int) -> None:
-    """End a process as the system does when memory runs out."""
+    """Kill a process as the system does when memory runs out."""
     os.kill(process, signal.SIGKILL)

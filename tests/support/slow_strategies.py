@@ -26,7 +26,7 @@ def positional_maximums(records):
 
 
 def freed(in_use, first_task):
-    """Take the objects out of {object: last task} whose use ended, in the order of the queue."""
+    """Remove and return the objects of {object: last task} that are unused from *first_task* on."""
     done = sorted((last, i) for i, last in in_use.items() if last < first_task)
     for _, i in done:
         del in_use[i]
@@ -189,7 +189,7 @@ def greedy_by_size(records, alignment):
 
 
 def min_cost_flow(records):
-    """Successive cheapest paths over explicit edges, searched breadth first, round by round."""
+    """Plan by successive cheapest paths over explicit edges; slow but simple."""
     n = len(records)
     source, sink = 2 * n, 2 * n + 1
     edges, edges_from = [], [[] for _ in range(2 * n + 2)]

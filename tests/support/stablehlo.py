@@ -18,14 +18,14 @@ from delegraph.testing import TensorDef, delegraph_outputs, one_op_model, tensor
 
 
 def tensor_like(array: NDArray[Any]) -> TensorDef:
-    """Return a tensor of an array's type and shape."""
+    """Return the declaration of a tensor with an array's type and shape."""
     return tensor(array.shape, next(t.name for t, d in NUMPY_DTYPES.items() if d == array.dtype))
 
 
 def result(
     op: str, inputs: Sequence[ArrayLike], output: TensorDef, options: Table | None = None
 ) -> NDArray[Any]:
-    """Return what *op* makes of *inputs*, arrays; *output* declares its type and shape."""
+    """Return the result of *op* on *inputs*, arrays; *output* declares its type and shape."""
     arrays = [np.asarray(x) for x in inputs]
     model = one_op_model(f"STABLEHLO_{op}", [tensor_like(x) for x in arrays], [output], options)
     return delegraph_outputs(model, arrays)[0]

@@ -27,7 +27,7 @@ US = 1e-6
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """Clock that advances only when told to."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -40,7 +40,7 @@ class Clock:
 
 
 class Timed(SimpleDelegateInterface):
-    """Takes operators by name, and a certain time for each; their result is their input."""
+    """Delegate that takes a set time per operator name, and copies inputs to outputs."""
 
     def __init__(self, clock: Clock, seconds: Mapping[str, float], *, copy: float = 0) -> None:
         self.clock, self.seconds, self.copy = clock, seconds, copy
@@ -85,7 +85,7 @@ class TimedKernel(SimpleDelegateKernelInterface):
 
 
 def kernels(clock: Clock, seconds: Mapping[str, float]) -> dict[str, Registration]:
-    """Return custom operators that pass their input on, and take a certain time."""
+    """Return custom operators that copy their input and take a set time."""
 
     def kernel(name: str) -> Registration:
         def prepare(context: OpContext, node: Node) -> Eval:
@@ -126,7 +126,7 @@ def measure(
 
 
 def watching(seen: list[Any]) -> Prepare:
-    """Return the prepare of an operator that passes on its first input and records both."""
+    """Return a ``prepare`` that copies the first input, and records input and output in *seen*."""
 
     def prepare(context: OpContext, node: Node) -> Eval:
         a, b, y = (context.tensors[i] for i in (*node.inputs, *node.outputs))

@@ -21,7 +21,7 @@ from delegraph.processes.worker import Worker, tell
 
 @dataclass(frozen=True)
 class Pair:
-    """A record that the parent knows."""
+    """Record type known to the parent process."""
 
     name: str
     array: Any
@@ -51,7 +51,7 @@ class Served:
         return Pair("ones", np.ones(count, np.float32))
 
     def tell_from_threads(self, threads: int, messages: int) -> str:
-        """Tell of arrays, whose bytes follow their message, from several threads at once."""
+        """Send messages with arrays from several threads at once."""
 
         def tell_all() -> None:
             for number in range(messages):
@@ -108,12 +108,12 @@ class Served:
         os._exit(4)
 
     def have_child(self) -> tuple[int, int]:
-        """A child of this process, kept: its number, and that of what it started."""
+        """Start a child process; return its id and the id of its own child."""
         self.child = Worker(Served, "", time_limit=60)
         return self.child.ask("process"), self.child.ask("start_another", False)
 
 
 def serve_badly(code: int) -> int:
-    """A function to start that ends with a code."""
+    """Print a message and return *code*: the main function of a worker that fails at its start."""
     print("all is lost\n\n", file=sys.stderr)
     return code

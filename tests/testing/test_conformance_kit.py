@@ -91,7 +91,7 @@ KERNELS = [
         "ALLOW_DYNAMIC_TENSORS is set.*not known",
     ),
     (faulty.WritesItsInput, contract.inputs_are_only_read, r"changed input Tensor\(\d.*only read"),
-    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
+    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "is not written"),
     (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
     (faulty.RemembersInputs, contract.invokes_are_independent, "depends on the inputs of the"),
     (
@@ -157,17 +157,18 @@ DELEGATES = [
     (
         faulty.TakesMoreTypes,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD v\\d of input INT64",
+        "takes forms that it does not claim: ADD v\\d of input INT64",
     ),
     (
         faulty.TakesMoreOperators,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: FLOOR v1 of",
+        "takes forms that it does not claim: FLOOR v1 of",
     ),
     (
         faulty.TakesMoreFeatures,
         soundness.nothing_unclaimed_is_taken,
-        "takes what it does not claim: ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
+        "takes forms that it does not claim: "
+        "ADD v\\d of input FLOAT32, output FLOAT32, with broadcast",
     ),
 ]
 

@@ -103,7 +103,7 @@ def test_unused_arguments_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     install_compiler(tmp_path, monkeypatch)
     write_plugin(tmp_path, "plain")
     use_plugins_of(monkeypatch, tmp_path)
-    with pytest.raises(ArgumentError, match="keep what they decide"):
+    with pytest.raises(ArgumentError, match="store programs"):
         compile_model(sines(), ["engine"], cpu=["one"])
     with pytest.raises(PluginError, match=r"'plain' cannot be compiled.*file: .*fake-keeping:kee"):
         compile_model(sines(), ["plain"])

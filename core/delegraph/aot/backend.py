@@ -185,7 +185,7 @@ def _nothing_compiled(target: DelegraphTarget, compiled: CompiledModel) -> Itera
 def _statistics(compiled: CompiledModel) -> Iterator[aot_types.SubgraphPartitionStats]:
     """Yield the numbers of compiled and other operators of each subgraph, for LiteRT's report."""
     placement = compiled.explanation.placement
-    name = placement.delegates[-1]  # earlier ones only give custom operators their shapes
+    name = placement.delegates[-1]  # earlier custom operators only get their shapes
     own = [partition for partition in placement.partitions if partition.delegate == name]
     numbers = {partition.index for partition in own}
     totals = Counter(node.subgraph for node in placement.nodes)

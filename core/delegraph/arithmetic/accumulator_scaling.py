@@ -125,5 +125,5 @@ def real_scaling(multipliers: NDArray[np.float64]) -> Scaling:
         rounded: IntArray = whole + (real - whole >= 0.5) - (whole - real >= 0.5).astype(np.int64)
         return rounded
 
-    never = np.zeros(multipliers.shape)  # the product of a real number has no known last bit
+    never = np.zeros(multipliers.shape)  # a real number has no last bit of known weight
     return Scaling(multipliers, never, never, never, exact)

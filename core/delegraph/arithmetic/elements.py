@@ -47,7 +47,7 @@ def forward(x: Tensor, y: Tensor) -> Eval:
     Source:
         The pointer comparison in ``Eval`` of tflite/kernels/reshape.cc; ``np.copyto`` makes it.
     """
-    target: Any = None  # the array that destination is a view of
+    target: Any = None  # the array of which destination is a view
     destination: Any = None
 
     def run() -> None:

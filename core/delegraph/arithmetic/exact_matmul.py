@@ -107,7 +107,7 @@ def centre(integers: NDArray[Any], zero_point: int, out: NDArray[Any]) -> None:
         out -= zero_point
 
 
-_BLOCK = 1 << 14  # elements handled at a time, so that what is made of them stays in the cache
+_BLOCK = 1 << 14  # elements per step, so that intermediate arrays stay in the cache
 
 
 def _row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:

@@ -20,7 +20,7 @@ from delegraph.operators.tensor import Tensor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_INPUT_BITS = 5  # integer bits of differences: exp(-32) is nothing
+_INPUT_BITS = 5  # integer bits of differences: exp(-32) is negligible
 _SUM_BITS = 12  # integer bits of sums of exponentials
 _LOG_BITS = 4  # integer bits of logarithms in the output
 

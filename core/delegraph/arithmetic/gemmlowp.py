@@ -60,7 +60,7 @@ def high_mul(a: Raw, b: Any) -> Raw:
     """
     wide, n = _wide(a.dtype)
     product: Raw = np.multiply(a, b, dtype=wide)
-    product += 1 << (n - 1)  # gemmlowp truncates after a signed nudge, which comes to the same
+    product += 1 << (n - 1)  # gemmlowp truncates after adding a signed nudge, with the same result
     product >>= n
     np.minimum(product, (1 << n) - 1, out=product)
     return np.asarray(product, a.dtype)
@@ -116,7 +116,8 @@ def inverse_sqrt(x: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArra
     """
     value = np.maximum(x, 2).astype(np.int64)
     bits = np.frexp(value.astype(np.float64))[1]
-    pairs = (29 - bits) // 2  # how many pairs of bits value moves left, to lie in [2**27, 2**29)
+    # How many pairs of bits value is shifted left, to lie in [2**27, 2**29).
+    pairs = (29 - bits) // 2
     value = np.where(pairs < 0, value >> 2, value << (2 * np.maximum(pairs, 0)))
     half = rounding_divide_by_pot((value >> 1).astype(np.int32), 1)  # Q3
     three_halves = np.int32(3 << 27)  # Q3
@@ -180,7 +181,7 @@ def log(x: NDArray[np.int32], integer_bits: int, result_bits: int) -> NDArray[np
     Source:
         log_x_for_x_greater_than_or_equal_to_1_impl, tflite/kernels/internal/common.h.
     """
-    # x = r * 2**power with r near 2**-1/4, brought there either by a whole power or by a half one.
+    # x = r * 2**power, with r near 2**-1/4 after shifting by a whole or a half power.
     bits = result_bits + 1
     unit, quarter = np.int32(1 << (31 - bits)), np.int32(1 << (29 - bits))
     headroom = _leading_zeros(x).astype(np.int32)

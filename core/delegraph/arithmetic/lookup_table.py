@@ -33,7 +33,8 @@ RealFunction: TypeAlias = "Callable[[NDArray[Any]], NDArray[Any]]"
 
 Made = TypeVar("Made")
 
-_TRANSLATE_FROM = 4096  # elements from which bytearray.translate beats ndarray.take
+# Number of elements from which bytearray.translate is faster than ndarray.take.
+_TRANSLATE_FROM = 4096
 
 
 def every_value(dtype: np.dtype[Any]) -> Integers:

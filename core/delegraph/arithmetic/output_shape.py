@@ -127,7 +127,7 @@ def fold_output(context: OpContext, output: Tensor, plan: Plan) -> Eval:
     context.resize_tensor(output, shape)
     size = output.bytes if output.is_packed else output.shape
     output.data = np.empty(size, np.uint8 if output.is_packed else output.dtype)
-    with np.errstate(all="ignore"):  # as while invoking
+    with np.errstate(all="ignore"):  # as during invoke
         run()
     return nothing
 

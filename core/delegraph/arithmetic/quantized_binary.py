@@ -250,7 +250,7 @@ def div(context: OpContext, node: Node, a: Tensor, b: Tensor, y: Tensor) -> Eval
     """
     require_scales(a, b, y)
     low, high = quantized_activation_range(_activation(node), y)
-    from delegraph.arithmetic import gemmlowp  # here: few models divide integers
+    from delegraph.arithmetic import gemmlowp  # lazy import: few models divide integers
 
     with np.errstate(all="ignore"):  # the multiplier is computed in float32
         real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(y.scale))

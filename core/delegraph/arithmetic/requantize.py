@@ -198,7 +198,7 @@ class Requantize:
         shift = self._zero_point + self._sign_bit
         self._factor = repeated(scaling.factor)
         offset, half = bias * scaling.factor, scaling.half
-        # Negative values differ only below the zero point, and that may be clamped away.
+        # Negative values differ only below the zero point, which may be clamped away.
         self._splits_signs = bool(scaling.away.any()) and low < self._zero_point
         if self._splits_signs:
             self._product_bias = repeated(offset)
@@ -244,7 +244,8 @@ class Requantize:
         np.clip(value, self._low, self._high, out=value)
         if self._shift:
             value += self._shift
-        np.copyto(out, value, casting="unsafe")  # truncates; no value is negative any more
+        # The conversion truncates; all values are non-negative here.
+        np.copyto(out, value, casting="unsafe")
         if self._sign_bit:
             np.bitwise_xor(out, out.dtype.type(self._sign_bit), out=out)
 

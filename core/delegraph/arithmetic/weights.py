@@ -29,7 +29,7 @@ def dense_values(weight: Tensor) -> NDArray[Any]:
     data: NDArray[Any] = weight.data
     if weight.sparsity is None:
         return data
-    from delegraph.graph.sparsity import expand  # here: few weights are sparse
+    from delegraph.graph.sparsity import expand  # lazy import: few weights are sparse
 
     dense = np.empty(weight.shape, data.dtype)
     expand(data, weight.sparsity, dense)

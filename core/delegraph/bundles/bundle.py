@@ -200,6 +200,6 @@ def inflated(
     if at < len(content) or not inflating.eof:
         raise MalformedModelError(f"{what} is cut off: {at} of {packed.size} bytes")
     if packed.crc is not None and zlib.crc32(content.data) != packed.crc:
-        raise MalformedModelError(f"{what} is damaged: its checksum is another")
+        raise MalformedModelError(f"{what} is damaged: its checksum differs")
     content.flags.writeable = False
     return content

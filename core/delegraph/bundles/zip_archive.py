@@ -37,7 +37,7 @@ DAMAGE = (
     struct.error,
     EOFError,
     OSError,
-    RuntimeError,  # NotImplementedError is one: a version or a flag from the future
+    RuntimeError,  # NotImplementedError: an unknown version or flag
     ValueError,
 )
 """Errors that zipfile raises for a damaged zip."""
@@ -139,11 +139,13 @@ def _place(content: NDArray[np.uint8], entry: zipfile.ZipInfo, end: int) -> tupl
     raw = content[name_at : name_at + name_bytes].tobytes()
     name = raw.decode("utf-8" if flags & _IS_UTF8 else "cp437", "replace")
     if signature != _SIGNATURE or name != entry.orig_filename or method != entry.compress_type:
-        raise MalformedModelError(f"{what} is another file at byte {at}, where it should begin")
+        raise MalformedModelError(
+            f"{what} has the header of another file at byte {at}, its beginning"
+        )
     if begin + entry.compress_size > end:
         raise MalformedModelError(f"{what} runs past the end of the zip's files")
     if method == zipfile.ZIP_STORED and entry.compress_size != entry.file_size:
-        raise MalformedModelError(f"{what} is stored, and has two sizes")
+        raise MalformedModelError(f"{what} is stored uncompressed, and its two sizes differ")
     return begin, begin + entry.compress_size
 
 

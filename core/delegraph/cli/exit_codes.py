@@ -23,10 +23,10 @@ NOBODY_READS = 141  # the same as for a process that SIGPIPE ends
 EPILOG = """\b
 Exit codes:
   0  all is well
-  1  a check failed: an unusable model, a failed node, nodes not where asked
-  2  usage: a wrong argument, or a file that is not there
+  1  a check failed: bad model, failed node, nodes not placed as requested
+  2  usage: a wrong argument, or a missing file
   3  plugin trouble: a delegate is missing, broken, misused or failed
-  4  --time-limit was over
+  4  --time-limit was exceeded
 """
 
 

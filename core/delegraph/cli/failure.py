@@ -96,7 +96,10 @@ _DAMAGED = re.compile(r"is not a valid Flatbuffer|^'.*' is empty$")
 
 
 def _by(error: BaseException) -> str:
-    """Return the delegate and phase to blame; empty if the message names them, or for others."""
+    """Return the delegate and phase that caused *error*, as text.
+
+    Empty if unknown or in the message.
+    """
     if not isinstance(error, DelegateError):
         return blamed(error)
     if not error.delegate or repr(error.delegate) in str(error):
@@ -113,7 +116,7 @@ def _advice(error: BaseException) -> str:
 
 
 def _is_of_official_runtime(error: BaseException) -> bool:
-    """Return whether code of LiteRT or TensorFlow Lite raised *error*."""
+    """Whether code of LiteRT or TensorFlow Lite raised *error*."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -122,7 +125,7 @@ def _is_of_official_runtime(error: BaseException) -> bool:
 
 
 def _start(text: str) -> str:
-    """Return a text up to a length that a line of an error should have."""
+    """Return a text, shortened to the length that a line of an error may have."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... (--traceback shows all)"
 
 
@@ -157,7 +160,7 @@ def _with_help(error: click.UsageError) -> str:
 
 
 def _limits(outside: re.Match[str]) -> str:
-    """Return which numbers an option takes, in words."""
+    """Return the range of numbers that an option accepts, in words."""
     least, sign, number = outside.groups()
     if least:
         return f"is out of range, expected {least} to {number}"

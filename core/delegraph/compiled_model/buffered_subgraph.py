@@ -57,8 +57,9 @@ class BufferedSubgraph:
         self.outputs = [subgraph.tensors[index] for index in subgraph.outputs if index >= 0]
         self.last_inputs: list[HostMemory | None] = [None] * len(self.inputs)
         self._is_called = is_called
-        self._has_failed = False  # whether buffers did not fit; then details fail, as in LiteRT
-        # Results of checks that the next run with equal buffers need not repeat:
+        # Whether buffers did not fit; then reading details fails, as in LiteRT.
+        self._has_failed = False
+        # Results of checks, for later runs with equal buffers:
         self._bound_inputs: list[Any] | None = None
         self._bound_outputs: list[HostMemory] | None = None
         self._pointed: list[tuple[Tensor, NDArray[Any], Any]] = []  # array, and the runtime's own
@@ -263,7 +264,8 @@ class BufferedSubgraph:
 
     def _point(self, tensor: Tensor, memory: HostMemory) -> NDArray[Any]:
         array = memory.view(tensor)
-        self._pointed.append((tensor, array, tensor.data))  # before the change, for an interrupt
+        # Set before the change, in case of an interrupt.
+        self._pointed.append((tensor, array, tensor.data))
         tensor.data = array
         return array
 

@@ -50,7 +50,7 @@ def supported_dtype(dtype: Any) -> np.dtype[Any]:
 
 def _looked_up(dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, str) and dtype in _OF_ML_DTYPES:
-        import ml_dtypes  # here: NumPy knows the name from then on
+        import ml_dtypes  # lazy import: NumPy knows the name from then on
 
         dtype = getattr(ml_dtypes, dtype)
     try:

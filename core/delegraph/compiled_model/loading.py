@@ -53,7 +53,7 @@ def loaded(
             raise
         raise CompiledModelError(f"Failed to load model from {place}: {error}") from error
     if not int(options.hardware_accelerators) & HardwareAccelerator.CPU:
-        from delegraph.delegation.rules import require_full  # here: few leave out the CPU
+        from delegraph.delegation.rules import require_full  # lazy import: few leave out the CPU
 
         require_full(interpreter.placement)
     return interpreter

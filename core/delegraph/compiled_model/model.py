@@ -210,7 +210,7 @@ class CompiledModel:
         return _requirements(subgraph.outputs[position])
 
     def is_fully_accelerated(self) -> bool:
-        """Return whether delegates compute every node."""
+        """Whether delegates compute every node."""
         subgraphs = self._loaded.interpreter.session.subgraphs
         nodes = [node for subgraph in subgraphs for node, _ in subgraph.plan.steps()]
         return all(node.delegate is not None for node in nodes)

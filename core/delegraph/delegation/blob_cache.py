@@ -81,7 +81,7 @@ class BlobCache:
         Raises:
             FileNotFoundError: this user has no home.
         """
-        from pathlib import Path  # here, as its import takes milliseconds
+        from pathlib import Path  # lazy import, as its import takes milliseconds
 
         return Path(self.root or cache_folder(), self._subfolder)
 
@@ -175,7 +175,7 @@ class BlobCache:
             import tempfile
 
             raise DelegateError(
-                f"what was compiled, {len(content)} bytes, can be written neither to the cache nor "
+                f"the compiled data, {len(content)} bytes, can be written neither to the cache nor "
                 f"to {tempfile.gettempdir()!r}: {error.strerror or error}"
             ) from error
         return Path(folder.place(), name)
@@ -295,7 +295,7 @@ class BlobCache:
                 lock = FileLock(path, timeout=_PATIENCE, mode=0o644)
                 stack.enter_context(lock)
             except Timeout:
-                logger.warning("waited %d s for what another process makes", _PATIENCE)
+                logger.warning("waited %d s for data that another process is making", _PATIENCE)
             except OSError as error:
                 _warn(error)
             yield
@@ -339,7 +339,7 @@ def _mark_as_used(path: str) -> None:
 @cache
 def own_folder() -> CacheFolder:
     """Return a temporary folder that is deleted when this process ends."""
-    import atexit  # here: few caches cannot be written
+    import atexit  # lazy import: few caches cannot be written
     import shutil
     import tempfile
     from pathlib import Path

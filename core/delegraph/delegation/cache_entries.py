@@ -56,7 +56,7 @@ def cache_entries(folder: AnyPath | None = None) -> list[CacheEntry]:
     Raises:
         OSError: the folder cannot be used.
     """
-    from pathlib import Path  # here, as its import takes milliseconds
+    from pathlib import Path  # lazy import, as its import takes milliseconds
 
     try:
         place = CacheFolder(folder or cache_folder()).place()

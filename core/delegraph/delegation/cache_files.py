@@ -268,7 +268,7 @@ def _made(path: str) -> str:
         parent = _made(folder)
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(parent, name), 0o755)
-        return _resolved(path)  # another process may have made the folder
+        return _resolved(path)  # another process may have created the folder
 
 
 def is_entry(name: str) -> bool:
@@ -287,7 +287,7 @@ def replace_file(path: AnyPath, content: bytes | Sequence[memoryview]) -> None:
     """Write *content* to a new file, then move the file to *path* in one step."""
     unfinished = f"{os.fspath(path)}.{os.urandom(4).hex()}{UNFINISHED}"
     try:
-        # No other user may write it, whatever the umask; reading is as the umask has it.
+        # Only the owner may write it, whatever the umask; the umask decides who may read it.
         with open(unfinished, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
             file.writelines(pieces_of(content))
         os.replace(unfinished, path)

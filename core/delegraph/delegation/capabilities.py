@@ -112,7 +112,7 @@ class Claim(JsonRecord):
         self._check()
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Return whether the claim includes a node.
+        """Whether the claim includes a node.
 
         Args:
             form: operator, types, version and fused activation of the node.

@@ -197,7 +197,7 @@ def _read(key: str, value: object) -> Any:
     try:
         return _READERS[key](value)
     except (TypeError, ValueError) as error:
-        raise MalformedModelError(f"{key!r} of its options is not what it should be") from error
+        raise MalformedModelError(f"{key!r} of its options has a wrong type or value") from error
 
 
 def _text(pattern: re.Pattern[str]) -> Callable[[object], str]:

@@ -115,7 +115,7 @@ def configuration_of(given: str | None) -> Configuration:
     path = configuration_path(given)
     if path is None or (given is None and not os.path.lexists(path)):
         return Configuration()
-    from pathlib import Path  # here: it takes milliseconds, and most users have no file
+    from pathlib import Path  # lazy import: it takes milliseconds, and most users have no file
 
     return _read(Path(path))
 
@@ -174,7 +174,7 @@ def _read(path: Path) -> Configuration:
 
 def _toml(text: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
-        import tomllib  # here, as most users have no file
+        import tomllib  # lazy import, as most users have no file
     else:
         import tomli as tomllib
     return tomllib.loads(text)

@@ -199,7 +199,7 @@ Kernels = dict[tuple[int, ...], SimpleDelegateKernelInterface]
 
 
 def _partition_text(nodes: Sequence[int]) -> str:
-    from delegraph.delegation.placement import node_numbers  # here: few delegates fail
+    from delegraph.delegation.placement import node_numbers  # lazy import: few delegates fail
 
     return f"asked about the partition of nodes {node_numbers(nodes)}"
 

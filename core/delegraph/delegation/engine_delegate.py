@@ -175,7 +175,7 @@ class EngineDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether a claim covers the node and its features, and a program can compute it.
+        """Whether a claim covers the node and its features, and a program can compute it.
 
         A program has fixed output shapes, so output shapes must not depend on tensor values. Nor
         may an operand be a variable: its value would be in the engine, where the host cannot reset

@@ -66,7 +66,7 @@ class GraphPartitionHelper:
         self._is_supported = supported if callable(supported) else None
         self._supported: list[int] = [] if callable(supported) else [int(i) for i in supported]
         self._delegate = delegate
-        self._partitions: list[DelegateParams] | None = None  # worked out when they are needed
+        self._partitions: list[DelegateParams] | None = None  # computed when needed
         self._unsupported: dict[int, Rejection] = {}
         self._not_chosen: dict[int, Rejection] = {}
         self.num_total_nodes = 0
@@ -265,5 +265,5 @@ class FP16GraphPartitionHelper(GraphPartitionHelper):
 
 
 _LOOKED_THROUGH = Rejection(
-    "float16-constant", "the delegate reads the float16 constant itself, by way of other nodes"
+    "float16-constant", "the delegate reads the float16 constant itself, through other nodes"
 )

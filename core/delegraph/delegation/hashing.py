@@ -25,7 +25,7 @@ else:
     except ImportError:
         try:
             from _sha256 import sha256 as _sha256
-        except ImportError:  # this Python was built without hash functions of its own
+        except ImportError:  # Python was built without its own hash functions
             from hashlib import sha256 as _sha256
 
 

@@ -47,6 +47,6 @@ def _cell(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    from html import escape  # here: only notebooks show tables
+    from html import escape  # lazy import: only notebooks show tables
 
     return escape(printable(str(value)))

@@ -73,7 +73,7 @@ class ModelEntries:
         from delegraph.graph.model_entries import ALIGNMENT  # here: few files have entries
 
         if content.__array_interface__["data"][0] % ALIGNMENT:
-            from delegraph.memory import aligned_buffer  # here: for models in memory
+            from delegraph.memory import aligned_buffer  # lazy import: for models in memory
 
             copied = aligned_buffer(len(content))
             copied[:] = content

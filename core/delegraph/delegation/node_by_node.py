@@ -207,7 +207,7 @@ class _InnerTensors:
         arena = SimpleMemoryArena()
         in_arena = [t for t in self.tensors.values() if t.type not in OBJECT_TYPES]
         sizes = {t.index: byte_size(t.type, t.shape) for t in in_arena}
-        in_arena.sort(key=lambda t: (-sizes[t.index], t.index))  # the large ones first, as TFLite
+        in_arena.sort(key=lambda t: (-sizes[t.index], t.index))  # largest first, as in TFLite
         self._places = [
             (t, arena.allocate(sizes[t.index], t.index, self._first[t.index], self._last[t.index]))
             for t in in_arena

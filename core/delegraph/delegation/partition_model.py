@@ -110,7 +110,7 @@ class PartitionModel:
         It depends on shapes, constants, options, tensor names and called subgraphs. It does not
         depend on the partition's position in the graph, nor on process, host or platform.
         """
-        import hashlib  # here: it takes milliseconds, and few partitions are compiled
+        import hashlib  # lazy import: it takes milliseconds, and few partitions are compiled
 
         return hashlib.sha256(self.content).hexdigest()
 
@@ -128,7 +128,7 @@ def partition_model(graph: PartitionedGraph, partition: Partition) -> PartitionM
         DelegateError: a node cannot stand alone, as it was replaced by a delegate, reads a resource
             that is made outside, or calls a subgraph that the host does not show.
     """
-    from delegraph.schema.writer import write_model  # here: few partitions become a file
+    from delegraph.schema.writer import write_model  # lazy import: few partitions become a file
 
     file = _FileRecords(graph)
     main = _SubgraphRecords(graph, file, has_declared_shapes=False)
@@ -151,8 +151,8 @@ def _is_input(tensor: Tensor) -> bool:
         return False
     if tensor.type in _HANDLE_TYPES:
         raise DelegateError(
-            f"the partition reads {tensor!r}, which is made outside of it; a model of its own "
-            "cannot be given one"
+            f"the partition reads {tensor!r}, which is computed outside of it, so the partition "
+            "cannot become a separate model"
         )
     return True
 

@@ -23,8 +23,8 @@ ControlEdge: TypeAlias = tuple[int, int]
 Kind: TypeAlias = Literal["kTfPartition", "kTfNonPartition"]
 """Kind of a subset: for the delegate, or for other kernels."""
 
-_ABSENT = -1  # index of an optional tensor that is not there
-_TAKEN = -1  # in place of a count of missing conditions: the node has its epoch
+_ABSENT = -1  # index of an absent optional tensor
+_TAKEN = -1  # replaces the count of missing conditions of a node that has its epoch
 
 
 class NodeInfo(NamedTuple):
@@ -187,11 +187,11 @@ class _Partitioner:
         self._outputs = graph.outputs
         self._kinds = kinds
         self._subsets: list[NodeSubset] = []
-        self._made_in: dict[int, int] = {}  # tensor to the subset that made it last
+        self._made_in: dict[int, int] = {}  # tensor to the subset that wrote it last
         self._newest = self._unmade_tensors()
         self._reader: list[int] = []
         self._older: list[int] = []
-        # For each plan position the inputs and edges it waits for: 0 is ready, -1 is taken.
+        # Number of inputs and edges that each plan position waits for: 0 is ready, -1 is taken.
         self._missing: list[int] = []
         self._link_readers()
         self._edges = edges
@@ -201,7 +201,7 @@ class _Partitioner:
             self._missing[after] += 1
 
     def _unmade_tensors(self) -> dict[int, int]:
-        """Return a mapping from each tensor that the plan writes to its readers; none yet."""
+        """Return a mapping from each tensor that the plan writes to -1: no reader so far."""
         newest = {tensor: -1 for node in self._nodes for tensor in node.outputs}
         newest.pop(_ABSENT, None)
         if min(newest, default=0) < 0:
@@ -243,7 +243,7 @@ class _Partitioner:
                         heappush(other_queue, freed)
                     elif freed > position:
                         heappush(queue, sweep + freed)
-                    else:  # this sweep is already past the node
+                    else:  # this sweep has passed the node already
                         heappush(queue, sweep + count + freed)
 
     def take_in_plan_order(self) -> None:
@@ -252,7 +252,7 @@ class _Partitioner:
         If the last node of a sweep joined the subset, the subset continues with another sweep.
         """
         kinds, count, missing = self._kinds, len(self._kinds), self._missing
-        queues = self._ready_by_kind()  # may still hold nodes that were taken
+        queues = self._ready_by_kind()  # may still contain nodes that were taken
 
         def lowest(queue: list[int]) -> int:
             while queue and missing[queue[0]]:
@@ -300,7 +300,7 @@ class _Partitioner:
         ready = []
         for tensor in node.outputs:
             self._made_in[tensor] = epoch
-            entry = newest.pop(tensor, -1)  # a tensor is ready with its first maker
+            entry = newest.pop(tensor, -1)  # a tensor is ready once its first writer has run
             while entry >= 0:
                 reader = self._reader[entry]
                 missing[reader] -= 1

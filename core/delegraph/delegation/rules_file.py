@@ -92,8 +92,8 @@ def _toml(value: int | str | Iterable[str]) -> str:
     """Return *value* as TOML text."""
     if isinstance(value, int):
         return str(value)
-    if isinstance(value, str):  # as JSON, but for one character; no surrogates
-        import json  # here: for messages only
+    if isinstance(value, str):  # like JSON except for one character; without surrogates
+        import json  # lazy import: for messages only
 
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_toml, value))}]"
@@ -101,7 +101,7 @@ def _toml(value: int | str | Iterable[str]) -> str:
 
 def _tables(path: str) -> list[Any]:
     if sys.version_info >= (3, 11):
-        import tomllib  # here, as most interpreters have no rules
+        import tomllib  # lazy import, as most interpreters have no rules
     else:
         import tomli as tomllib
     try:

@@ -17,7 +17,7 @@ class _Holder:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.values: list[object] = []  # empty until it is made
+        self.values: list[object] = []  # empty until the object is created
 
 
 _holders: WeakValueDictionary[Hashable, _Holder] = WeakValueDictionary()

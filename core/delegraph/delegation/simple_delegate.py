@@ -142,11 +142,11 @@ class SimpleDelegateInterface(ABC):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether the delegate supports this node, or a :class:`Rejection` with the reason.
+        """Return True if the delegate supports *node*, else False or a rejection with the reason.
 
         Called once for every well-formed node of the plan, in order. A node is well-formed if
-        Delegraph's kernel accepts it, or if no kernel exists, as for custom operators. A bare
-        ``False`` is recorded as "no reason given".
+        Delegraph's kernel accepts it, or if no kernel exists, as for custom operators. A rejection
+        is a :class:`Rejection`; a bare ``False`` is recorded as "no reason given".
         """
 
     @abstractmethod
@@ -154,12 +154,12 @@ class SimpleDelegateInterface(ABC):
         """Return a new kernel, which will compute one partition."""
 
     def check_partition(self, context: DelegateContext, params: DelegateParams) -> bool | Rejection:
-        """Return whether the delegate accepts a whole partition; the default is True.
+        """Return True if the delegate accepts a whole partition, else False or a rejection.
 
-        Called for each partition of supported nodes, before any node is replaced. Nodes of a
-        rejected partition go to the next delegate or to the host's kernels, and the placement shows
-        the :class:`Rejection`. A kernel's ``init`` can reject its partition, too, by raising
-        :class:`~delegraph.errors.PartitionRejected`.
+        The default is True. Called for each partition of supported nodes, before any node is
+        replaced. Nodes of a rejected partition go to the next delegate or to the host's kernels,
+        and the placement shows the :class:`Rejection`. A kernel's ``init`` can reject its
+        partition, too, by raising :class:`~delegraph.errors.PartitionRejected`.
         """
         return True
 

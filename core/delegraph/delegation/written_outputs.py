@@ -1,4 +1,4 @@
-"""First run of a kernel, which tells its author of results that are not in its outputs."""
+"""Checks at a kernel's first run that results are in its outputs, and warns its author if not."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Marks:
     Args:
         outputs: tensors that the kernel writes.
         inputs: tensors that it reads.
-        is_whole: whether all of each output is filled, and not its start alone.
+        is_whole: whether the whole of each output is filled; otherwise only its start is.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class Marks:
             _content(data)[: given.size] = given
 
     def left(self) -> dict[int, NDArray[np.bool_]]:
-        """Return which marked values of an output still are the mark, by number of the output.
+        """Return a mapping from an output's number to a mask of values that still have the mark.
 
-        An output without such values is left out, and so is one whose result lies elsewhere.
+        Outputs without such values are missing, and so are outputs whose result is in other memory.
         """
         found = {}
         for number, tensor, data, _, given in self._marked:
@@ -126,7 +126,7 @@ class Marks:
         return found
 
     def unwritten(self) -> list[Tensor]:
-        """Return the outputs that have the whole mark still, and give them back their bytes."""
+        """Return the outputs whose mark is wholly unchanged, with their old bytes restored."""
         left, found = self.left(), []
         for number, tensor, data, before, _ in self._marked:
             if number in left and left[number].all():
@@ -136,10 +136,10 @@ class Marks:
 
 
 def _marked(content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Fill *content* with a mark, unless it is one, and return a copy.
+    """Fill *content* with a mark, unless it has a mark already; return a copy of it.
 
-    The mark depends on the first byte that is there: a kernel that relies on what is in memory
-    gives other results in other memory, as checks of that expect.
+    The mark depends on the first byte of *content*. A kernel that relies on earlier contents of
+    memory then gives other results in other memory, which checks can find.
     """
     mark = np.resize(_MARK, content.size)
     if not np.array_equal(content ^ content[0], mark ^ mark[0]):
@@ -177,9 +177,9 @@ def partly_written(tensor: Tensor, missing: int) -> OperatorError:
 
 
 def _refuse_returned(returned: object, outputs: Iterable[Tensor], what: str) -> None:
-    """Return if *returned* has no values that are missing in the outputs.
+    """Raise an error if *returned* has values that the outputs lack.
 
-    What ``np.negative(x, out=y)`` returns is the output itself.
+    A call such as ``np.negative(x, out=y)`` returns the output itself, which is allowed.
 
     Args:
         returned: what the kernel returned.

@@ -118,7 +118,8 @@ def with_associated_files(model: bytes, source: NDArray[np.uint8]) -> bytes:
     stream = io.BytesIO(model)
     with zipfile.ZipFile(stream, "a") as archive:
         for name in files.sizes:
-            archive.writestr(zipfile.ZipInfo(name), files.read(name))  # no time: same bytes again
+            # No time stamp, so that equal contents give equal bytes.
+            archive.writestr(zipfile.ZipInfo(name), files.read(name))
     return stream.getvalue()
 
 
@@ -133,7 +134,7 @@ def _open(content: NDArray[np.uint8]) -> tuple[int, zipfile.ZipFile | None]:
     if list_bytes > MAX_BYTES or locator.startswith(_ZIP64_LOCATOR):
         raise MalformedModelError("the zip after the model has too many files")
     end = len(content) - len(tail) + at + _END_BYTES
-    # Without its comment the record just found is the last one, so zipfile finds the same.
+    # Without its comment, the record found here is the last one, so zipfile finds it, too.
     start = max(0, end - MAX_ZIP)
     packed = content[start : end - 2].tobytes() + b"\0\0"
     try:

@@ -120,7 +120,7 @@ def file_beside(
     candidates = [os.path.realpath(os.path.join(folder, name)) for folder in folders]
     path = next(filter(os.path.exists, candidates), None)
     if path is None:
-        raise ExternalBufferError(f"{what}: there is no such file in {' or '.join(folders)}")
+        raise ExternalBufferError(f"{what}: no such file in {' or '.join(folders)}")
     if not _is_inside(path, folders):
         raise ExternalBufferError(
             f"{what} leads to {path!r}, outside of the model's folder; "

@@ -86,7 +86,7 @@ def load_model(
         if sections is None and content[4:8].tobytes() == FILE_IDENTIFIER:
             model = _parsed(content, table_limit, memory_limit, _beside(file, weights_dir))
         else:
-            from delegraph.bundles.opening import find_model  # here: most files are models
+            from delegraph.bundles.opening import find_model  # lazy import: most files are models
 
             found = find_model(content, sections, memory_limit)
             if memory_limit is not None:
@@ -108,7 +108,7 @@ def _beside(file: str, weights_dir: str | os.PathLike[str] | None) -> Weights:
     """
 
     def weights(group: str) -> NDArray[np.uint8]:
-        from delegraph.graph.external_buffers import file_beside  # here: few models have any
+        from delegraph.graph.external_buffers import file_beside  # lazy import: few models have any
 
         return file_beside(file, group, weights_dir)
 
@@ -150,7 +150,7 @@ def _parsed(
         record = _record(model, table_limit, limit)
         external = ExternalBuffers()
         if record.external_buffers:
-            from delegraph.graph.external_buffers import load_external_buffers  # here: few have any
+            from delegraph.graph.external_buffers import load_external_buffers  # lazy: few have any
 
             external = load_external_buffers(record, weights)
         return _model(record, content, entries, limit, external)

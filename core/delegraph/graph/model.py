@@ -128,7 +128,7 @@ class TensorSpec(NamedTuple):
         if self.data is None:
             raise ArgumentError(f"tensor {self.index} ({self.name!r}) is computed, not constant")
         if self.type == TensorType.STRING:
-            from delegraph.graph.strings import decode_strings  # here: few models have any
+            from delegraph.graph.strings import decode_strings  # lazy import: few models have any
 
             array: NDArray[Any] = decode_strings(self.data, self.shape)
         elif self.type in OBJECT_TYPES:
@@ -141,7 +141,7 @@ class TensorSpec(NamedTuple):
         return array
 
     def _dense(self, sparsity: Sparsity) -> NDArray[Any]:
-        from delegraph.graph.sparsity import expanded  # here: few constants are sparse
+        from delegraph.graph.sparsity import expanded  # lazy import: few constants are sparse
 
         assert self.data is not None
         bits = bits_of(self.type)

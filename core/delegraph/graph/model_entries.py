@@ -63,7 +63,7 @@ def find_entries(content: NDArray[Any]) -> EntryPlaces | None:
         content: the file, ``[bytes], uint8``.
     """
     tail = content[-_END.size :].tobytes()
-    if not tail.startswith(b"PK\5\6"):  # as of all files without a zip
+    if not tail.startswith(b"PK\5\6"):  # as in all model files without a zip
         return None
     try:
         return _entries(content, tail)
@@ -123,7 +123,7 @@ def with_entries(model: bytes, entries: Mapping[str, bytes]) -> bytes:
     Raises:
         MalformedModelError: the model and the entries are too large for a zip.
     """
-    import zipfile  # here: its import takes milliseconds, and only this writes
+    import zipfile  # lazy import: its import takes milliseconds, and only this writes
 
     total = len(model) + sum(map(len, entries.values()))
     if total + MAX_LIST > MAX_FILE:
@@ -132,7 +132,8 @@ def with_entries(model: bytes, entries: Mapping[str, bytes]) -> bytes:
     stream.write(model)
     with zipfile.ZipFile(stream, "a") as archive:
         for name, content in sorted(entries.items()):
-            described = zipfile.ZipInfo(PREFIX + name)  # no time: same bytes again
+            # No time stamp, so that equal contents give equal bytes.
+            described = zipfile.ZipInfo(PREFIX + name)
             used = stream.tell() + _HEADER.size + len(described.filename) + 4
             padding = -used % ALIGNMENT
             described.extra = struct.pack("<HH", _ALIGNMENT_FIELD, padding) + bytes(padding)

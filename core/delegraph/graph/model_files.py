@@ -76,7 +76,7 @@ def bundle_at(path: str | os.PathLike[str]) -> Bundle | None:
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.
     """
-    from delegraph.bundles.opening import find_bundle  # here: most files are models
+    from delegraph.bundles.opening import find_bundle  # lazy import: most files are models
 
     content, _, sections = mapped_address(path)
     try:
@@ -95,7 +95,7 @@ def bundles_of(path: str | os.PathLike[str], memory_limit: int | None = None) ->
     Raises:
         ModelError: as of :func:`~delegraph.graph.loader.load_model`.
     """
-    from delegraph.bundles.opening import find_model  # here: most files are models
+    from delegraph.bundles.opening import find_model  # lazy import: most files are models
 
     content, _, sections = mapped_address(path)
     return find_model(content, sections, memory_limit).chain
@@ -113,7 +113,7 @@ def mapped_address(path: str | os.PathLike[str]) -> tuple[NDArray[np.uint8], str
     """
     file, sections = os.fspath(path), None
     if "#" in file:
-        from delegraph.bundles.opening import split_address  # here: most files are models
+        from delegraph.bundles.opening import split_address  # lazy import: most files are models
 
         file, sections = split_address(file)
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _HEAD_BYTES = 4096
-_TAIL_BYTES = 1 << 20  # where a zip has its list of files
+_TAIL_BYTES = 1 << 20  # bytes at the end, where a zip has its list of files
 _NAMES_TOLD = 3
 
 _PICTURE = "pictures are inputs: delegraph run MODEL --input PICTURE"

@@ -72,7 +72,7 @@ class Copies:
             rises = len(ends) > 0 and ends[0] == 0 and bool((ends[1:] >= ends[:-1]).all())
             if not rises or ends[-1] > len(inside):
                 return None
-            from delegraph.graph.sparsity import DimensionMetadata  # here: few models are sparse
+            from delegraph.graph.sparsity import DimensionMetadata  # lazy: few models are sparse
 
             known = DimensionMetadata(0, ends, inside)
             self._dimensions[id(segments), id(indices)] = known
@@ -110,7 +110,8 @@ class TensorLoader:
         signatures = [a or b for a, b in zip(signatures, shapes, strict=True)]
         nothing = [None] * len(names)
         each = names, kinds, shapes, signatures, nothing, are_variable, nothing, nothing, have_rank
-        columns = list(map(list, (*each, buffers, external_buffers)))  # right for computed tensors
+        # Correct for computed tensors.
+        columns = list(map(list, (*each, buffers, external_buffers)))
         special = set[int]().union(
             *(
                 compress(count(), given)

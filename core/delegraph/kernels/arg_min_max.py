@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _INPUTS = tensor_types("FLOAT32 UINT8 INT8 INT32 BOOL")
 _INDICES = {TensorType.INT32, TensorType.INT64}
 _SHORT = 32  # longest row that is searched column by column
-_MANY = 2048  # number of rows from which this is faster
+_MANY = 2048  # number of rows from which column by column is faster
 _SMALL = 1 << 14  # number of elements up to which all are searched
 _BLOCK_BYTES = 1 << 19  # rows handled at a time, so that they stay in cache
 
@@ -128,7 +128,8 @@ def _along_rows(context: OpContext, x: Tensor, y: Tensor, search: _Search) -> Ev
     size = max(_MANY, _BLOCK_BYTES // (length * x.dtype.itemsize))
     size = min(size, math.prod(x.shape[:-1]))
     columns = context.scratch((length, size), x.dtype)
-    marks = context.scratch((3, size), np.uint8)  # whether it is better, where, and where the best
+    # Whether an element is better, its position, and the best element.
+    marks = context.scratch((3, size), np.uint8)
     is_float = x.type is TensorType.FLOAT32
     positions = [np.array(i, np.uint8) for i in range(length)]
 

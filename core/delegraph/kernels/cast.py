@@ -88,7 +88,7 @@ def _packed(context: OpContext, x: Tensor, y: Tensor) -> Eval:
 
     def pack_values() -> None:
         low, high = _PACKED_LIMITS[y.type]
-        values = np.where(x.data <= high, x.data, high)  # NaN becomes the largest too
+        values = np.where(x.data <= high, x.data, high)  # NaN becomes the largest integer, too
         y.data[...] = pack(values.clip(low).astype(np.int8), y.type)
 
     return unpack_values if x.is_packed else pack_values

@@ -150,7 +150,8 @@ def prepare_while(context: OpContext, node: Node) -> Eval:
         values = [Value.of(tensor) for tensor in inputs]
         condition.take(values)
         while bool(condition.invoke()[0].data.reshape(-1)[0]):
-            # Values pass through the condition's inputs, which share no memory with the body's: a
+            # Values pass through the condition's inputs, whose memory is separate from the body's.
+            # A body that returns its inputs may swap them.
             # body that returns its inputs may swap them.
             body.take(_carried(condition, values))
             values = body.invoke()

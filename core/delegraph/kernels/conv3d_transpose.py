@@ -108,7 +108,7 @@ def _windows(options: Any, shape: list[int], weight: Tensor, x: Tensor) -> list[
     counts = tuple(w.output for w in windows)
     if counts != x.shape[1:4]:
         raise OperatorError(
-            f"output shape {shape} goes with an input of {list(counts)} positions, "
+            f"output shape {shape} needs an input of {list(counts)} positions, "
             f"found {list(x.shape[1:4])}"
         )
     return windows

@@ -32,7 +32,8 @@ def prepare_cumsum(context: OpContext, node: Node) -> Eval:
             "dimension in the first and one element in the second"
         )
     if axis.is_constant_or_persistent:
-        normalized_axis(integers(axis)[0], len(x.shape))  # raises for a wrong axis now
+        # Raises for an invalid axis already in prepare.
+        normalized_axis(integers(axis)[0], len(x.shape))
     context.resize_tensor(y, x.shape)
     exclusive = bool(option(node, "exclusive", False))
     step = -1 if option(node, "reverse", False) else 1

@@ -84,7 +84,7 @@ def _eight_bit(context: OpContext, x: Tensor, y: Tensor) -> Eval:
         np.maximum.reduce(x.data, -1, out=row_max.data, keepdims=True)
         np.subtract(x.data, row_max.data, d)
         table.take(d.view(np.uint8), None, e, "clip")
-        total = np.add.accumulate(e, -1)[..., -1:]  # in the order of the official loop
+        total = np.add.accumulate(e, -1)[..., -1:]  # summed in the order of the official loop
         log_total = np.log(total.astype(np.float64)).astype(np.float32)
         offset = (input_scale * row_max.data.astype(np.float32) + log_total) / output_scale
         np.multiply(x.data, ratio, e)

@@ -103,7 +103,7 @@ def _select(inputs: list[Tensor], limit: int) -> tuple[list[int], list[np.float3
     if sigma < 0:
         raise OperatorError(f"sigma is {sigma}, expected at least 0")
     a, b = inputs[0].data[:, :2], inputs[0].data[:, 2:]
-    low, high = np.where(b < a, b, a), np.where(a < b, b, a)  # a, where one is no number
+    low, high = np.where(b < a, b, a), np.where(a < b, b, a)  # the first operand if one is NaN
     boxes = np.concatenate([low, high], axis=1)
     return kept_boxes(boxes, inputs[1].data, limit, overlap, threshold, sigma)
 

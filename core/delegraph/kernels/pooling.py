@@ -138,7 +138,7 @@ def _float_means(context: OpContext, pool: _Pool) -> Eval:
 
 
 def _rounded_means(context: OpContext, pool: _Pool) -> Eval:
-    # A mean that is no half is further from a half than float64 rounds.
+    # A mean that is not a half differs from a half by more than float64's rounding error.
     wide = np.dtype(np.float64)
     reduce = _Reduction(context, pool, wide, np.add, 0)
     means, halves = (context.scratch(pool.y.shape[1:], wide) for _ in range(2))

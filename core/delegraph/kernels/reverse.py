@@ -46,7 +46,7 @@ def prepare_reverse(context: OpContext, node: Node) -> Eval:
     require_type(axes_input, INDEX)
     require_rank(axes_input, 1)
     if are_known((axes_input,)):
-        _steps(x, axes_input)  # raises for wrong axes now
+        _steps(x, axes_input)  # raises for invalid axes already in prepare
 
     def reverse() -> None:
         np.copyto(y.data, x.data[_steps(x, axes_input)])

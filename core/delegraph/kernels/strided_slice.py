@@ -47,7 +47,7 @@ def prepare_strided_slice(context: OpContext, node: Node) -> Eval:
 
     def plan_with_late_begin() -> tuple[Shape, Eval]:
         ends, steps = integers(end), integers(strides)
-        firsts = [-1 if step < 0 else 0 for step in steps]  # where the longest walk begins
+        firsts = [-1 if step < 0 else 0 for step in steps]  # start of the longest walk
         _, shape = resolved(x.shape, firsts, ends, steps, masks)
 
         def run() -> None:

@@ -223,7 +223,8 @@ def _quantized(context: OpContext, conv: _TransposeConv) -> Eval:
         (matrix,), requantize = product.current()
         sums = collect()
         total = y.data.size
-        ahead = total - total % _VECTOR if has_tail else total  # what vector loops compute
+        # Number of elements that vector loops compute.
+        ahead = total - total % _VECTOR if has_tail else total
         for image, result in zip(x.data, y.data, strict=True):
             np.copyto(centred.data, image)
             np.subtract(centred.data, x.zero_point, out=centred.data)

@@ -27,7 +27,7 @@ MOST_TIGHTENED = 1000
 TOLERATED = 1.01
 """Largest size of a good plan, as a multiple of the bytes that any plan needs."""
 
-_MOST_BYTES = 2**62  # more has no address, and would overflow where offsets are int64
+_MOST_BYTES = 2**62  # larger sizes have no address, and would overflow int64 offsets
 
 
 class Allocation(NamedTuple):
@@ -90,7 +90,7 @@ class SimpleMemoryArena:
         Raises:
             MemoryError: the block cannot have an address.
         """
-        if size == 0:  # needs no place and blocks no other tensor
+        if size == 0:  # it needs no space and does not conflict with other tensors
             return Allocation(tensor, first_node, last_node, 0, 0)
         if self.high_water_mark + size > _MOST_BYTES:
             raise MemoryError(f"tensor {tensor} of {size} bytes does not fit in any memory")

@@ -5,8 +5,8 @@
 Source:
     ArenaPlanner, tflite/arena_planner.cc. Same offsets; among tensors of the same size that come
     into use at the same node, where TFLite's order is unspecified, the lower index goes first.
-    Tightening is ours; TFLite counts readers of the tensor overwritten and of the one that had the
-    memory first, and overwrites what others that share it have yet to be read for.
+    Tightening is ours; TFLite counts only the readers of the overwritten tensor and of the memory's
+    first tensor. So it may overwrite data that readers of other sharing tensors still need.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DATA_UNMODIFIED = 1
 _INPUT_0_SHARED = 4
 _MOST_SHAREABLE_INPUTS = 3
 _SHARED_ARENA = TensorKind.ARENA_RW
-_SCALAR_BYTES = 4  # small tensors may yet grow by broadcasting, so they share with no one
+_SCALAR_BYTES = 4  # small tensors may grow by broadcasting, so they never share memory
 
 
 class ArenaPlanner:
@@ -265,7 +265,7 @@ class ArenaPlanner:
                 root = root_of.get(tensor, tensor)
                 if not keeps_data and looks_ahead and reads.forbid(position, tensor):
                     break
-                # In a graph out of order, others may share the output already.
+                # If the graph is out of order, other tensors may share the output already.
                 if (keeps_data or may_go[root]) and output != root and output not in roots:
                     root_of[output] = root
                     roots.add(root)
@@ -368,7 +368,7 @@ class ArenaPlanner:
         ]
         if len(blocks) > MOST_TIGHTENED or is_tight(blocks, self._alignment):
             return
-        from delegraph.memory.tightening import tightened  # here: most plans need no search
+        from delegraph.memory.tightening import tightened  # lazy import: most plans need no search
 
         if smaller := tightened(blocks, self._alignment):
             self._arena.replan(smaller)

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _EFFORT = 300_000
-_MOST_RECORDS = 400  # to take apart, or to search exactly: Python recurses no deeper
-_MANY_RECORDS = 2000  # for strategies whose time grows with their square
-_MOST_CONFLICTS = 2_000_000  # pairs of tensors in use at the same task that are worth listing
+# Limit for splitting groups and exact search, because of Python's recursion limit.
+_MOST_RECORDS = 400
+_MANY_RECORDS = 2000  # limit for strategies with quadratic run time
+_MOST_CONFLICTS = 2_000_000  # largest number of conflicting pairs of tensors to list
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def _search_exactly(packing: Packing, enough: int, steps: int, seconds: float) -
         steps: maximal number of placements of a tensor to try.
         seconds: time of the constraint solver.
     """
-    best = _search(packing, enough, effort=3 * steps)  # takes about as long
+    best = _search(packing, enough, effort=3 * steps)  # this takes about as long
     if best.total_size <= max(best.lower_bound, enough) or len(packing) > _MOST_RECORDS:
         return best
     search = BranchAndBound(packing, steps)

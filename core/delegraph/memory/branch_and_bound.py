@@ -109,7 +109,7 @@ class BranchAndBound:
 
         The arguments are those of :meth:`_search`.
         """
-        stuck = waiting & (lowest < level)  # can rest only on tensors still to come
+        stuck = waiting & (lowest < level)  # it can only rest on tensors that are not placed yet
         reachable = np.where(stuck, level, lowest)
         supports = np.where(self._overlaps[stuck] & waiting, self._units, _FAR)
         lifted = reachable.copy()
@@ -122,7 +122,7 @@ class BranchAndBound:
         if (floors + crowds @ self._units > roofs)[crowds.any(axis=1)].any():
             return None
         free = waiting & ~stuck & ((lowest > level) | (self._rank > last))
-        # What begins above the end of another that could be placed can wait until it is.
+        # A tensor that would start above the end of another placeable tensor can wait for it.
         ends = np.where(waiting, reachable + self._units, _FAR)
         free &= lowest < ends.min()
         tensors = np.flatnonzero(free)

@@ -54,6 +54,6 @@ def solved(
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return list(offsets), bound
-    # The objective counts single bytes, the plan ends where a tensor does.
+    # The objective counts single bytes; the plan ends at the end of a tensor.
     found = [solver.value(place) for place in places]
     return found, max(bound, round(solver.best_objective_bound))

@@ -44,7 +44,7 @@ def climb(packing: Packing, offsets: Sequence[int], goal: int, rounds: int) -> l
 def _critical(
     packing: Packing, offsets: Sequence[int], units: Sequence[int], neighbours: list[list[int]]
 ) -> list[int]:
-    """Return the tensors that end last in the buffer, and chains of tensors directly before them.
+    """Return the tensors at the end of the buffer, and chains of tensors directly below them.
 
     Args:
         packing: sizes and lifetimes of the tensors.

@@ -61,7 +61,7 @@ _IN_BYTES = {
     MemoryStrategy.GREEDY_BEST: greedy_best,
     MemoryStrategy.MINCOSTFLOW: min_cost_flow,
 }
-_BHWC = 4  # dimensions of a size that is a tensor's shape
+_BHWC = 4  # number of dimensions of sizes that are shapes
 
 
 def assign_objects_to_tensors(
@@ -112,7 +112,7 @@ def assign_objects_to_tensors(
         assignment = greedy_in_order_by_dimensions(cast("Sequence[ShapeRecord]", records))
     else:
         raise ArgumentError(
-            f"{strategy.name} does not go with sizes of {dimensions} dimensions, needs bytes"
+            f"{strategy.name} does not support sizes of {dimensions} dimensions, needs bytes"
         )
     _check_order(records, assignment)
     return assignment

@@ -91,7 +91,7 @@ def _crowds(records: Sequence[ByteRecord]) -> Iterator[NDArray[np.int64]]:
     sizes, firsts, lasts = table[np.argsort(-table[:, 0], kind="stable")].T
     starts = np.unique(firsts)
     ends = np.unique(lasts)
-    # The last start before each end at which something is still to come.
+    # The last start before each end that is followed by another start.
     tasks = np.unique(starts[np.searchsorted(starts, ends, "right") - 1])
     for task in tasks:
         yield sizes[(firsts <= task) & (task <= lasts)]

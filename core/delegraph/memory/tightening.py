@@ -34,7 +34,7 @@ def tightened(blocks: Sequence[Allocation], alignment: int) -> list[Allocation] 
     total_size = max((block.offset + block.size for block in blocks), default=0)
     if total_size <= TOLERATED * lower_bound(records, alignment):
         return None
-    from delegraph.memory.best_planner import plan_best  # here: few plans are worth a search
+    from delegraph.memory.best_planner import plan_best  # lazy import: few plans are worth a search
 
     plan = plan_best(records, alignment, effort=_EFFORT)
     if plan.total_size >= total_size:

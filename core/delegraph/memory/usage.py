@@ -49,7 +49,8 @@ def usage_records(
     if keep_inputs:
         read = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.temporaries)}
         for tensor in lifetimes.keys() - read | lifetimes.keys() & set(graph.inputs):
-            if root_of is None or root_of(tensor) == tensor:  # a sharing tensor ends with its root
+            # A tensor that shares memory ends with its root.
+            if root_of is None or root_of(tensor) == tensor:
                 lifetimes[tensor] = lifetimes[tensor]._replace(last=max(len(graph.nodes) - 1, 0))
     if root_of is not None:
         lifetimes = _merged(lifetimes, root_of)

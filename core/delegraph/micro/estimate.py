@@ -12,8 +12,8 @@ from delegraph.micro.layout import Layout
 from delegraph.micro.targets import ARENA_ALIGNMENT, TARGET_32, MicroTarget
 
 _LARGEST = 2**40
-_UNCERTAIN_SHARE = 0.03  # share by which structures may grow, from TFLM's own test
-_UNKNOWN_KERNEL_SPREAD = 64  # bytes that an unknown kernel may take more or less
+_UNCERTAIN_SHARE = 0.03  # share by which structures may grow, from TFLM's test
+_UNKNOWN_KERNEL_SPREAD = 64  # uncertainty of an unknown kernel's memory, in bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class MicroInterpreter:
         if isinstance(arena, MicroAllocator):
             if preserve_all_tensors:
                 raise ArgumentError(
-                    "preserve_all_tensors goes with an arena; the allocator decides"
+                    "preserve_all_tensors needs an arena; here the allocator decides"
                 )
             allocator = arena
         else:

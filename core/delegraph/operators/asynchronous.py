@@ -44,7 +44,7 @@ def require_event(found: Any) -> AnyEvent:
     Raises:
         OperatorError: *found* is neither an :class:`Event` nor a ``Future``.
     """
-    from concurrent.futures import Future  # here: a host of asynchronous nodes alone needs it
+    from concurrent.futures import Future  # lazy: a host of asynchronous nodes alone needs it
 
     if isinstance(found, Future) or callable(getattr(found, "wait", None)):
         event: AnyEvent = found

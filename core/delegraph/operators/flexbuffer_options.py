@@ -13,7 +13,7 @@ def flexbuffer_value(data: bytes) -> Any:
     Raises:
         OperatorError: it is no FlexBuffer.
     """
-    from flatbuffers import flexbuffers  # here: few models have such options
+    from flatbuffers import flexbuffers  # lazy import: few models have such options
 
     try:
         return flexbuffers.Loads(data)

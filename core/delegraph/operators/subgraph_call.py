@@ -113,9 +113,12 @@ class Callee:
         return [Value.of(self._subgraph.readable(tensor.index)) for tensor in self.outputs]
 
     def _enter(self, work: Callable[[], None]) -> None:
-        """Call *work* while the subgraph is marked as active; a subgraph in use is an error."""
+        """Call *work* with the subgraph marked as active.
+
+        Raise an error if it is active already.
+        """
         if self._index in self._active:
-            raise OperatorError(f"subgraph {self._index} calls itself by way of others")
+            raise OperatorError(f"subgraph {self._index} calls itself through other subgraphs")
         try:
             self._active.add(self._index)
             work()

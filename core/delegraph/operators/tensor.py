@@ -45,7 +45,7 @@ class AllocationType(IntEnum):
     NON_CPU = 8
 
 
-# Looking a member up in its class takes longer than all else that a property of a tensor does.
+# Looking up a member in its class takes longer than everything else in a property of a tensor.
 _CONSTANT, _DYNAMIC = AllocationType.MMAP_RO, AllocationType.DYNAMIC
 _ARENA, _VARIABLE = AllocationType.ARENA_RW, AllocationType.ARENA_RW_PERSISTENT
 _KNOWN = frozenset({AllocationType.MMAP_RO, AllocationType.PERSISTENT_RO})
@@ -135,7 +135,7 @@ class Tensor:
             spec: the declaration, or the tuple of its fields.
             data: decoded constant, or None.
         """
-        tensor = cls.__new__(cls)  # what __init__ does, in half the time
+        tensor = cls.__new__(cls)  # does the same as __init__ in half the time
         (tensor.index, tensor.name, kind, tensor.shape, tensor.shape_signature, _, is_variable,
          tensor.quantization, tensor.sparsity, tensor.has_rank, _, _) = spec  # fmt: skip
         if data is not None:

@@ -69,7 +69,7 @@ def _run(file: Path) -> ModuleType:
     """Execute the file as a module, without a cache, since the user may have just edited it."""
     module = ModuleType(f"delegate_file:{file.resolve()}")
     module.__file__ = str(file)
-    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    sys.modules[module.__name__] = module  # dataclasses look up their module there
     with _importable(file.resolve().parent):
         exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), vars(module))
     return module
@@ -93,7 +93,7 @@ def _importable(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(ValueError):  # the file itself may have taken it out
+        with contextlib.suppress(ValueError):  # the file itself may have removed it
             sys.path.remove(str(folder))
 
 

@@ -103,7 +103,7 @@ def installed_entry_points() -> tuple[list[DeclaredPlugin], list[Plugin]]:
     kept = state.kept()
     if kept is not None:
         return kept, []
-    from delegraph.plugins import distributions  # here: looking at all of them takes long
+    from delegraph.plugins import distributions  # lazy import: looking at all of them takes long
 
     points, unreadable = distributions.installed_entry_points()
     if not unreadable:
@@ -142,7 +142,7 @@ def import_plugin(plugin: Plugin) -> Plugin:
         KeyboardInterrupt: the user's.
     """
     with warnings.catch_warnings(record=True) as caught, printed_to_stderr():
-        # A warning is no reason to lose a plugin, not even under -W error.
+        # A warning must not disable a plugin, even with -W error.
         warnings.simplefilter("default")
         loaded = _import_and_ask(plugin)
     return replace(loaded, warnings=tuple(str(warning.message) for warning in caught))
@@ -178,12 +178,13 @@ def _ask(module: object, plugin: Plugin) -> Plugin:
         TypeError: a hook returned something else than it should, or is not marked as a hook.
         Exception: any error of the hooks.
     """
-    import pluggy  # here: the default delegate does without
+    import pluggy  # lazy import: the default delegate does without
 
     for name in hookspecs.NAMES:
         pluggy.HookspecMarker(hookspecs.PROJECT)(getattr(hookspecs, name))
     _mark_implementations(module)
-    manager = pluggy.PluginManager(hookspecs.PROJECT)  # its own: no plugin can disturb another
+    # A separate manager, so that plugins cannot affect each other.
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     manager.register(module, name=plugin.name)
     manager.check_pending()

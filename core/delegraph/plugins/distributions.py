@@ -12,7 +12,7 @@ from delegraph.errors import close_names
 from delegraph.plugins.address import canonical_name
 from delegraph.plugins.kept_entry_points import GROUP, LIST, DeclaredPlugin
 
-Distribution = Any  # importlib_metadata's classes for it differ by version
+Distribution = Any  # the class depends on the version of importlib_metadata
 UNKNOWN = "(unknown distribution)"
 
 _OURS = "delegraph."
@@ -97,7 +97,7 @@ def _first_on_path(name: str, dist: Distribution) -> Distribution:
     try:
         return importlib_metadata.distribution(name)
     except importlib_metadata.PackageNotFoundError:
-        return dist  # its folder has another name
+        return dist  # its metadata folder has another name
 
 
 def _distribution_name(dist: Distribution) -> str:

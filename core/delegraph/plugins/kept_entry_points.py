@@ -56,9 +56,9 @@ class PathState:
         self.text = ""
         try:
             seen = [(place or os.getcwd(), _descriptions(place or os.curdir)) for place in sys.path]
-        except (OSError, TypeError):  # the working folder was removed, or a place is no text
+        except (OSError, TypeError):  # the working folder was removed, or an entry is no string
             return
-        seen = [each for each in seen if each[1]]  # the same in every working folder
+        seen = [each for each in seen if each[1]]  # equal for all working folders
         newest = max((when for _, found in seen for _, when in found), default=0)
         is_settled = newest < time.time_ns() - _SETTLED_NS
         if is_settled and _are_plain_finders():

@@ -41,7 +41,7 @@ def package_for(custom_name: str) -> str | None:
 
 def install_command(custom_name: str) -> str | None:
     """Return the command that installs a distribution for a custom operator; None if unknown."""
-    from delegraph.plugins.sources import pip_install  # here: few models lack an operator
+    from delegraph.plugins.sources import pip_install  # lazy import: few models lack an operator
 
     package = package_for(custom_name)
     extra = next((e for prefix, e in _EXTRAS.items() if custom_name.startswith(prefix)), "")

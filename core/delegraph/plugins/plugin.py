@@ -79,10 +79,10 @@ class Plugin:
         if self.state is PluginState.NOT_ALLOWED:
             return f"add {self.name!r} to that list to use it"
         if self.is_faulty:
-            from delegraph.plugins.sources import installed_from  # here: most plugins are right
+            from delegraph.plugins.sources import installed_from  # lazy: most plugins are right
 
             without = f"leave it out with DELEGRAPH_DISABLE_PLUGINS={self.name}"
-            if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot have it
+            if not re.fullmatch(PLUGIN_NAME, self.name):  # a list of plugins cannot contain it
                 without = f"remove it with 'pip uninstall {self.distribution}'"
             folder = installed_from(self.distribution, is_editable=True)
             if folder is not None:
@@ -140,7 +140,7 @@ def is_ready(spec: DelegateSpec) -> bool:
 
 
 def _delegate_json(spec: DelegateSpec) -> dict[str, Any]:
-    from dataclasses import asdict  # here: few programs ask, and these imports take long
+    from dataclasses import asdict  # lazy import: few programs ask, and these imports take long
 
     from delegraph.plugins.options import describe_options
     from delegraph.plugins.options_schema import options_schema

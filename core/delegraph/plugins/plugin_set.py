@@ -120,7 +120,7 @@ class PluginSet:
 
     def for_custom_ops(self, names: Iterable[str]) -> tuple[Offer, ...]:
         """Return the delegates offered for any of the custom operators *names*, by rank."""
-        import fnmatch  # here: few models have any
+        import fnmatch  # lazy import: few models have any
 
         wanted = set(names)
         return tuple(
@@ -142,7 +142,7 @@ class PluginSet:
             address = DelegateAddress.parse(address)
         offers = [o for o in self.offers() if _is_from(o.plugin, address.distribution)]
         found = [offer for offer in offers if offer.spec.name == address.name]
-        if not found:  # a package index takes - and _ for the same
+        if not found:  # package indexes treat - and _ as equal
             name = canonical_name(address.name)
             found = [offer for offer in offers if canonical_name(offer.spec.name) == name]
         if len(found) > 1:
@@ -225,7 +225,8 @@ class PluginSet:
         """Texts about distributions whose entry points are in a group that is nearly ours."""
         if not self.is_of_environment:
             return []
-        from delegraph.plugins.distributions import misspelled_groups  # looks at all of them
+        # Reads the metadata of all distributions.
+        from delegraph.plugins.distributions import misspelled_groups
 
         return misspelled_groups()
 
@@ -235,7 +236,7 @@ class PluginSet:
         The offers of an unusable plugin are unknown, so the plugin's own names are compared with
         *address*.
         """
-        from delegraph.plugins.sources import pip_install  # here: most names are found
+        from delegraph.plugins.sources import pip_install  # lazy import: most names are found
 
         unusable = [p for p in self.plugins if p.state is not PluginState.OK]
         for offer in self.offers():

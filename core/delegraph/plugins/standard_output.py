@@ -82,7 +82,7 @@ def _flush_of_c() -> Callable[[], object] | None:
             stream = ctypes.c_void_p(library.__acrt_iob_func(1))
         else:
             library = ctypes.CDLL(None)
-            name = "stdout" if sys.platform == "linux" else "__stdoutp"  # as macOS has it
+            name = "stdout" if sys.platform == "linux" else "__stdoutp"  # its name on macOS
             stream = ctypes.c_void_p.in_dll(library, name)
         return functools.partial(library.fflush, stream)
     except (ImportError, OSError, AttributeError, ValueError):

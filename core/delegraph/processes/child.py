@@ -194,13 +194,13 @@ def start(
 def _pipes() -> tuple[int, int, list[BinaryIO]]:
     """Return descriptors of the child's input and output, and streams of the parent's ends."""
     (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
-    # Without buffers: a fork of this process would write what they hold a second time.
+    # Unbuffered: a fork of this process would write buffered data a second time.
     streams: list[Any] = [open(requests, "wb", buffering=0), open(answers, "rb", buffering=0)]  # noqa: SIM115 - the child's
     return its_input, its_output, streams
 
 
 def _inherited(life: int) -> tuple[str, dict[str, Any]]:
-    """Return descriptor *life* as text for the command line, and ``Popen`` options for it."""
+    """Return descriptor *life* as text, and the ``Popen`` options that pass it to a child."""
     if sys.platform != "win32":
         return str(life), {"pass_fds": (life,)}
     import msvcrt
@@ -220,8 +220,8 @@ class _Fork:
         context: Any = multiprocessing.get_context("fork")
         self._process = context.Process(target=run, daemon=True)
         with warnings.catch_warnings():
-            # Python 3.12 warns of other threads, whose locks may be held: the process then hangs,
-            # and is killed when its time is up.
+            # Python 3.12 warns if there are other threads, whose locks may be held. If the fork
+            # hangs for that reason, it is killed after its time limit.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._process.start()
         self.pid: int = self._process.pid

@@ -66,7 +66,7 @@ def read(stream: BinaryIO, records: Sequence[type] = ()) -> Any:
         return _Reader(buffers, {kind.__name__: kind for kind in records}).value(plain)
     except (EOFError, OSError):
         raise
-    except Exception as error:  # what a broken process wrote may fail anywhere
+    except Exception as error:  # data from a broken process may raise any error here
         raise OSError(f"a message that cannot be read: {in_words(error)}") from error
 
 

@@ -107,7 +107,7 @@ class Worker:
         try:
             if self._is_killed:  # another thread has killed it after this call began
                 line.child.kill()
-            line.await_start()  # the time limit does not count this
+            line.await_start()  # this time does not count for the time limit
             if not patiently and self.time_limit is not None:
                 timer.start()
             line.send(method, *arguments)
@@ -117,7 +117,7 @@ class Worker:
                 kind, answer = line.receive()
         except LostError as error:
             return self._death(hung.is_set(), error.is_unreadable)
-        except BaseException:  # an interrupt: a later call must not get this answer
+        except BaseException:  # interrupted: a later call must not receive this answer
             self.close()
             raise
         finally:
@@ -247,7 +247,7 @@ class Line:
             try:
                 found = self._heard.get(timeout=_LOOK)
             except Empty:
-                if has_ended:  # and no message came after that
+                if has_ended:  # and no further message came
                     raise LostError from None
                 has_ended = self.child.status is not None
                 continue

@@ -58,7 +58,7 @@ def folder_of(path: AnyPath | None) -> Path | None:
     """Return the absolute path of a folder; it remains valid when the working folder changes."""
     if path is None:
         return None
-    from pathlib import Path  # here: only a folder that users choose needs it
+    from pathlib import Path  # lazy import: only a folder that users choose needs it
 
     return Path(os.fsdecode(path)).absolute()
 
@@ -91,7 +91,7 @@ def checked_num_threads(num_threads: int | None) -> int | None:
         raise ArgumentError("num_threads should >= 1")
     if num_threads > _INT_MAX:
         raise ArgumentTypeError(f"num_threads should <= {_INT_MAX}")
-    from delegraph.delegation.num_threads import limited_num_threads  # here: many leave it open
+    from delegraph.delegation.num_threads import limited_num_threads  # lazy: many leave it open
 
     return limited_num_threads(int(num_threads))
 

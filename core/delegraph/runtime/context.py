@@ -169,7 +169,7 @@ class ModelContext:
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """Return the object that interpreters share under *key*; *make* creates it if missing."""
-        from delegraph.delegation.shared_objects import shared_object  # here: few delegates share
+        from delegraph.delegation.shared_objects import shared_object  # lazy: few delegates share
 
         return shared_object(self._objects, key, make)
 
@@ -297,7 +297,7 @@ class SubgraphContext(ModelContext):
         policy = subgraph.session.policy_of(params.delegate)
         if policy.on_failure == "raise" or policy.is_default or needs_delegate:
             raise error
-        from delegraph.delegation.incident import Incident  # here: few partitions fail
+        from delegraph.delegation.incident import Incident  # lazy import: few partitions fail
         from delegraph.delegation.rejections import Rejection
 
         reason = in_words(error)
@@ -380,7 +380,8 @@ class SubgraphCallee(Generic[Running]):
         self._allocate = allocate
         self.inputs = subgraph.inputs
         self.outputs = subgraph.outputs
-        self.tensors: Sequence[Tensor] = subgraph.tensors  # the list itself: delegates add to it
+        # The list itself, because delegates append to it.
+        self.tensors: Sequence[Tensor] = subgraph.tensors
         self.operators = subgraph.operators
         self.invoke = subgraph.invoke if invoke is None else invoke
         self.readable = subgraph.readable

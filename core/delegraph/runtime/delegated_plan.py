@@ -64,7 +64,8 @@ class DelegatedPlan:
         self.absorbed: frozenset[int] = frozenset()
         self.application: Application | None = None
         self._partitioner_arguments = partitioner
-        self._last_cut: tuple[object, list[NodeSubset]] = (None, [])  # its arguments and result
+        # Arguments and result of the last preview.
+        self._last_cut: tuple[object, list[NodeSubset]] = (None, [])
 
     @cached_property
     def _partitioner(self) -> PlanPartitioner:
@@ -172,7 +173,7 @@ class DelegatedPlan:
     def _subsets(self, wanted: Sequence[int]) -> list[NodeSubset]:
         if not wanted:
             return []
-        # A preview is often followed by the replacement, which asks for the same.
+        # A preview is often followed by a replacement of the same nodes.
         asked = list(wanted), list(self.execution_plan), [node.inputs for node, _ in self.nodes]
         if asked != self._last_cut[0]:
             subsets = self._partitioner.subsets(
@@ -264,7 +265,7 @@ class DelegatedPlan:
             if registration.free is not None:
                 try:
                     registration.free(node.user_data)
-                    node.user_data = None  # what frees it may refer to the node
+                    node.user_data = None  # freeing it may use the node
                 except Exception as error:  # noqa: BLE001 - a plugin's, and the rest must be freed
                     logger.warning("%s failed to free: %s", registration.name, in_words(error))
 

@@ -160,7 +160,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             is_left_open = delegates is None and experimental_delegates is None
             is_first = "delegraph.runtime.delegates.defaults" not in sys.modules
             with collector_paused(lasting=MANY if is_first else 0):  # modules of delegates
-                from delegraph.runtime.delegates import defaults  # here: not with ``delegates=[]``
+                from delegraph.runtime.delegates import defaults  # lazy: not with ``delegates=[]``
 
                 self._session.calls.run(
                     "Interpreter()", defaults.apply, self._session, given, resolver, is_left_open
@@ -326,7 +326,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
             ArgumentError: an unknown key, or none where the model has not exactly one.
         """
         from delegraph.runtime.signature_runner import (
-            SignatureRunner,  # here: few models have signatures that are called by name
+            SignatureRunner,  # lazy import: few models have signatures that are called by name
             only_signature,
         )
 
@@ -363,7 +363,7 @@ class Interpreter(OfficialMembers, TakesDelegates, NotebookView, InvokesAsync, C
         session.close()
 
     def __del__(self) -> None:
-        if session := getattr(self, "_session", None):  # no call runs; no thread may start now
+        if session := getattr(self, "_session", None):  # no call runs; no thread may start
             self._close(session)
 
     @property
@@ -386,7 +386,7 @@ def _chosen(delegates: ManyDelegates | None, failures: FailurePolicy) -> list[De
     if delegates is None or (isinstance(delegates, list | tuple) and not delegates):
         return []
     from delegraph.runtime.delegates.requested_delegates import (
-        as_delegates,  # here: only for those who ask
+        as_delegates,  # lazy import: only for those who ask
     )
 
     return as_delegates(delegates, failures.isolation)
@@ -395,6 +395,6 @@ def _chosen(delegates: ManyDelegates | None, failures: FailurePolicy) -> list[De
 def _placement_rules(rules: Rules | None) -> PlacementRules | None:
     if rules is None:
         return None
-    from delegraph.delegation.rules_file import placement_rules  # here, too
+    from delegraph.delegation.rules_file import placement_rules  # lazy import, too
 
     return placement_rules(rules)

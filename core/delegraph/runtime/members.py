@@ -76,7 +76,7 @@ class InvokesAsync:
 
     @cached_property
     def _background(self) -> Background:
-        from delegraph.runtime.execution.invoke_async import Background  # here: few programs do
+        from delegraph.runtime.execution.invoke_async import Background  # lazy: few programs do
 
         return Background()
 
@@ -159,7 +159,7 @@ class NotebookView:
 
     def _repr_html_(self) -> str:
         """Return HTML with inputs, outputs and the placement, which notebooks display."""
-        from delegraph.delegation.html_tables import html_table  # here: only notebooks ask
+        from delegraph.delegation.html_tables import html_table  # lazy import: only notebooks ask
 
         if getattr(self, "_session", None) is None:
             return html_table(repr(self), (), ())
@@ -222,7 +222,7 @@ class OfficialMembers:
         if not self._custom_op_registerers:
             return given
         from delegraph.runtime.official.custom_op_registerers import (
-            registered_ops,  # here: few programs register any
+            registered_ops,  # lazy import: few programs register any
         )
 
         return {**registered_ops(self._custom_op_registerers, model), **given}
@@ -231,7 +231,7 @@ class OfficialMembers:
     def _interpreter(self) -> InterpreterWrapper:
         """The object whose methods the official class calls: the ``InterpreterWrapper``."""
         from delegraph.runtime.official.interpreter_wrapper import (
-            InterpreterWrapper,  # here: nothing of Delegraph's own goes through it
+            InterpreterWrapper,  # lazy import: nothing of Delegraph's own goes through it
         )
 
         return InterpreterWrapper(self.session, self._views)

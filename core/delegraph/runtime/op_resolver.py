@@ -87,7 +87,7 @@ class OpResolver:
         self._custom_ops: dict[str, Registration] = {}
         self._found: dict[tuple[BuiltinOperator, int], Registration] = {}  # by code and version
         if custom_ops:
-            from delegraph.operators.custom_op import as_registration  # here: few models have any
+            from delegraph.operators.custom_op import as_registration  # lazy: few models have any
 
             self._custom_ops = {name: as_registration(op) for name, op in custom_ops.items()}
 
@@ -119,7 +119,7 @@ class OpResolver:
         return found
 
     def _resolve_custom(self, name: str) -> Registration:
-        from delegraph import plugins  # here: few models have custom operators
+        from delegraph import plugins  # lazy import: few models have custom operators
         from delegraph.operators.custom_op import as_registration, registered_custom_ops
 
         for source in (self._custom_ops, registered_custom_ops(), OP_TABLE):

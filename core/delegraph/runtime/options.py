@@ -136,7 +136,7 @@ class FailurePolicy:
     @property
     def isolation(self) -> Isolation:
         """Settings that say which delegates run in separate processes."""
-        from delegraph.runtime.isolation.isolation import Isolation  # here: only delegates do
+        from delegraph.runtime.isolation.isolation import Isolation  # lazy: only delegates do
 
         return Isolation(self.isolate, self.timeout)
 
@@ -153,7 +153,7 @@ class FailurePolicy:
             return replace(self, on_failure=kept, is_default=True)
         if self.on_failure is not None:
             return self
-        from delegraph.delegation.delegate import Delegate  # here: many models have none
+        from delegraph.delegation.delegate import Delegate  # lazy import: many models have none
 
         is_isolated = isinstance(delegate, Delegate) and delegate.is_isolated
         return replace(self, on_failure="fallback" if is_isolated else "raise")
@@ -221,7 +221,7 @@ def groups_of(
     given = {"placement": placement, "limits": limits, "failures": failures}
     groups = {name: GROUPS[name]() if group is None else group for name, group in given.items()}
     for option in [name for name in more if name in PLACES]:
-        from delegraph.runtime.deprecation import warn_deprecated  # here: few programs need it
+        from delegraph.runtime.deprecation import warn_deprecated  # lazy: few programs need it
 
         group, field_name = PLACES[option]
         new = f"{group}={GROUPS[group].__name__}({field_name}=...)"

@@ -217,7 +217,7 @@ class Session(SharedState):
         """
         if subgraph.is_resized_by(index, shape):
             if self._stacks:
-                self._stacks[subgraph.spec.index].take_off_static()  # first, for an interrupt
+                self._stacks[subgraph.spec.index].take_off_static()  # first: an interrupt may come
             subgraph.resize_input(index, shape)
 
     def close(self) -> None:
@@ -319,7 +319,7 @@ class Session(SharedState):
             index = subgraph.spec.index
             if not subgraph.spec.is_validation and index not in absorbed:
                 stack.apply(delegate, barred.get(index, {}))
-                absorbed |= subgraph.plan.absorbed  # a node of this subgraph computes those
+                absorbed |= subgraph.plan.absorbed  # nodes of this subgraph compute these tensors
 
     def _kept_data(self) -> list[PreservedTensors]:
         from delegraph.runtime.preserved_tensors import PreservedTensors

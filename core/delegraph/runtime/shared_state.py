@@ -62,7 +62,7 @@ class SharedState:
         rules: PlacementRules | None = None,
     ) -> None:
         if len(model.subgraphs) > 1:
-            from delegraph.graph.calls import require_depth  # here: most models have one subgraph
+            from delegraph.graph.calls import require_depth  # lazy: most models have one subgraph
 
             require_depth(model, options.limits.depth)
         self.model = model
@@ -95,7 +95,7 @@ class SharedState:
         if self.has_other_constants or not all(map(is_unchanged, files)):
             return None
         if not self._model_digest:
-            from delegraph.delegation.content_digest import model_digest  # here: few ask
+            from delegraph.delegation.content_digest import model_digest  # lazy import: few ask
 
             self._model_digest = model_digest(self.model, self.cache_dir)
         return self._model_digest
@@ -103,14 +103,14 @@ class SharedState:
     @cached_property
     def incidents(self) -> Incidents:
         """Failures of delegates after which the interpreter went on."""
-        from delegraph.runtime.delegates.incidents import Incidents  # here: only delegates do
+        from delegraph.runtime.delegates.incidents import Incidents  # lazy: only delegates do
 
         return Incidents()
 
     @cached_property
     def supervision(self) -> Supervision:
         """Record of the quarantined delegates and of the runs to recompute."""
-        from delegraph.runtime.delegates.incidents import Supervision  # here, too
+        from delegraph.runtime.delegates.incidents import Supervision  # lazy import, too
 
         return Supervision()
 
@@ -144,7 +144,7 @@ class SharedState:
     def forget_kept_arrays(self) -> None:
         """Remove the arrays that nodes keep between invokes."""
         if self.resources:
-            from delegraph.operators.kept_array import forget_kept_arrays  # here: few keep any
+            from delegraph.operators.kept_array import forget_kept_arrays  # lazy: few keep any
 
             forget_kept_arrays(self.resources)
 
@@ -172,12 +172,12 @@ class SharedState:
 def _control_edges(model: Model) -> list[list[tuple[int, int]]] | None:
     if CONTROL_EDGES not in model.metadata:
         return None
-    from delegraph.delegation.control_edges import parse_control_edges  # here: few models have any
+    from delegraph.delegation.control_edges import parse_control_edges  # lazy: few models have any
 
     return parse_control_edges(model.metadata, len(model.subgraphs))
 
 
 def _bound(rules: PlacementRules, model: Model) -> MatchedRules:
-    from delegraph.delegation.matched_rules import MatchedRules  # here: few interpreters have rules
+    from delegraph.delegation.matched_rules import MatchedRules  # lazy: few interpreters have rules
 
     return MatchedRules(rules, model)

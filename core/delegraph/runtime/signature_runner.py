@@ -54,7 +54,7 @@ class SignatureRunner:
         self._interpreter = interpreter
         self._subgraph_index = found[0].subgraph_index
         self._subgraph = session.subgraphs[self._subgraph_index]
-        # as the official class has them, for programs that read them
+        # these attributes exist in the official class, and programs read them
         self._signature_key = signature_key
         self._signature_def = signature_details(found)[signature_key]
         self._inputs = self._signature_def["inputs"]
@@ -180,7 +180,7 @@ class SignatureRunner:
                 )
         state = BoundState(subgraph, signature, arrays)
         if session.bound_states.pop(self._subgraph_index, None) is not None:
-            subgraph.is_allocated = False  # so that the tensors get memory of their own again
+            subgraph.is_allocated = False  # so that the tensors get separate memory again
         if arrays:
             session.bound_states[self._subgraph_index] = state
         return dict(arrays)

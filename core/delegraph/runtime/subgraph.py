@@ -89,7 +89,7 @@ class Subgraph:
         self.is_allocated = False
         self._uses_blas = False
         self._unset_inputs = missing_inputs(spec)
-        self._unset_error: NodeError | None = None  # error that invoke() raises
+        self._unset_error: NodeError | None = None  # error that invoke() will raise
 
     def _new_plan(self) -> DelegatedPlan:
         """Return a plan of the model's nodes, each initialised by its kernel."""
@@ -200,7 +200,7 @@ class Subgraph:
             return None
         from delegraph.runtime.execution.node_dependencies import tasks_of
         from delegraph.runtime.execution.schedule import (
-            scheduled,  # here: only asynchronous nodes need it
+            scheduled,  # lazy import: only asynchronous nodes need it
         )
 
         tasks = tasks_of(self.plan, self.steps.evals, self.tensors)
@@ -269,7 +269,7 @@ class Subgraph:
         self.tensors.clear()
         self.memory.release()
         self.__dict__.pop("buffers", None)
-        del self.context, self.steps  # they refer to this subgraph in circles
+        del self.context, self.steps  # they have reference cycles with this subgraph
 
     def reset_variables(self) -> None:
         """Set every variable to zero; INT8 variables are set to their zero point.
@@ -309,7 +309,8 @@ class Subgraph:
         if not self._uses_blas:
             _run(self.steps, wrap)
         else:
-            from delegraph.runtime.execution import blas_threads  # here: many do without
+            # lazy import: many do without
+            from delegraph.runtime.execution import blas_threads
 
             with blas_threads.BlasThreads(self.session.options.num_threads):
                 _run(self.steps, wrap)

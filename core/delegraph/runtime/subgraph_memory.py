@@ -59,7 +59,7 @@ class _PlannedGraph:
     def tensor_bytes(self, index: int) -> int:
         tensor = self.tensors[index]
         sort = tensor.type, tensor.shape
-        if (found := self._bytes.get(sort)) is None:  # many tensors share few kinds
+        if (found := self._bytes.get(sort)) is None:  # many tensors have one of few kinds
             found = self._bytes[sort] = tensor.bytes
         return found
 
@@ -141,7 +141,7 @@ class SubgraphMemory:
             raise OperatorError(
                 f"the model's tensors do not fit: {error}; this is {self.limit.advice()}"
             ) from error
-        # A tensor may keep its place for another shape, and one of no bytes never has a place.
+        # A tensor may keep its place for another shape. A tensor of 0 bytes never has a place.
         indices = {*changed, *(self._inputs if first == 0 else ())}
         for node in self._plan[first : last + 1]:
             indices.update(node.outputs)

@@ -152,7 +152,8 @@ def _write_objects(tensor: Tensor, array: NDArray[Any]) -> None:
     if array.shape != tensor.shape:
         raise _wrong_shape(tensor, array)
     values = np.empty(array.shape, object)
-    is_one = array.ndim == 0 and array.dtype.kind == "S"  # all its bytes, zeros at the end too
+    # All its bytes, including zeros at the end.
+    is_one = array.ndim == 0 and array.dtype.kind == "S"
     for i, item in enumerate([array.tobytes()] if is_one else array.reshape(-1).tolist()):
         if not isinstance(item, str | bytes):
             raise ArgumentError(f"element {i} is {type(item).__name__}; strings are str or bytes")
@@ -244,7 +245,7 @@ class MemoryViews:
     """
 
     def __init__(self) -> None:
-        self.alive: set[weakref.ref[_Exporter]] = set()  # asked at each call: no WeakSet
+        self.alive: set[weakref.ref[_Exporter]] = set()  # called often, so not a WeakSet
 
     def of(self, tensor: Tensor) -> Any:
         """Return a view of a tensor's data; for strings a copy, without dimensions a scalar.

@@ -64,7 +64,7 @@ class DelegraphModelHandler(ModelHandler[Example, PredictionResult, Predictor]):
         """
         if predictor.on_error == "drop":
             raise ArgumentError(
-                "on_error='drop' leaves examples without results: give on_error='column' and "
+                "on_error='drop' drops examples without results: give on_error='column' and "
                 "filter by 'error'"
             )
         super().__init__(**{"max_batch_size": predictor.max_batch, **options})

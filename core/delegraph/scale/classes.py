@@ -47,7 +47,7 @@ class ClassColumns:
             for place, found in enumerate(best):
                 number = str(found.index) if self.labels else found.index
                 classes[place, row] = found.label or number
-                scores[place, row] = float(f"{found.score:.7g}")  # what float32 holds
+                scores[place, row] = float(f"{found.score:.7g}")  # the precision of float32
         columns: Columns = {}
         for place, (name, score) in enumerate(self.names):
             columns |= {name: classes[place], score: scores[place]}
@@ -99,7 +99,7 @@ def classes_of(
     """
     scored = dict(_scored(predictor, labels))
     labelled = {column: each for column, each in scored.items() if each[1]}
-    scored = labelled or scored  # beside labels, a vector of features is none of scores
+    scored = labelled or scored  # with labels, a vector of features does not count as scores
     if not scored:
         classes = f"{len(labels):,} classes, as there are labels" if labels else "classes"
         found = predictor.output_columns().items()

@@ -224,7 +224,7 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
         with marking:
             if rows.given:
                 good = marking(rows.given)[ERROR] == ""
-                if not good.all():  # a bad row among them has kept the other rows apart
+                if not good.all():  # bad rows prevented a batch of the good ones
                     marking({name: values[good] for name, values in rows.given.items()})
             return "rows" if marking.batching == "auto" else marking.batching
     return predictor.batching

@@ -117,7 +117,7 @@ def join_csv(pieces: Sequence[str], path: str) -> None:
         for number, piece in enumerate(pieces):
             with open(piece, encoding="utf-8", newline="") as file:
                 if number:
-                    next(csv.reader(file))  # a name may hold line breaks
+                    next(csv.reader(file))  # a name may contain line breaks
                 shutil.copyfileobj(file, whole)
 
 
@@ -126,7 +126,7 @@ def join_csv(pieces: Sequence[str], path: str) -> None:
 
 def write_npz_columns(path: str, columns: Columns) -> None:
     """Write an array per column to the file *path*; missing values are NaN or empty text."""
-    with zipfile.ZipFile(path, "w") as archive:  # savez takes no column called "file"
+    with zipfile.ZipFile(path, "w") as archive:  # savez cannot store a column called "file"
         for name, values in columns.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, _npz_values(name, values), allow_pickle=False)

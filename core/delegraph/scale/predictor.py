@@ -124,10 +124,12 @@ class Predictor:
         _require_one_of("on_error", on_error, ("raise", "column", "drop"))
         _require_one_of("isolation", isolation, ("none", "process"))
         if timeout is not None and isolation == "none":
-            raise ArgumentError("timeout needs isolation='process': what hangs here ends nowhere")
+            raise ArgumentError(
+                "timeout needs isolation='process': a call that hangs cannot end here"
+            )
         if isinstance(model, Setup):
             if delegates is not None:
-                raise ArgumentError("a Setup has its delegates; give them there")
+                raise ArgumentError("a Setup includes its delegates; set them there")
             self.setup = model
         else:
             names = None if delegates is None else tuple(delegates)

@@ -90,8 +90,8 @@ def checkpoint_config(
     _require_ray()
     if predictor.on_error == "drop":
         raise ArgumentError(
-            "on_error='drop' leaves no trace of bad rows, which a resumed job would compute again: "
-            "give on_error='column'"
+            "on_error='drop' keeps no record of bad rows, so a resumed job would compute them "
+            "again: give on_error='column'"
         )
     from ray.data.checkpoint import CheckpointConfig
 

@@ -71,8 +71,8 @@ def _models(predictor: Predictor, options: ServeOptions, cluster: RayCluster | N
         return OneModel(options.name, _engine(predictor, options, options.name, cluster))
     from delegraph.scale.serving.repository import Repository
 
-    offered.find()  # raises what is wrong with all of them
-    numbers = count()  # a version that was written anew is there twice for a moment
+    offered.find()  # raises errors about all of them
+    numbers = count()  # a rewritten version exists twice for a moment
 
     def opened(file: ModelFile) -> StartedEngine:
         name = "-".join(filter(None, (file.name, file.version, str(next(numbers)))))

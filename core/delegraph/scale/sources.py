@@ -183,7 +183,7 @@ class FileRows(Source):
         super().__init__(inputs)
         if len(inputs) != 1:
             raise ArgumentError(
-                f"a folder gives one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
+                f"a folder has one input, and the model has {len(inputs)} ({', '.join(inputs)}): "
                 "put their columns into a .npz, .parquet or .jsonl file"
             )
         self._folder = folder
@@ -208,7 +208,7 @@ class FileRows(Source):
             except ArgumentError as error:
                 unread[place] = str(error)
         given = {column: stacked(rows)} if rows else {}
-        # Names that are no text have their bytes in words: no format of outputs takes them.
+        # Names that are not valid text get escaped bytes, because no output format accepts them.
         shown = [os.fsencode(name).decode(errors="backslashreplace") for name in names]
         return Rows({FILE: np.array(shown, object)}, given, unread)
 

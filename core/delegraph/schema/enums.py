@@ -365,7 +365,7 @@ class CustomOptionsFormat(IntEnum):
     FLEXBUFFERS = 0
 
 
-if not TYPE_CHECKING:  # or it would have every name
+if not TYPE_CHECKING:  # otherwise every name would exist
 
     def __getattr__(name: str) -> Any:
         """Return an enumeration of :data:`RARE`."""

@@ -80,7 +80,7 @@ class Flatbuffer:
             MalformedModelError: one of them is not inside the file.
         """
         items = self._at_every_byte(dtype)
-        fits = positions.view(np.uint64) < len(items)  # a negative position is a huge one, too
+        fits = positions.view(np.uint64) < len(items)  # negative positions also count as huge ones
         self.require(fits, positions, where, "lies outside of the file")
         return items[positions]
 

@@ -198,7 +198,7 @@ def options_field(options: Table | None) -> dict[str, Any]:
     return {"builtin_options_2" if is_second else "builtin_options": options}
 
 
-if not TYPE_CHECKING:  # or it would have every name
+if not TYPE_CHECKING:  # otherwise every name would exist
 
     def __getattr__(name: str) -> Any:
         """Return an options table by its name."""

@@ -90,7 +90,7 @@ def read_model(
         model = read_root(Model, content, table_limit, limit, in_columns)
         if not _has_parts_outside(model):
             return model
-        from delegraph.schema.parts_outside import with_parts_inside  # here: of files above 2 GB
+        from delegraph.schema.parts_outside import with_parts_inside  # lazy: of files above 2 GB
 
         return with_parts_inside(model, content)
 
@@ -135,10 +135,7 @@ def read_root(
 
 
 class _Reader:
-    """Reads the tables of one file; methods take the positions of one field in many tables.
-
-    Methods take the positions of one field in many tables.
-    """
+    """Reads the tables of one file; methods take the positions of one field in many tables."""
 
     def __init__(
         self,
@@ -177,7 +174,8 @@ class _Reader:
         make = partial(tuple.__new__, table)
         if not all(map(_is_integer, table.FIELDS)):
             return map(make, rows)
-        known = {row: make(row) for row in set(rows)}  # few: of operators with equal options
+        # Few objects, as many operators have equal options.
+        known = {row: make(row) for row in set(rows)}
         return map(known.__getitem__, rows)
 
     def _columns(self, table: type[Table], positions: Positions) -> list[Iterable[Any]]:
@@ -247,7 +245,7 @@ class _Reader:
         content = self._bytes
         first = min(places, default=(0, 0))[0]
         last = max(end for _, end in places) if places else 0
-        if last - first <= _NEAR * len(places):  # one text is cut faster than bytes are decoded
+        if last - first <= _NEAR * len(places):  # cutting one text is faster than decoding many
             together = str(content[first:last], "latin-1")
             texts = [together[start - first : end - first] for start, end in places]
             if all(map(str.isascii, texts)):
@@ -276,7 +274,7 @@ class _Reader:
     ) -> list[tuple[Any, ...]]:
         items, ends = _items(starts, lengths, kind.dtype.itemsize)
         values = self._file.values(kind.dtype, items, where)
-        is_exact = kind.dtype.kind != "f"  # equal values are the same: 0.0 and -0.0 are not
+        is_exact = kind.dtype.kind != "f"  # equal values are identical, unlike 0.0 and -0.0
         if ends and is_exact and _are_equal(lengths) and _are_equal(values.reshape(len(ends), -1)):
             return _split(_members(values[: ends[0]].tolist(), kind.enum), ends[:1]) * len(ends)
         return _split(_members(values.tolist(), kind.enum), ends)
@@ -363,7 +361,7 @@ def _split(items: list[Any], ends: list[int]) -> list[tuple[Any, ...]]:
     """
     length = ends[0] if ends else 0
     if length and ends == list(range(length, length * len(ends) + 1, length)):
-        return list(zip(*[iter(items)] * length, strict=True))  # all are as long
+        return list(zip(*[iter(items)] * length, strict=True))  # all vectors have one length
     together = tuple(items)  # its slices are tuples
     return [together[start:end] for start, end in pairwise((0, *ends))]
 

@@ -47,7 +47,7 @@ INT64 = np.dtype("<i8")
 UINT64 = np.dtype("<u8")
 
 
-# Classes written by hand: every process makes them, and a ``NamedTuple`` takes ten times as long.
+# Not NamedTuple, which takes ten times as long; every process creates these classes.
 
 
 class _Numbers:
@@ -312,11 +312,11 @@ class Table(tuple[Any, ...], metaclass=TableType):
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table) or type(self) is not type(other):
-            return False  # not NotImplemented: Python would go on to compare two tuples
+            return False  # not NotImplemented: Python would then compare the tuples
         return all(map(_equal, self, other))
 
     def __bool__(self) -> bool:
-        """Return True, so that a record without fields is not mistaken for an absent record."""
+        """Whether the record is present: always True, also for a record without fields."""
         return True
 
     def __ne__(self, other: object) -> bool:

@@ -59,7 +59,7 @@ def write_model(model: Model, *, inline_limit: int = INLINE_LIMIT) -> bytes:
     """
     if sum(map(len, large_parts(model))) <= inline_limit:
         return _flatbuffer(model)
-    # An offset takes 8 bytes whatever it is, so a first try tells how long the flatbuffer gets.
+    # An offset always takes 8 bytes, so a first try shows the length of the flatbuffer.
     base = aligned(len(_flatbuffer(PartsOutside(model, ALIGNMENT).model)))
     outside = PartsOutside(model, base)
     return b"".join(padded([_flatbuffer(outside.model), *outside.blobs]))
@@ -134,7 +134,8 @@ class _Writer:
         builder.StartVector(values.itemsize, len(values), align)
         end = builder.head
         builder.head = end - values.nbytes
-        with memoryview(builder.Bytes) as content:  # a slice of the bytearray would copy twice
+        # A slice of the bytearray would copy the data twice.
+        with memoryview(builder.Bytes) as content:
             content[builder.head : end] = np.ascontiguousarray(values).view(UINT8).data
         return int(builder.EndVector())
 

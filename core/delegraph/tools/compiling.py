@@ -156,7 +156,7 @@ def compile_model(
     start = time.perf_counter()
     compiling, keeping = _chosen(delegates, cpu, progress)
     if not keeping and (cpu or threads):
-        raise ArgumentError("'cpu' and 'threads' are for delegates that keep what they decide")
+        raise ArgumentError("'cpu' and 'threads' are for delegates that store programs")
     with Interpreter(
         model_path=None if isinstance(model, bytes) else model,
         model_content=model if isinstance(model, bytes) else None,
@@ -208,7 +208,7 @@ def _chosen(
                 f"delegate {parsed.name!r} cannot be compiled ahead of time: {offer.plugin} has no "
                 f"CompilerSpec for it. Instead it is applied when the model is loaded, 'delegraph "
                 f"run MODEL -d {parsed.name}', and 'delegraph cache warm MODEL -d {parsed.name}' "
-                f"makes beforehand what it keeps. Those that compile into the file: "
+                f"fills its cache beforehand. Those that compile into the file: "
                 f"{able or 'none'}"
             )
         made = make_options(offer.spec, only_one(parsed, options))

@@ -102,8 +102,8 @@ def compiling_delegate(
     delegate = creation.make_delegate(claiming, options, offer.plugin)
     if not isinstance(delegate, SimpleDelegate):
         raise PluginError(
-            f"delegate {offer.spec.name!r} of {offer.plugin} does its own partitioning; what is "
-            "compiled ahead of time is a SimpleDelegateInterface"
+            f"delegate {offer.spec.name!r} of {offer.plugin} does its own partitioning; only a "
+            "SimpleDelegateInterface can be compiled ahead of time"
         )
     return CompilingDelegate(delegate.simple, Compiler(offer, spec, options, progress))
 
@@ -166,8 +166,8 @@ class Compiler:
 def _fixed_shape(tensor: Tensor) -> tuple[int, ...]:
     if tensor.is_dynamic:
         raise PartitionRejected(
-            f"the shape of its input {tensor!r} is known only while invoking; what is compiled "
-            "ahead of time has fixed shapes",
+            f"the shape of its input {tensor!r} is known only while invoking; compiling ahead of "
+            "time needs fixed shapes",
             constraint="dynamic-shape",
         )
     return tuple(tensor.shape)

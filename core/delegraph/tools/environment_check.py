@@ -93,7 +93,8 @@ def _python() -> Iterator[Finding]:
 def _no_default(by_default: DefaultDelegates) -> Iterator[Finding]:
     if by_default.delegates or default_delegates()[0] is not None:
         return
-    reason = by_default.why.partition(";")[0]  # what follows is of plugins, which are listed
+    # The rest is about plugins, which have their own findings.
+    reason = by_default.why.partition(";")[0]
     text = f"none, so models run on Delegraph's own, slow kernels: {reason}"
     remedy = f"{pip_install('delegraph-numba-cpu')}; if it is installed: delegraph numba warmup"
     yield Finding(Level.WARNING, "default delegate", text, remedy)

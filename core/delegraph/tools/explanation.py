@@ -182,7 +182,7 @@ def known_in_first_only(runtime: str) -> tuple[str, ...]:
     """Return the delegates whose nodes a runtime reports only in the first subgraph."""
     if runtime != "litert":
         return ()
-    from delegraph.native.litert.placement import RUNTIME_DELEGATE  # here: few need this package
+    from delegraph.native.litert.placement import RUNTIME_DELEGATE  # lazy: few need this package
 
     return (RUNTIME_DELEGATE,)
 

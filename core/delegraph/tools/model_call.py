@@ -205,7 +205,7 @@ class _WholeModel:
         return [(e, self._interpreter.get_tensor(e["index"])) for e in self.output_details()]
 
     def keep_state(self, values: Sequence[NDArray[Any]]) -> KeptState | None:
-        return None  # the names of tensors tell nothing
+        return None  # names of tensors do not tell which are states
 
 
 class _Signature:

@@ -73,7 +73,7 @@ class Keeper:
     def delegate(self) -> Delegate:
         """Return a new delegate that writes entries."""
         spec = self.offer.spec
-        assert spec.load_compiling is not None  # what makes it a keeper
+        assert spec.load_compiling is not None  # otherwise there would be no keeper for it
         compiling = dataclasses.replace(spec, load=spec.load_compiling)
         return creation.make_delegate(compiling, self.options, self.offer.plugin)
 

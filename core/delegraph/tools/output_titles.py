@@ -1,4 +1,4 @@
-"""Titles for outputs that tell what they are, in place of names such as ``Identity_1``."""
+"""Meaningful titles for outputs, in place of names such as ``Identity_1``."""
 
 from __future__ import annotations
 

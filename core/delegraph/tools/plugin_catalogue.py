@@ -154,7 +154,7 @@ def _listed(metadata: Any, plugins: Sequence[str]) -> Listed:
         tuple(plugins),
         _needed(metadata.get_all("Requires-Dist") or []),
         text("Requires-Python"),
-        licence if len(licence) < 60 else "",  # some put the whole text there
+        licence if len(licence) < 60 else "",  # some fields contain the whole licence text
         links,
         badge,
     )

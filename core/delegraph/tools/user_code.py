@@ -54,7 +54,7 @@ def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def is_authors(path: str) -> bool:
-    """Return whether the file at *path* is code of neither Delegraph nor an installed package."""
+    """Whether the file at *path* is code of neither Delegraph nor an installed package."""
     path = os.path.abspath(path)
     is_foreign = path.startswith(tuple(folder + os.sep for folder in _FOREIGN))
     return os.path.isfile(path) and not is_foreign and not _INSTALLED.search(path)

@@ -27,7 +27,7 @@ RUNS = 2
 
 
 def main() -> int:
-    """Compile and compare the models of the command line."""
+    """Compile the models of the command line, and compare them with their sources."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--segments", type=int, default=1)
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def judge(path: Path, arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return how the compiled model compares with its source, and more in words."""
+    """Return the result of comparing the compiled model with its source, and an explanation."""
     try:
         compiled = compile_model(path, segments=arguments.segments)
     except (CannotCompile, DelegraphError) as error:
@@ -58,7 +58,7 @@ def judge(path: Path, arguments: argparse.Namespace) -> tuple[str, str]:
 
 
 def describe(compiled: Sequence[Compilation]) -> str:
-    """Return how much of a model maps."""
+    """Return text about the mapped part of a model."""
     mapped = sum(len(compilation.mapped) for compilation in compiled)
     total = sum(len(compilation.operators) for compilation in compiled)
     return f"{mapped} of {total} operators map"
@@ -96,7 +96,7 @@ def interpreter(model: bytes, arguments: argparse.Namespace) -> Interpreter:
 
 
 def outputs(model: Interpreter, values: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return what *model* makes of *values*, by tensor name."""
+    """Return the outputs of *model* for *values*, by tensor name."""
     for detail in model.get_input_details():
         model.set_tensor(detail["index"], values[detail["name"]])
     model.invoke()

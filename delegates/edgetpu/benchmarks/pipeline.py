@@ -42,7 +42,7 @@ Run = Callable[[list[Arrays]], Answers]
 
 @dataclass(frozen=True)
 class Result:
-    """How one way to run the model did.
+    """Result of one way to run the model.
 
     Attributes:
         name: the way.
@@ -56,7 +56,7 @@ class Result:
 
 
 def random_inputs(model: Path, count: int) -> list[Arrays]:
-    """Return *count* inputs for the model, always the same."""
+    """Return *count* random inputs for the model, the same in every call."""
     rng = np.random.default_rng(0)
     with Interpreter(str(model)) as interpreter:
         details = interpreter.get_input_details()
@@ -89,7 +89,7 @@ def in_a_pipeline(interpreters: Sequence[Interpreter], inputs: list[Arrays]) -> 
 
 
 def measured(ways: dict[str, Run], inputs: list[Arrays], seconds: float) -> list[Result]:
-    """Return how each of the *ways* does."""
+    """Return the result of each of the *ways* to run the model."""
     answers = {name: run(inputs) for name, run in ways.items()}
     runs = {name: functools.partial(run, inputs) for name, run in ways.items()}
     times = interleave(runs, seconds, blocks=2)
@@ -97,7 +97,7 @@ def measured(ways: dict[str, Run], inputs: list[Arrays], seconds: float) -> list
 
 
 def interpreters_of(compiled: list[Compilation], folder: Path, via: str) -> list[Interpreter]:
-    """Return an interpreter for each segment, on a device of its own."""
+    """Return an interpreter for each segment, each on its own device."""
     made = []
     for number, segment in enumerate(compiled):
         options = {"device": f":{number}", "via": via}
@@ -107,7 +107,7 @@ def interpreters_of(compiled: list[Compilation], folder: Path, via: str) -> list
 
 
 def compare(model: Path, segments: int, count: int, seconds: float, via: str) -> list[Result]:
-    """Return how each way to run the model does."""
+    """Return the result of each way to run the model."""
     inputs = random_inputs(model, count)
     source = Interpreter(str(model), delegates=[via] if via else [])
     source.allocate_tensors()
@@ -125,7 +125,7 @@ def compare(model: Path, segments: int, count: int, seconds: float, via: str) ->
 
 
 def require_equal(results: list[Result], outputs: list[str]) -> None:
-    """Stop when a way gives other answers than the source model."""
+    """Exit with an error if outputs differ from those of the source model."""
     for result in results[1:]:
         for got, expected in zip(result.answers, results[0].answers, strict=True):
             for name in outputs:
@@ -133,7 +133,7 @@ def require_equal(results: list[Result], outputs: list[str]) -> None:
 
 
 def main() -> None:
-    """Print inferences a second of each way."""
+    """Print the inferences per second of each way."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("model", nargs="?", type=Path, default=DEFAULT_MODEL)
     parser.add_argument("--segments", type=int, default=3)

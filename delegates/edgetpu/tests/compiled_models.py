@@ -68,7 +68,7 @@ def compiled(model: bytes, *, custom_options: bytes | None = None, **fields: Any
 def compiled_records(
     model: bytes, *, custom_options: bytes | None = None, **fields: Any
 ) -> tables.Model:
-    """Return a model whose one operator runs *model*; its variables are variables outside, too.
+    """Return a model whose only operator runs *model*; variables of *model* are variables of both.
 
     Args:
         model: of one subgraph.

@@ -13,7 +13,7 @@ os.environ["DELEGRAPH_DEFAULT_DELEGATES"] = ""  # tests name the delegates they 
 
 @pytest.fixture(autouse=True)
 def _new_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give each test the two devices there are by default, with nothing in them."""
+    """Give each test two empty devices, the default number."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for device in devices():
         device.reset()

@@ -22,7 +22,7 @@ def operators(model: bytes) -> list[str]:
 
 
 def executable_in(model: bytes) -> Executable:
-    """Return what the model's compiled partition executes."""
+    """Return the executable of the model's compiled partition."""
     parsed = parse_model(model)
     ((subgraph, index),) = compiled_partitions(parsed)
     blob = parsed.subgraphs[subgraph].operators[index].inputs[-1]
@@ -89,5 +89,5 @@ def test_state_goes_on() -> None:
 
 
 def test_options_that_the_file_cannot_keep_are_refused() -> None:
-    with pytest.raises(PluginError, match="are chosen where a model runs"):
+    with pytest.raises(PluginError, match="are options for running a model"):
         compile_model(addition(), ["edgetpu:device=:1"])

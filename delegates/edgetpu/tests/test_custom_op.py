@@ -37,7 +37,7 @@ def lstm() -> OperatorCase:
 
 
 def refusal(content: bytes, **arguments: Any) -> str:
-    """Return what is said when a model is allocated that cannot run."""
+    """Return the error message when a model that cannot run is allocated."""
     interpreter = Interpreter(model_content=content, **arguments)
     with pytest.raises(NodeError) as error:
         interpreter.allocate_tensors()

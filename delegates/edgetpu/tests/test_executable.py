@@ -17,7 +17,7 @@ PACKED = EXECUTABLE.pack()
 
 
 def with_header(position: int, format: str, value: int) -> bytes:
-    """Return the executable with one field replaced and the header's checksum made right."""
+    """Return the executable with one field replaced and a valid header checksum."""
     content = bytearray(PACKED)
     struct.pack_into(format, content, position, value)
     struct.pack_into("<I", content, 60, zlib.crc32(content[:60]))

@@ -65,7 +65,7 @@ def segments() -> list[Interpreter]:
 
 
 def one_by_one(x: NDArray[Any]) -> NDArray[Any]:
-    """Return what the segments make of *x* without a pipeline."""
+    """Return the output of the segments for *x*, without a pipeline."""
     for i in range(3):
         (x,) = outputs_of(Interpreter(model_content=segment(i)), [x])
     return x

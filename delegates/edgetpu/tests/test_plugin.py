@@ -10,7 +10,7 @@ from delegraph.plugins import installed
 
 
 def loaded_after(source: str) -> set[str]:
-    """Return the package's modules that a fresh Python has loaded when it has run *source*."""
+    """Return the package's modules that are loaded in a new Python after it has run *source*."""
     code = f"{source}\nimport sys\nprint(*(m for m in sys.modules if 'delegraph_edgetpu' in m))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -20,7 +20,7 @@ Maps = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def noise(seed: int, height: int, width: int, logit: float = -1.0) -> Maps:
-    """Return maps without meaning: poses overlap, leave the picture, and share keypoints."""
+    """Return random maps: poses overlap, leave the picture, and share keypoints."""
     rng = np.random.default_rng(seed)
     return (
         rng.normal(logit, 2, (height, width, 17)).astype(np.float32),

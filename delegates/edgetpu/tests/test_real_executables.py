@@ -153,7 +153,7 @@ def test_the_library_of_the_real_device_is_named_where_it_is_installed(
 
 
 class RealDevice(SimpleDelegateInterface):
-    """Stands for what drives a real device: it takes nodes of known shapes, and copies."""
+    """Delegate like that of a real device: it takes nodes of known shapes, and copies."""
 
     def name(self) -> str:
         return "real"

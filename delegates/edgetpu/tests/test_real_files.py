@@ -67,7 +67,7 @@ def described(graph: SubgraphSpec, tensors: tuple[int, ...]) -> list[tuple[Any, 
 
 
 def outside(graph: SubgraphSpec) -> list[tuple[str, list[str]]]:
-    """Return the operators that stay on the CPU, in order, with the names of what they make."""
+    """Return the operators that stay on the CPU, in order, with the names of their outputs."""
     return [
         (o.name, [graph.tensors[index].name for index in o.outputs])
         for o in graph.operators

@@ -49,7 +49,7 @@ def chain(op: str, length: int) -> bytes:
 
 
 def runs(op: str) -> dict[str, list[Callable[[], object]]]:
-    """Return the invokes of a short and a long chain, by what runs them."""
+    """Return the invokes of a short and a long chain, by executor."""
     models = [chain(op, SHORT), chain(op, LONG)]
     executors = ["numpy", *(["tensorflow"] if has_tensorflow() else [])]
     found = {name: [_delegraph(model, name) for model in models] for name in executors}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def difference(got: NDArray[Any], right: NDArray[Any], tolerance: float) -> str:
-    """Return in words how *got* differs from the right result; empty where it does not.
+    """Return text about the difference between *got* and the right result; empty if none.
 
     Args:
         got: the result in question.

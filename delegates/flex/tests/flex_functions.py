@@ -37,10 +37,10 @@ FUNCTIONS: dict[str, tuple[FunctionSignature, Callable[..., Sequence[Any]]]] = {
 
 
 def signature(name: str) -> FunctionSignature:
-    """Return what a function takes and gives; KeyError if there is none of that name."""
+    """Return inputs and outputs of a function; KeyError for an unknown name."""
     return FUNCTIONS[name][0]
 
 
 def call(name: str, arrays: Arrays) -> list[NDArray[Any]]:
-    """Return what a function makes of arrays."""
+    """Return the results of a function for arrays."""
     return [np.asarray(value) for value in FUNCTIONS[name][1](*arrays)]

@@ -40,7 +40,7 @@ SECONDS = 0.2
 
 
 class TooLongError(Exception):
-    """Many small steps are no matter of memory."""
+    """Error: the operator takes too many small steps, which is not a matter of memory."""
 
 
 def _with_input(case: Case, i: int, array: NDArray[Any]) -> Case:
@@ -50,7 +50,7 @@ def _with_input(case: Case, i: int, array: NDArray[Any]) -> Case:
 
 
 def _along(x: NDArray[Any], axis: int, rank: int) -> NDArray[Any]:
-    """Return the first element of *x* as a long axis of an array, in no memory of its own."""
+    """Return an array with a long axis that repeats the first element of *x* without memory."""
     shape = [1] * rank
     shape[axis] = LONG
     return np.broadcast_to(x.reshape(-1)[:1].reshape([1] * rank), shape)
@@ -80,7 +80,7 @@ def _huge_attributes(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def _crossed(case: Case) -> Iterator[tuple[str, Case]]:
-    """Yield the case with two inputs that broadcast, or combine, to a large matrix."""
+    """Yield the case with two inputs whose broadcast or combination is a large matrix."""
     full = [i for i, x in enumerate(case.inputs) if x.size]
     for i, j in itertools.permutations(full[:4], 2):
         inputs = list(case.inputs)
@@ -89,7 +89,7 @@ def _crossed(case: Case) -> Iterator[tuple[str, Case]]:
 
 
 def hostile(case: Case) -> Iterator[tuple[str, Case]]:
-    """Yield the case with sizes that nobody has the memory for."""
+    """Yield the case with sizes that need more memory than any machine has."""
     yield from _huge_numbers(case)
     yield from _huge_attributes(case)
     yield from _crossed(case)
@@ -119,7 +119,7 @@ NO_SIZES = {
 
 
 def own_cases() -> Iterator[Case]:
-    """Yield cases of operators whose results with TensorFlow are recorded nowhere."""
+    """Yield cases of operators without recorded results of TensorFlow."""
     rows = np.ones((2, 3), np.float32)
     yield flex_cases.one("TopK", rows, out=[F32, I32], k=1, T=DataType.FLOAT32)
     p = Program("rows", x=rows, at=np.array([0, 1], np.int32))
@@ -137,7 +137,7 @@ def own_cases() -> Iterator[Case]:
 
 
 def one_case_each() -> dict[str, Case]:
-    """Return a case of every operator that has one."""
+    """Return a case of each operator that has one."""
     found: dict[str, Case] = {}
     for case in itertools.chain((case for _, case in flex_cases.all_cases()), own_cases()):
         for call in case.calls:
@@ -146,12 +146,12 @@ def one_case_each() -> dict[str, Case]:
 
 
 def without_a_case(cases: dict[str, Case]) -> list[str]:
-    """Return the operators that the executor knows and nothing here asks for anything."""
+    """Return the operators of the executor that have no case here."""
     return sorted(OPERATORS.keys() - cases.keys() - NO_SIZES.keys())
 
 
 def outcome(case: Case) -> str:
-    """Return what memory was taken without asking; empty where none was."""
+    """Return the memory that was allocated without a check of the limit; empty if none."""
     try:
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         results = flex_cases.run(case, NumpyExecutor())
@@ -171,7 +171,7 @@ def _stop(*_: object) -> None:
 
 
 def main() -> None:
-    """Print what every operator takes without asking."""
+    """Print, for each operator, the memory that it allocates without a check of the limit."""
     cases = one_case_each()
     for op in without_a_case(cases):
         print(f"{op}: no case", flush=True)

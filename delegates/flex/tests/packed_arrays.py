@@ -28,7 +28,7 @@ def encode(array: NDArray[Any]) -> tuple[str, bytes]:
 
 
 def pack(arrays: Sequence[NDArray[Any]], data: bytearray) -> list[Packed]:
-    """Append *arrays* to the data, and return what finds them there."""
+    """Append *arrays* to the data; return a description by which :func:`unpack` finds them."""
     packed = []
     for array in arrays:
         dtype, content = encode(array)
@@ -43,7 +43,7 @@ def unpack(packed: Sequence[Packed], data: bytes) -> list[NDArray[Any]]:
 
 
 def save(path: Path, index: Any, data: bytes | bytearray) -> int:
-    """Write a file, and return how many bytes it has."""
+    """Write a file, and return its number of bytes."""
     text = json.dumps(index, separators=(",", ":")).encode()
     np.savez_compressed(
         path, index=np.frombuffer(text, np.uint8), data=np.frombuffer(bytes(data), np.uint8)

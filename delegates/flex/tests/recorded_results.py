@@ -43,7 +43,7 @@ def recorded(name: str, case: Case) -> list[NDArray[Any]]:
 
 
 def write(module: str, results: Iterable[tuple[str, Case, Sequence[NDArray[Any]]]]) -> int:
-    """Write the results of a module's cases, and return how many bytes the file has.
+    """Write the results of a module's cases; return the number of bytes of the file.
 
     Args:
         module: the name of the module.
@@ -59,7 +59,7 @@ def write(module: str, results: Iterable[tuple[str, Case, Sequence[NDArray[Any]]
 
 
 def digest(case: Case) -> str:
-    """Return a few letters that change with anything that decides a case's results."""
+    """Return a short digest of everything that decides a case's results."""
     letters = hashlib.sha256()
     for array in case.inputs:
         dtype, content = encode(array)
@@ -72,7 +72,7 @@ def digest(case: Case) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return an attribute in words: an array's ``repr`` would leave elements out."""
+    """Return an attribute as text; an array's ``repr`` would omit elements."""
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 

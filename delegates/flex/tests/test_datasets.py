@@ -128,7 +128,7 @@ def test_a_batch_without_end_asks_for_its_memory(drops: bool) -> None:
 
 
 def endless() -> dict[str, Case]:
-    """Return cases that have much to do before a function of the model is called again."""
+    """Yield cases in which much work precedes the next call of a function of the model."""
     counts = {"n": long(ENDLESS), "forever": long(-1), "none": long(0), "yes": np.array(True)}
 
     def numbers(stop: int = ENDLESS) -> Reading:

@@ -31,7 +31,7 @@ def erf_model(**changes: Any) -> bytes:
 
 
 def refusal(model: bytes, options: str = "executor=numpy") -> str:
-    """Return why the delegate refuses node 0, which allocating says as well."""
+    """Return the reason for which the delegate refuses node 0, also in the error of allocate."""
     interpreter = Interpreter(model_content=model, delegates=[f"flex:{options}"])
     with pytest.raises(UnresolvedOpError, match=r"Encountered unresolved custom op") as caught:
         interpreter.allocate_tensors()
@@ -193,7 +193,7 @@ def test_an_open_output_takes_the_shape_of_each_invoke() -> None:
 
 
 def six_partitions() -> bytes:
-    """Six Flex operators with builtin ones between; the last one gives what is not zero."""
+    """Return a model of six Flex operators with builtin ones between; its output is not zero."""
     nodes: list[Any] = []
     value = "x"
     for i in range(5):

@@ -162,7 +162,7 @@ def functions(tmp_path: Path) -> Path:
 
 
 def converted(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Convert in a process of its own, as TensorFlow writes to the descriptors of a process."""
+    """Convert in a child process, because TensorFlow writes to file descriptors."""
     words = [sys.executable, "-m", "delegraph", "flex", "convert", *map(str, arguments)]
     return subprocess.run(
         words, cwd=folder, capture_output=True, text=True, check=False, timeout=200

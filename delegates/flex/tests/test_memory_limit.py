@@ -30,7 +30,7 @@ def ints(*values: int) -> np.ndarray:
 
 
 def filled(limit: int | None) -> Interpreter:
-    """Return an interpreter that fills a shape, and gives only the shape back."""
+    """Return an interpreter that fills a large tensor, and outputs only its shape."""
     shape = tables.Tensor(shape=(1,), type=TensorType.INT32, has_rank=True)
     nodes = [
         ("FlexFill", "dims value", "y", {"T": F32, "index_type": I32}),

@@ -108,14 +108,14 @@ def test_a_rewritten_operator_gives_what_the_builtin_one_gives(op: str) -> None:
 
 
 def is_finite(array: Any) -> bool:
-    """Whether builtin kernels, which clamp infinities, can be expected to agree."""
+    """Whether the values are finite, so that builtin kernels, which clamp, should agree."""
     if array.dtype.kind not in "fcV":
         return True
     return bool(np.all(np.abs(array.astype(np.complex128)) < 1e30))
 
 
 def with_shapes(model: bytes) -> bytes | None:
-    """Return a model that declares the shapes its tensors get; None if it cannot be allocated."""
+    """Return a model with declared shapes as allocated; None if it cannot be allocated."""
     interpreter = Interpreter(model_content=model, delegates=[])
     try:
         interpreter.allocate_tensors()
@@ -132,7 +132,7 @@ def with_shapes(model: bytes) -> bytes | None:
 
 
 def steps_of(model: bytes, case: OperatorCase, **arguments: Any) -> list[Any] | None:
-    """Return the outputs of every step; None where the model is one that cannot run."""
+    """Return the outputs of every step; None if the model cannot run."""
     interpreter = Interpreter(model_content=model, **arguments)
     try:
         return [array for step in case.steps for array in results(interpreter, *step)]

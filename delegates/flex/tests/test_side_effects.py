@@ -24,7 +24,7 @@ NEEDS_TENSORFLOW = pytest.mark.skipif(not has_tensorflow(), reason="TensorFlow i
 
 
 def refusal(op: str, options: str, attrs: Any = None, **changes: Any) -> str:
-    """Return why the delegate refuses an operator."""
+    """Return the reason for which the delegate refuses an operator."""
     model = flex_model([(f"Flex{op}", "x", "y", attrs or {})], inputs="x", outputs="y", **changes)
     interpreter = Interpreter(model_content=model, delegates=[f"flex:{options}"])
     with pytest.raises(UnresolvedOpError):
@@ -103,7 +103,7 @@ def test_each_operator_is_in_the_table_once() -> None:
 
 
 def registry() -> Any:
-    """Return the definitions of all operators that TensorFlow itself has."""
+    """Return the definitions of all operators in TensorFlow."""
     from tensorflow.core.framework.op_def_pb2 import OpList
     from tensorflow.python.client import pywrap_tf_session as session
 

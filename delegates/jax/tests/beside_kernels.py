@@ -14,7 +14,7 @@ from delegraph_jax.options import JaxOptions
 
 
 def results(model: bytes, inputs: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the first output of Delegraph's kernels, and that of the delegate, which takes all."""
+    """Return the first output of Delegraph's kernels, and of the delegate with all nodes."""
     return _run(model, inputs), _run(model, inputs, [JaxDelegate(JaxOptions())])
 
 

@@ -8,7 +8,7 @@ from delegraph.schema.tables import Buffer, Model, Operator, SubGraph, Tensor, o
 
 
 def chain(*operators: str, size: int = 3, type: str = "FLOAT32") -> bytes:
-    """Return a ``.tflite`` of vectors: each operator takes what the last one gave."""
+    """Return a model of vectors in which each operator reads the previous one's result."""
     names = list(dict.fromkeys(operators))
     graph = SubGraph(
         tensors=tuple(

@@ -17,7 +17,7 @@ _SHAPE = (5,)
 
 
 def control_flow_cases() -> Iterator[OperatorCase]:
-    """Yield for each type a branch, a numbered branch, a composite and a loop that reverse it."""
+    """Yield, for each type, an IF, a CASE, a composite and a loop that reverse the input."""
     either = o.IfOptions(then_subgraph_index=1, else_subgraph_index=2)
     numbered = o.StablehloCaseOptions(branch_subgraph_indices=(1, 2))
     inner = o.StableHLOCompositeOptions(name="reversed", decomposition_subgraph_index=1)
@@ -62,7 +62,7 @@ def _loop(options: Table, type: str) -> Graph:
 
 
 def _turns(type: str) -> tuple[Graph, Graph]:
-    """Return the condition and the body of a loop of three turns."""
+    """Return the condition and the body of a loop of three iterations."""
     i, x, holds = tensor(()), tensor(_SHAPE, type), tensor((), "BOOL")
     condition = Graph(
         [i, x], [holds], [Op("LESS", [i, constant(np.float32(3))], [holds], o.LessOptions())]

@@ -30,7 +30,7 @@ DOUBLE = ([("MUL", "x two", "y", MulOptions())], "x", "y", X | TWO)
 
 
 def loop(body: Any = DOUBLE) -> bytes:
-    """Return a model that makes its input larger while it is small, and negates it then."""
+    """Return a model that enlarges its input in a loop while it is small, and then negates it."""
     calls = WhileOptions(cond_subgraph_index=1, body_subgraph_index=2)
     main = [("WHILE", "x", "w", calls), ("NEG", "w", "y")]
     return subgraphs_model([(main, "x", "y", X | {"w": X["y"]}), SMALL, body])

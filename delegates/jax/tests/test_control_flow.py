@@ -25,7 +25,7 @@ from loop_model import DOUBLE, LIMIT, SMALL, TWO, X, loop, run
 
 
 def branched(second: Any = DOUBLE) -> bytes:
-    """Return a model that squares its input, or does something else."""
+    """Return a model that squares its input in one branch; *second* is the other branch."""
     calls = o.IfOptions(then_subgraph_index=1, else_subgraph_index=2)
     main = [("IF", "c x", "y", calls)]
     square = ([("SQUARE", "x", "y")], "x", "y", X)
@@ -124,7 +124,7 @@ def test_branches_of_different_shapes_are_refused() -> None:
     ("first", "x", "turns"), [(0, 8, 1), (0, 7, 2), (0, 0, None), (-1, 6.5, None)]
 )
 def test_positions_outside_are_found_in_any_turn(first: int, x: float, turns: int | None) -> None:
-    """Each turn adds the next of two rows; before the first and after the second there is none."""
+    """Each iteration adds the next of two rows; other positions are out of range."""
     tensors = {
         "rows": constant(np.float32([1, 2])),
         "one": constant(np.int32(1), "INT32"),

@@ -20,7 +20,7 @@ ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Where XLA has written each result."""
+    """Addresses at which XLA has written each result."""
     found: list[int] = []
     load = kernel.loaded
 

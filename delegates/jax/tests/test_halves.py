@@ -17,7 +17,7 @@ _DTYPES = {"FLOAT16": np.dtype(np.float16), "BFLOAT16": np.dtype(ml_dtypes.bfloa
 
 
 def _every_number(dtype: np.dtype) -> np.ndarray:
-    """Return all numbers whose size float32 can hold without losing bits: no denormal ones."""
+    """Return all finite numbers of *dtype* that are not denormal in float32."""
     bits = np.arange(1 << 16, dtype=np.uint16)
     wide = bits.view(dtype).astype(np.float32)
     kept = np.isfinite(wide) & ((wide == 0) | (np.abs(wide) >= np.finfo(np.float32).tiny))
@@ -48,7 +48,7 @@ def test_sums_and_products_are_those_of_the_kernel(name: str) -> None:
 
 
 def test_results_between_operators_are_rounded() -> None:
-    """XLA may keep what lies between two operators in float32; rounding it is the kernels' way."""
+    """XLA may keep intermediate results in float32; the kernels round them."""
     x = _every_number(_DTYPES["FLOAT16"])[:20_000]
 
     expected, found = results(chain("SIN", "COS", "TANH", size=len(x), type="FLOAT16"), [x])

@@ -22,7 +22,7 @@ SOFTMAX = o.SoftmaxOptions(beta=1.0)
 
 
 def reasons(model: bytes, numerics: Numerics) -> str:
-    """Return why the first node is left; nothing when it is taken."""
+    """Return the reasons for rejecting the first node; empty if it is taken."""
     delegates = [JaxDelegate(JaxOptions())]
     with Interpreter(
         model_content=model, experimental_delegates=delegates, numerics=numerics

@@ -37,7 +37,7 @@ def growing() -> bytes:
 
 
 def branched() -> bytes:
-    """Return a model that gives all rows, or their sum."""
+    """Return a model that returns all rows, or their sum."""
     calls = IfOptions(then_subgraph_index=1, else_subgraph_index=2)
     main = ([("IF", "c x", "y", calls)], "c x", "y", NAMES | {"c": tensor((), "BOOL")})
     rows = ([("ADD", "x one", "y", AddOptions())], "x", "y", NAMES | {"one": ONE_ROW})

@@ -37,7 +37,7 @@ def test_positions_outside_are_refused(interpreter: Interpreter, position: int) 
 
 
 def both(model: bytes, *values: np.ndarray) -> list[np.ndarray]:
-    """Return what the kernels give, and what JAX does."""
+    """Return the outputs of the kernels and of JAX."""
     found = []
     for delegates in ([], [JaxDelegate(JaxOptions())]):
         interpreter = Interpreter(model_content=model, delegates=delegates)

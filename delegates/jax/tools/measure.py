@@ -41,13 +41,13 @@ print(time.perf_counter() - begin)
 
 
 def start(path: Path, folder: str) -> float:
-    """Return the seconds from nothing to the first result, in a process of its own."""
+    """Return the seconds from the start of a new process to the first result."""
     command = [sys.executable, "-c", _START, str(path), folder]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def direct(delegate: JaxDelegate, interpreter: Interpreter) -> Callable[[], object]:
-    """Return a run of the only partition by JAX alone, on arrays of its own."""
+    """Return a function that runs the only partition by JAX alone, on its own arrays."""
     [partition] = delegate.partitions
     with jax.enable_x64(True):
         arrays = [jax.device_put(np.array(interpreter.get_tensor(i))) for i in partition.inputs]

@@ -31,7 +31,7 @@ def delegated(model: bytes, level: str = "auto", **options: Any) -> Interpreter:
 
 
 def is_taken(interpreter: Interpreter) -> bool:
-    """Return whether the delegate runs every node."""
+    """Whether the delegate runs every node."""
     return all(node.delegate == "numba_cpu" for node in interpreter.placement.nodes)
 
 

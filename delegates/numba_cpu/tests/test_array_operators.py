@@ -61,7 +61,7 @@ def check(case: OperatorCase, level: str) -> None:
 
 
 def is_extreme(case: OperatorCase) -> bool:
-    """Return whether floats have values that reductions and means do not promise to treat alike."""
+    """Whether floats have values that reductions and means do not promise to treat alike."""
     floats = [a for step in case.steps for a in step if a.dtype == np.float32]
     return any(not np.all(np.abs(a) < 1e18) for a in floats)  # NaN is not below either
 

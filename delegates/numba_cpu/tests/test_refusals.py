@@ -96,7 +96,7 @@ def is_refused_by_the_core(case: OperatorCase) -> bool:
 
 
 def is_refused_alone(case: OperatorCase) -> bool:
-    """Return whether the delegate refuses a case without the help of the core."""
+    """Whether the delegate refuses a case without the help of the core."""
     try:
         alone = Alone(case)
         if alone.check() is not True:

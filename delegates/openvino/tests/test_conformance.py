@@ -10,14 +10,14 @@ pytest.importorskip("openvino", reason="OpenVINO is not installed; `make test-en
 
 
 class TestFloats(DelegateConformance):
-    """What is taken unless an option says otherwise."""
+    """The claims without options."""
 
     delegate = "openvino"
     examples = 15
 
 
 class TestQuantized(DelegateConformance):
-    """With 8-bit operators, within the tolerance that is declared."""
+    """The claims with 8-bit operators, within the declared tolerance."""
 
     delegate = "openvino:quantized=true"
     examples = 15

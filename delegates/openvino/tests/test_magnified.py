@@ -25,7 +25,7 @@ def own_cache(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left(model: bytes, spec: str = "openvino", subgraph: int = 0) -> list[str]:
-    """Return the operators that are left because of roundings."""
+    """Return the operators that are rejected because they magnify roundings."""
     with Interpreter(model_content=model, delegates=[load_delegate(spec)]) as interpreter:
         interpreter.allocate_tensors()
         return [

@@ -71,7 +71,7 @@ REFUSED = "by a rule"
 
 
 class Tried(NamedTuple):
-    """A model of the kit, what was wrong with its results, and by how many units they were off."""
+    """A model of the kit, the fault in its results, and the number of units that they are off."""
 
     types: Types
     features: frozenset[str]
@@ -80,7 +80,7 @@ class Tried(NamedTuple):
 
 
 def tried(op: str, before: Sequence[Tried]) -> Iterator[Tried]:
-    """Yield what became of the kit's models of an operator, after those of *before*.
+    """Yield the outcome of the kit's models of an operator, after those of *before*.
 
     First each comes as one that has crashed, in case it does, and then with its result.
     """
@@ -108,7 +108,7 @@ def tried(op: str, before: Sequence[Tried]) -> Iterator[Tried]:
 
 
 def everything(op: str) -> Subject:
-    """Return the delegate as it would be if it claimed an operator in every form."""
+    """Return the delegate with claims of all forms of an operator."""
     from delegraph_openvino import delegate
     from delegraph_openvino.options import OpenvinoOptions
 
@@ -121,7 +121,7 @@ def everything(op: str) -> Subject:
 
 
 def _fault(subject: Subject, trial: Trial) -> tuple[str, int]:
-    """Return what is wrong with a trial, alone and among transpositions; empty for nothing.
+    """Return the fault of a trial, alone and among transpositions; empty if there is none.
 
     With it by how many units 8-bit results are off that are not wrong.
     """
@@ -139,7 +139,7 @@ def _fault(subject: Subject, trial: Trial) -> tuple[str, int]:
 
 
 def _units(made: Attempt) -> int:
-    """Return by how many units 8-bit results are off, at most."""
+    """Return the largest number of units by which 8-bit results are off."""
     pairs = zip(made.outputs or (), made.trial.expected, strict=False)  # none without outputs
     off = (
         np.max(np.abs(np.subtract(mine, right, dtype=np.int32)), initial=0)
@@ -151,7 +151,7 @@ def _units(made: Attempt) -> int:
 
 
 def _is_wanted(op: str, types: frozenset[str]) -> bool:
-    """Return whether a delegate for floats and 8 bits has a use for the types."""
+    """Whether a delegate for floats and 8-bit types can use the types."""
     if "FLOAT16" in types:
         return op == "DEQUANTIZE"
     if op in ("QUANTIZE", "DEQUANTIZE"):
@@ -161,7 +161,7 @@ def _is_wanted(op: str, types: frozenset[str]) -> bool:
 
 
 def in_children(op: str) -> list[Tried]:
-    """Return all that :func:`tried` yields, by processes that may crash."""
+    """Return everything that :func:`tried` yields, from child processes that may crash."""
     found: list[Tried] = []
     while (last := _by_a_child(op, found)) is not None:
         found.append(last)
@@ -169,7 +169,7 @@ def in_children(op: str) -> list[Tried]:
 
 
 def _by_a_child(op: str, found: list[Tried]) -> Tried | None:
-    """Add to what was found; return what crashed then, or None at the end."""
+    """Add a child's outcomes to *found*; return the model that crashed it, or None at the end."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=_send, args=(op, found, theirs))
     child.start()
@@ -200,7 +200,7 @@ def _send(op: str, before: list[Tried], to: Connection) -> None:
 
 
 def claimed(made: Iterable[Tried]) -> Iterator[tuple[Types, frozenset[str], int]]:
-    """Yield the types that may be claimed, with which features, and within how many units."""
+    """Yield the types that may be claimed, with their features and tolerance in units."""
     by_types = defaultdict(list)
     for each in made:
         by_types[each.types].append(each)
@@ -222,7 +222,7 @@ def _blame(models: Iterable[Tried], name: str) -> tuple[float, str]:
 
 
 def main() -> None:
-    """Ask about operators, each answer kept at once, and write the claims after the last one."""
+    """Test operators, store each answer at once, and finally write the claims."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("asked", type=Path, help="the answers so far, and where others are added")
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no operator after them")
@@ -246,7 +246,7 @@ def main() -> None:
 
 
 def answer(op: str, made: list[Tried]) -> dict[str, object]:
-    """Return what is kept of the trials of an operator: claims, and what was wrong elsewhere."""
+    """Return the stored answer for an operator: its claims, and the faults of other types."""
     bad = [each for each in made if each.fault]
     claims = [[op, dict(types), sorted(found), units] for types, found, units in claimed(made)]
     print(f"{op}: {len(made) - len(bad)} of {len(made)} right; {len(claims)}", flush=True)
@@ -270,7 +270,7 @@ def write_answers(path: Path, answers: dict[str, dict[str, object]]) -> None:
 
 
 def write_claims(answers: Iterable[dict[str, Any]]) -> None:
-    """Write the package's file, a claim a line."""
+    """Write the package's file of claims, one per line."""
     rows = [row for each in answers for row in each["claims"]]
     lines = ",\n".join("    " + json.dumps(row) for row in sorted(rows, key=json.dumps))
     head = json.dumps({"openvino": openvino.__version__})[:-1]

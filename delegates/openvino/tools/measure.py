@@ -26,7 +26,7 @@ from delegraph_openvino.program import core
 
 
 def by_delegraph(path: Path, threads: int, folder: str) -> tuple[Interpreter, float]:
-    """Return an interpreter that is ready, and the seconds it took to get ready."""
+    """Return a prepared interpreter, and the seconds of its preparation."""
     begin = time.perf_counter()
     interpreter = Interpreter(
         str(path), delegates=[load_delegate("openvino")], num_threads=threads, cache_dir=folder
@@ -36,7 +36,7 @@ def by_delegraph(path: Path, threads: int, folder: str) -> tuple[Interpreter, fl
 
 
 def by_openvino(path: Path, threads: int, inputs: list[np.ndarray]) -> Callable[[], object]:
-    """Return a run of the whole model by OpenVINO alone, on arrays bound once."""
+    """Return a function that runs the whole model by OpenVINO alone, on bound arrays."""
     model = core().read_model(path)
     model.reshape({i: ov.PartialShape(array.shape) for i, array in enumerate(inputs)})
     config = {
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measure(path: Path, interpreter: Interpreter, given: argparse.Namespace) -> None:
-    """Print the times of one model by all three."""
+    """Print the times of one model by all three runtimes."""
     details = interpreter.get_input_details()
     random = np.random.default_rng(0)
     inputs = [random.random(detail["shape"], np.float32) for detail in details]

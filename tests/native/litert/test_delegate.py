@@ -287,7 +287,7 @@ def test_a_model_with_other_types_is_refused() -> None:
 
 
 def test_options_are_for_names() -> None:
-    with pytest.raises(ArgumentError, match="options are for a delegate by name"):
+    with pytest.raises(ArgumentError, match="options need a delegate given by its name"):
         litert_delegate(ByName("SIN"), {"x": 1}, model=sines())
 
 

@@ -271,7 +271,9 @@ def test_what_cannot_be_had_is_an_error_at_once() -> None:
 
 
 def test_an_object_cannot_be_sent_to_another_process() -> None:
-    with pytest.raises(ArgumentError, match="ByName is an object, which no other process can have"):
+    with pytest.raises(
+        ArgumentError, match="ByName is an object, which cannot be passed to another"
+    ):
         Interpreter(
             model_content=sines(),
             delegates=[ByName("ADD")],

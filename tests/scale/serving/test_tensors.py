@@ -119,7 +119,7 @@ def test_requests_that_do_not_fit(tensors: dict[str, GivenTensor], message: str)
 def test_texts_are_texts() -> None:
     texts = signature({"x": details(1, dtype=np.bytes_)}, {"y": details(1)})
     assert texts.columns({"x": GivenTensor("BYTES", np.array(["a", b"b"], object))})
-    with pytest.raises(ArgumentError, match="'x' is BYTES and holds what is no text"):
+    with pytest.raises(ArgumentError, match="'x' is BYTES and holds bytes that are no text"):
         texts.columns({"x": GivenTensor("BYTES", np.array(["a", 3], object))})
 
 

@@ -131,7 +131,7 @@ def test_a_claimed_form_that_is_left_is_named(
 def test_an_unclaimed_form_that_is_taken_is_named(
     claim: Claim, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(AssertionError, match=f"takes what it does not claim: {message}"):
+    with pytest.raises(AssertionError, match=f"takes forms that it does not claim: {message}"):
         soundness.nothing_unclaimed_is_taken(
             subject(tmp_path, claim, takes=Claim(*EITHER, **ROLES))
         )
@@ -164,7 +164,8 @@ class TakesAnActivation(faulty.SoundDelegate):
         (
             soundness.nothing_unclaimed_is_taken,
             TakesAnActivation,
-            "takes what it does not claim: ADD v3 of input FLOAT32, output FLOAT32 with RELU_N1",
+            "takes forms that it does not claim: "
+            "ADD v3 of input FLOAT32, output FLOAT32 with RELU_N1",
         ),
     ],
 )

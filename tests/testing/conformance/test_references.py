@@ -151,7 +151,7 @@ FAULTS = [
     (faulty.PreparesOnce, contract.resize_is_survived, "after a resize to"),
     (faulty.PreparesOnce, contract.dynamic_shapes_are_followed, "only while invoking.*then others"),
     (faulty.WritesItsInput, contract.inputs_are_only_read, r"changed input Tensor\(\d.*only read"),
-    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "left unwritten"),
+    (faulty.ReliesOnZeroedMemory, contract.outputs_are_fully_written, "is not written"),
     (faulty.Accumulates, contract.invokes_are_independent, "second invoke on the same inputs"),
     (faulty.SharesScratch, isolation.two_objects_share_nothing, "two delegate objects in two"),
     (faulty.RacesForScratch, isolation.threads_do_not_meet, "two interpreters in two threads"),
@@ -196,5 +196,5 @@ def test_custom_operators_are_left_out_where_nobody_gives_cases(tmp_path: Path) 
 
 
 def test_node_that_is_taken_without_a_claim_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="takes what it does not claim: Plus v1 of"):
+    with pytest.raises(AssertionError, match="takes forms that it does not claim: Plus v1 of"):
         soundness.nothing_unclaimed_is_taken(subject(faulty.TakesOtherPluses, tmp_path))

@@ -33,7 +33,7 @@ def arena_chart(in_use: Sequence[int], top: int, labels: tuple[str, str], width:
 
 
 def _columns(in_use: Sequence[int], room: int) -> Iterator[int]:
-    """Yield the height of each column, which covers several nodes, or a part of one node."""
+    """Yield the height of each column of the chart; a column covers nodes or a part of a node."""
     count = len(in_use)
     columns = room if count > room else count * max(1, min(room // max(count, 1), 8))
     for i in range(columns):

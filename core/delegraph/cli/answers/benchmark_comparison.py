@@ -131,21 +131,21 @@ def against_options(command: Command) -> Command:
             "--fail-above",
             type=_PERCENT,
             metavar="PERCENT",
-            help="Fail where MODEL is slower than another, or FILE, by more.",
+            help="Fail if MODEL is slower than a set-up, or FILE, by more.",
         ),
         click.option(
             "--blocks",
             type=click.IntRange(5),
             default=12,
             show_default=True,
-            help="Processes in which all take turns anew.",
+            help="Processes; all take turns in each.",
         ),
         click.option(
             "--seconds",
             type=click.FloatRange(0, min_open=True),
             default=12.0,
             show_default=True,
-            help="How long they take turns in all.",
+            help="Total time of the comparison.",
         ),
         click.option(
             "--same-within",
@@ -153,7 +153,7 @@ def against_options(command: Command) -> Command:
             default=5.0,
             show_default=True,
             metavar="PERCENT",
-            help="Largest difference that counts as none.",
+            help="Largest difference that counts as equal.",
         ),
     ]
     return with_options_added(cast(Command, run), options)

@@ -61,7 +61,7 @@ class MemoryAnswer:
 
     @property
     def runs_as(self) -> MemoryReport:
-        """Report of the model as it would run."""
+        """Memory report of the model with the delegates that it would run with."""
         report = self.core if self.runs is None else self.runs.report
         assert report is not None
         return report

@@ -200,7 +200,8 @@ def _json_printable(line: str) -> str:
     )
 
 
-_DELETE = "\x7f"  # the one character that JSON does not escape although it is ASCII
+# The only ASCII character that JSON does not escape but terminals should not print.
+_DELETE = "\x7f"
 
 
 @contextlib.contextmanager

@@ -129,7 +129,8 @@ class _Bar:
         if not self._is_shown:
             if time.monotonic() - self._begin < PATIENCE:
                 return
-            self._bar.update(self._task, description=what)  # otherwise it begins without words
+            # Otherwise the first text would be missing.
+            self._bar.update(self._task, description=what)
             self._bar.start()
             self._is_shown = True
         self._bar.update(self._task, description=what, completed=done, total=total)

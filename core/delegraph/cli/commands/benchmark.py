@@ -67,7 +67,7 @@ def _require_known_suffix(
 @run_control_options
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
-@click.option("--name", default="", help="What to call this in the result.")
+@click.option("--name", default="", help="Name of this benchmark in the result.")
 @click.option(
     "--save",
     metavar="FILE",
@@ -78,7 +78,7 @@ def _require_known_suffix(
     "--compare-with",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE.json",
-    help="Compare with what --save has written, as of another commit.",
+    help="Compare with a file of --save, as of another commit.",
 )
 @click.option(
     "--result-json",
@@ -109,7 +109,7 @@ def command(as_json: bool, **options: Any) -> None:
         _compare(request, request.against, as_json)
         return
     if not request.control.runs and request.profile.is_any:
-        raise click.UsageError("a profile needs runs: leave out --dry-run, or profiles")
+        raise click.UsageError("a profile needs runs: leave out --dry-run, or the profile options")
     if not request.control.runs and request.compare_with is not None:
         raise click.UsageError("a comparison needs runs: leave out --dry-run, or --compare-with")
     then = None if request.compare_with is None else _then(request.compare_with)

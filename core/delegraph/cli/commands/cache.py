@@ -33,7 +33,7 @@ Groups = dict[tuple[str, str], list["CacheEntry"]]
 @click.group("cache")
 @diagnosis_options
 def command() -> None:
-    """Look at, make or remove what delegates have compiled.
+    """List, fill or clear the cache of compiled data.
 
     The cache is in $DELEGRAPH_CACHE, or else in this user's folder for caches.
     """
@@ -117,7 +117,7 @@ def warm(
     """Fill the cache for models, as a step of a build.
 
     Each MODEL is loaded and allocated, with the delegates that it gets by default or with those of
-    --delegate. What they keep serves every later process with the same versions, processor, options
+    --delegate. The cached data serve every later process with the same versions, processor, options
     and number of threads.
     """
     from delegraph.tools.cache_warming import allocate
@@ -178,7 +178,7 @@ def _groups(delegates: tuple[str, ...] | None) -> Groups:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Add to errors in this block which file of the cache caused them, and why."""
+    """Context that adds to errors which file of the cache caused them, and why."""
     from delegraph.delegation.configuration import CACHE_VARIABLE
     from delegraph.errors import ArgumentError
 

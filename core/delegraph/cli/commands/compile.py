@@ -76,7 +76,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     callback=_numbers,
     help="Numbers of threads.  [default: the interpreter's here]",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be inside; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the planned contents; write nothing.")
 @click.option("--no-check", is_flag=True, help="Do not run the written file.")
 @rule_options
 @limit_options
@@ -99,10 +99,10 @@ def command(
     the delegate compiled. All other nodes stay unchanged. When the written file is loaded, its
     delegates are applied without being named. A bundle keeps its other sections.
 
-    For numba_cpu all nodes stay unchanged, so the written file runs in every runtime. What
-    numba_cpu decides for the model comes into the file beside the nodes, for --cpu and --threads.
+    For numba_cpu all nodes stay unchanged, so the written file runs in every runtime. Its programs
+    for the model, for --cpu and --threads, are added to the file.
 
-    The written file is run once on random inputs, and its outputs are compared with those before.
+    The written file is run once on random inputs, and its outputs are compared with those of MODEL.
     """
     _require_compilable(delegates)
     if output is None and not dry_run:
@@ -135,7 +135,7 @@ def command(
         raise CheckFailed(_nothing(model, output, compiled))
     if checked is not None and checked.failure:
         raise CheckFailed(
-            f"{output} does not compute what {Path(model).name} does: {checked.failure}"
+            f"{output} computes other outputs than {Path(model).name}: {checked.failure}"
         )
     return OK
 
@@ -152,13 +152,13 @@ def _require_compilable(delegates: Sequence[str]) -> None:
         if not is_installed_name(word):
             raise click.UsageError(
                 f"--delegate {word}: a delegate in a file is applied when the model is loaded, "
-                f"'delegraph run MODEL -d {word}'; what compiles is an installed delegate"
+                f"'delegraph run MODEL -d {word}'; only an installed delegate can be compiled"
             )
 
 
 @contextlib.contextmanager
 def _lasting(model: str, output: str) -> Iterator[str]:
-    """Yield the model's address that stays valid after *output* is written, maybe of a copy."""
+    """Yield an address of the model that stays valid when *output* is written."""
     from delegraph.bundles.opening import split_address
 
     file, section = split_address(model)

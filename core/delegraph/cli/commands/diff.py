@@ -62,12 +62,12 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--reference",
     metavar='"[OPTION]..."',
-    help="Set-up that is right.  [default: Delegraph's kernels alone]",
+    help="Set-up to compare with.  [default: Delegraph's kernels alone]",
 )
 @click.option(
     "--runs",
     type=click.IntRange(1),
-    help="Runs, each on its own values.  [default: by input, at most 50]",
+    help="Runs, each with new values.  [default: by input, at most 50]",
 )
 @click.option(
     "--warmup",
@@ -88,7 +88,7 @@ class _DiffCommand(SectionedCommand):
 @click.option(
     "--layers",
     is_flag=True,
-    help="Compare every tensor that a node computes, too.",
+    help="Also compare every tensor that a node computes.",
 )
 @click.option(
     "--inner",
@@ -126,7 +126,7 @@ class _DiffCommand(SectionedCommand):
     flag_value="bisect",
     callback=_require_folder,
     metavar="[FOLDER]",
-    help="Find the nodes that cause it.  [default folder: bisect]",
+    help="Find nodes that cause differences.  [default folder: bisect]",
 )
 @click.option(
     "--probe-time-limit",
@@ -159,8 +159,8 @@ def command(
     """Compare outputs in two set-ups, on the same inputs.
 
     The first line is the verdict. Without --tolerance, outputs are the same within the numerics
-    profile where they differ by no more than roundings: floats by a small share of the largest
-    value, quantized integers by 1.
+    profile if they differ by roundings only. Those are a small share of the largest value for
+    floats, and 1 for quantized integers.
 
     The options describe the tested set-up; --reference describes the set-up to compare with.
     """
@@ -219,7 +219,7 @@ def command(
 def _require_use(*, layers: bool, bisects: bool, plot: str | None) -> None:
     """Check, before any computation, that every given option has an effect."""
     if layers and bisects:
-        raise click.UsageError("--bisect and --layers are two ways to look: give one")
+        raise click.UsageError("--bisect and --layers exclude each other: give one")
     if not layers:
         require_effect(("inner", "sort", "plot", "node_data"), "needs --layers")
     if bisects:

@@ -43,12 +43,12 @@ SHOWN_FAILURES = 10
     "--report",
     "report_file",
     metavar="FILE.md",
-    help="Write all of it to a file for a report of a fault, without private paths.",
+    help="Write all findings to a file for a fault report, without private paths.",
 )
 @json_option
 @diagnosis_options
 def command(time_limit: float, report_file: str | None, as_json: bool) -> int:
-    """Look for what is wrong or slow in this environment.
+    """Look for problems and slow parts of this environment.
 
     Each finding says what to run next. Another process imports every delegate's own module, so it
     may take a while. The exit code is 1 if something is broken.

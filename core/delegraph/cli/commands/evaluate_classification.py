@@ -32,7 +32,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     metavar="FOLDER",
     help="Folder of the pictures, in the order of their names.",
 )
-@click.option("--truth", required=True, type=_FILE, help="The right word of each, one a line.")
+@click.option("--truth", required=True, type=_FILE, help="Right class of each picture, one a line.")
 @click.option(
     "--labels",
     type=_FILE,
@@ -46,7 +46,7 @@ _FILE = click.Path(exists=True, dir_okay=False)
     type=click.Path(dir_okay=False, writable=True),
     callback=require_folder,
     metavar="FILE.csv",
-    help="Write what every set-up answers for each picture.",
+    help="Write each set-up's answer for each picture.",
 )
 @preprocessing_options
 def command(

@@ -59,18 +59,18 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     type=int,
     default=1,
     show_default=True,
-    help="Is added to the model's classes.",
+    help="Number added to the model's classes.",
 )
 @click.option(
     "--outputs",
     callback=_split,
     metavar="LIST",
-    help="Such as scores,boxes,count,classes.  [default: recognized]",
+    help="Order: scores,boxes,count,classes.  [default: recognized]",
 )
 @click.option(
     "--keep-all",
     is_flag=True,
-    help="Keep what the official script drops.",
+    help="Keep detections that the official script drops.",
 )
 @click.option(
     "--resamples",

@@ -129,10 +129,10 @@ def _with_options(command: Command) -> Command:
         type=click.IntRange(0),
         default=1,
         show_default=True,
-        help="Runs before any time counts.",
+        help="Runs before times are measured.",
     )(command)
     command = click.option(
-        "--restart", is_flag=True, help="Begin anew, whatever an interrupted run has done."
+        "--restart", is_flag=True, help="Start again; drop an interrupted run's results."
     )(command)
     command = click.option(
         "-o",
@@ -181,6 +181,6 @@ num_images_option = click.option(
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="How many pictures, by name; 0 for all.",
+    help="Number of pictures, by name; 0 means all.",
 )
 """Decorator that adds ``--num-images``, for every task on pictures."""

@@ -62,7 +62,7 @@ class ExplainRequest:
     "--check",
     type=click.Path(exists=True, dir_okay=False, readable=True),
     metavar="FILE",
-    help="Exit with 1 where the placement differs from that of --lock.",
+    help="Exit with 1 if the placement differs from that of --lock.",
 )
 @json_option
 @diagnosis_options
@@ -70,8 +70,8 @@ def command(**options: Any) -> int:
     """Show which nodes delegates take, and why not others.
 
     The delegates are applied and tensors get their shapes. No node is computed, except to measure
-    for --partition-policy measured. What the default delegate has is shown as the rest. The exit
-    code is 0 whatever nodes are left; --require full makes it 1 if any is.
+    for --partition-policy measured. Nodes of the default delegate are shown as the rest. The exit
+    code is 0 even if delegates leave nodes; with --require full it is then 1.
     """
     request = _with_locked_delegates(ExplainRequest(**options))
     if request.signature is not None and (request.lock or request.check) is not None:

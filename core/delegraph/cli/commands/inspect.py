@@ -57,7 +57,7 @@ _FLEX_ADVICE = (
 @json_option
 @diagnosis_options
 def command(model: str, table_limit: int | None, weights_dir: str | None, as_json: bool) -> None:
-    """Show what a model file holds.
+    """Show the contents of a model file.
 
     Shows inputs and outputs, operators with their arithmetic, parameters, how the model is
     quantized, signatures and metadata, with the author's description and labels. The model is not

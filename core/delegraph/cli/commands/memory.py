@@ -87,10 +87,10 @@ class MemoryRequest:
 def command(**options: Any) -> None:
     """Show how much memory tensors need, as planned.
 
-    The plans are of the model as it would run, and on the core alone. Each planner's size is shown
-    beside the lower bound of all plans, with a chart of the bytes in use over time, and what would
-    save memory. Budget, picture, bound and offline plan are of the delegates named by --delegate;
-    without any, of the core alone, with the planner of --planner, or the best one.
+    Plans are made for the model with its delegates, and for the core alone. Each planner's size is
+    shown beside the lower bound of all plans, with a chart of the bytes in use over time, and what
+    would save memory. Budget, picture, bound and offline plan are of the delegates named by
+    --delegate; without any, of the core alone, with the planner of --planner, or the best one.
     """
     request = MemoryRequest(**options)
     if request.draw is not None:

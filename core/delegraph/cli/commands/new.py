@@ -39,7 +39,7 @@ ENGINES = ("custom", "onnxruntime", "openvino")
 @click.option(
     "--operators",
     metavar="OP,...",
-    help="Element-wise ones that it takes first.  [default: ADD,MUL]",
+    help="Element-wise operators to begin with.  [default: ADD,MUL]",
 )
 @json_option
 @diagnosis_options

@@ -154,7 +154,7 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
 
 @command.command("info", cls=SectionedCommand)
 @click.argument("name", shell_complete=complete_delegate)
-@click.option("--claims", is_flag=True, help="Load the delegates, and show what they take.")
+@click.option("--claims", is_flag=True, help="Load the delegates, and show their claims.")
 @json_option
 @diagnosis_options
 def info(name: str, claims: bool, as_json: bool) -> int:
@@ -228,7 +228,7 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
 @json_option
 @diagnosis_options
 def doctor(isolated: bool, time_limit: float, memory_limit: int | None, as_json: bool) -> int:
-    """Look for what is wrong with the plugins.
+    """Look for problems of plugins.
 
     Another process imports every delegate's own module, so it may take a while; no delegate is
     created. --isolated imports each plugin in its own process with limited memory, and shows the

@@ -93,7 +93,7 @@ _OPTIONS = (
         metavar="FILE",
         help="Write the rows to .jsonl, .csv, .npz or .parquet.",
     ),
-    click.option("--resume", is_flag=True, help="Go on with what an interrupted job has done."),
+    click.option("--resume", is_flag=True, help="Continue an interrupted job."),
     click.option(
         "--labels",
         type=click.Path(exists=True, dir_okay=False),
@@ -130,7 +130,7 @@ _OPTIONS = (
         type=click.Choice(["column", "drop", "raise"]),
         default="column",
         show_default=True,
-        help="What becomes of bad rows.",
+        help="Treatment of bad rows.",
     ),
     click.option(
         "--isolate-rows",
@@ -188,7 +188,7 @@ def command(as_json: bool, **options: Any) -> None:
     outputs. With --top, --labels or labels in the model's metadata, a classifier's scores become
     the best classes, by name; outputs of --output-column stay as well.
 
-    What is done so far lies in the folder FILE.job. The summary has the causes of bad rows; the
+    Finished parts are kept in the folder FILE.job. The summary has the causes of bad rows; the
     exit code is 1 if no row is good.
     """
     request = PredictRequest(**options)
@@ -212,7 +212,7 @@ def _predicted(request: PredictRequest) -> tuple[JobResult, Source]:
         labels, top = _classes(request, predictor)
 
         def tell(rows: int, bad: int) -> None:
-            """Print what --resume has found."""
+            """Print how many rows an interrupted job has computed, and how many were bad."""
             total = len(source)
             text = f"{rows:,} of {_rows(total)} done ({bad:,} bad), {total - rows:,} to go"
             click.echo(f"resuming: {text}" if rows else "nothing to resume: a new job", err=True)

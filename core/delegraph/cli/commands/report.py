@@ -63,7 +63,7 @@ class ReportRequest:
     metavar="FILE.html",
     default="report.html",
     show_default=True,
-    help="Where the page goes.",
+    help="File of the page.",
 )
 @click.option(
     "--signature",
@@ -83,13 +83,13 @@ class ReportRequest:
     type=click.FloatRange(0, min_open=True),
     default=12.0,
     show_default=True,
-    help="How long set-ups take turns for --against.",
+    help="Total time for --against.",
 )
 @click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
 @click.option(
     "--reference",
     metavar='"[OPTION]..."',
-    help="What is right for --diff.  [default: Delegraph's kernels alone]",
+    help="Reference for --diff.  [default: Delegraph's kernels alone]",
 )
 @click.option(
     "--inner",
@@ -103,7 +103,7 @@ class ReportRequest:
     type=click.IntRange(1),
     default=3,
     show_default=True,
-    help="Runs for --diff, each on its own values.",
+    help="Runs for --diff, each with new values.",
 )
 @run_control_options
 @input_request_options("benchmark")

@@ -86,7 +86,7 @@ def _require_drawable(
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Invoke so many times, and show the median time.",
+    help="Number of invokes; the median time is shown.",
 )
 @click.option(
     "--threshold",
@@ -101,7 +101,7 @@ def _require_drawable(
     "--draw",
     metavar="FILE.png",
     callback=_require_drawable,
-    help="Draw what was found on the input picture, with a legend.",
+    help="Draw the findings on the input picture, with a legend.",
 )
 @json_option
 @diagnosis_options

@@ -99,7 +99,7 @@ _OPTIONS = (
         default=30,
         show_default=True,
         metavar="SECONDS",
-        help="What requests may still take after SIGTERM.",
+        help="Time for pending requests after SIGTERM.",
     ),
     click.option(
         "--ray-address",

@@ -52,7 +52,7 @@ _SWEEP = "Delegraph sweep"
     metavar="MINUTES",
     help="Longest time.  [default: 1, or none with --cases]",
 )
-@click.option("--cases", type=click.IntRange(1), help="Try so many cases.")
+@click.option("--cases", type=click.IntRange(1), help="Number of cases to try.")
 @click.option(
     "--seed",
     type=click.IntRange(0),

@@ -69,7 +69,7 @@ def delegate_option(command: Command) -> Command:
         metavar="FILE.py[:K=V]",
         help="Apply the delegate of a Python file, after those of --delegate.",
     )(command)
-    return _named("Apply it; repeatable. Also: help, all, default, none, ./lib.so.")(command)
+    return _named("Delegate, repeatable; or help, all, default, none, ./lib.so.")(command)
 
 
 def named_delegate_option(command: Command) -> Command:
@@ -119,7 +119,7 @@ def rule_options(command: Command) -> Command:
     command = click.option(
         "--require",
         type=click.Choice(["full"]),
-        help="Fail when the named delegates leave a node.",
+        help="Fail unless named delegates compute every node.",
     )(command)
     return click.option(
         "--rules",
@@ -156,7 +156,7 @@ def failure_options(command: Command) -> Command:
         "--on-failure",
         type=click.Choice(["raise", "fallback", "shadow"]),
         show_default="raise; isolated: fallback",
-        help="When one fails.",
+        help="On a failure.",
     )(command)
 
 
@@ -170,13 +170,13 @@ def limit_options(command: Command) -> Command:
     command = click.option(
         "--depth-limit",
         type=click.IntRange(0),
-        help="Calls of subgraphs within each other.  [default: 50]",
+        help="Deepest nesting of subgraph calls.  [default: 50]",
     )(table_limit_option(weights_dir_option(command)))
     return click.option(
         "--time-limit",
         type=click.FloatRange(0, min_open=True),
         metavar="SECONDS",
-        help="Time for preparing, and for a run; else exit 4.  [default: none]",
+        help="Time to prepare, and to run; exit 4 if over.  [default: none]",
     )(command)
 
 
@@ -195,7 +195,7 @@ def table_limit_option(command: Command) -> Command:
     return click.option(
         "--table-limit",
         type=click.IntRange(0),
-        help="Operators, options and tensors in a file.  [default: 1000000]",
+        help="Most operators, options, tensors of a file.  [default: 1000000]",
     )(command)
 
 
@@ -206,7 +206,7 @@ def runtime_option(command: Command) -> Command:
         type=click.Choice(["delegraph", "litert", "litert2"]),
         default="delegraph",
         show_default=True,
-        help="What runs the model.",
+        help="Runtime of the model.",
     )(command)
 
 
@@ -258,7 +258,7 @@ def json_option(command: Command) -> Command:
 def diagnosis_options(command: Command) -> Command:
     """Add ``-v``, ``--log-level`` and ``--traceback``, which ``main`` finds on the command line."""
     command = click.option(
-        TRACEBACK, is_flag=True, expose_value=False, help="Show where an error comes from."
+        TRACEBACK, is_flag=True, expose_value=False, help="Show Python's traceback of an error."
     )(command)
     command = click.option(
         "--log-level",
@@ -276,7 +276,7 @@ def diagnosis_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_show_log,
-        help="Show what is done; -vv shows more.",
+        help="Show each step; -vv shows more.",
     )(command)
 
 

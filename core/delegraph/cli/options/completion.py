@@ -181,7 +181,7 @@ class _JoinedWords(BashComplete):
             pieces.append("")
         words, cut = joined(pieces)
         option, equals, _ = words[-1].partition("=")
-        own = len(option) + 1 if equals and option.startswith("-") else 0  # click takes it off
+        own = len(option) + 1 if equals and option.startswith("-") else 0  # click removes it
         self._cut = max(cut - own, 0)
         return words[1:-1], words[-1]
 

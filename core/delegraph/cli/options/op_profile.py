@@ -104,7 +104,7 @@ def op_profile_options(command: Command) -> Command:
             type=_FILE,
             callback=require_folder,
             metavar="FILE",
-            help="Write what ran when, for https://www.speedscope.app.",
+            help="Write the timeline, for https://www.speedscope.app.",
         ),
         click.option(
             "--node-data",

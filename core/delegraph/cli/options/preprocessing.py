@@ -87,7 +87,7 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             default="tflite",
             show_default=True,
             metavar="PRESET",
-            help="As tflite, slim, keras, timm, ... make inputs.",
+            help="Steps of tflite, slim, keras, timm, ...",
         ),
         "crop": click.option(
             "--crop",
@@ -98,7 +98,7 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             "--crop-fraction",
             "fraction",
             type=click.FloatRange(0, 1, min_open=True),
-            help="Share of the sides that is left.",
+            help="Share of the sides that is kept.",
         ),
         "resize": click.option(
             "--resize",
@@ -107,16 +107,16 @@ def _with_options(command: Command, names: Sequence[str]) -> Command:
             help="Filter, such as bilinear.  [default: the preset's]",
         ),
         "mean": click.option(
-            "--mean", type=Numbers(), help="What float inputs lack, in units of bytes."
+            "--mean", type=Numbers(), help="Subtracted from float inputs, in byte units."
         ),
-        "std": click.option("--std", type=Numbers(), help="What float inputs are then divided by."),
+        "std": click.option("--std", type=Numbers(), help="Divisor of float inputs, after --mean."),
         "channels": click.option(
             "--channels", type=click.Choice(["rgb", "bgr"]), help="Order of the colours."
         ),
         "integers": click.option(
             "--integers",
             type=click.Choice(["bytes", "quantized"]),
-            help="What integer inputs get.",
+            help="Values of integer inputs.",
         ),
         "upright": click.option(
             "--upright/--not-upright",

@@ -73,7 +73,7 @@ LIMIT_OPTIONS = (
     _number("--max-json-depth", 32, "Levels of a request's JSON."),
     _seconds("--header-timeout", 10.0, "Longest time for a request's header."),
     _seconds("--body-timeout", 60.0, "Longest time for a request's body."),
-    _seconds("--idle-timeout", 75.0, "Longest rest between two requests."),
+    _seconds("--idle-timeout", 75.0, "Longest pause between two requests."),
 )
 """Options for limits of requests."""
 

@@ -132,7 +132,7 @@ def _computing_options(command: Command) -> Command:
         "use_default_delegates",
         flag_value=False,
         default=True,
-        help="Apply only what is asked for, and no XNNPACK in LiteRT.",
+        help="Apply only named delegates, and no XNNPACK in LiteRT.",
     )(command)
     command = click.option(
         "--numerics",

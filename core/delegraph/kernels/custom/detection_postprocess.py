@@ -84,7 +84,7 @@ class Options:
             raise OperatorError(f"nms_iou_threshold is {self.nms_iou_threshold}, expected (0, 1]")
         smallest = self.detections_per_class if self.use_regular_nms else counts[1]
         if smallest < 1 or (self.use_regular_nms and self.max_detections < 1):
-            raise OperatorError(f"{self} leaves no room for a detection")
+            raise OperatorError(f"{self} allows no detection")
 
 
 @kernel("TFLite_Detection_PostProcess")

@@ -97,7 +97,7 @@ def _relu(
     lower, upper = np.array(low, np.float32), np.array(high, np.float32)
 
     def run_above() -> None:
-        np.maximum(lower, x.data, out=y.data)  # of equal numbers the second is kept: -0.0
+        np.maximum(lower, x.data, out=y.data)  # of equal numbers, the second is kept: -0.0
 
     def run_between() -> None:
         clip(x.data, lower, upper, y.data)
@@ -203,7 +203,7 @@ def prepare_elu(context: OpContext, node: Node) -> Eval:
         out = y.data
         np.minimum(x.data, _ZERO, out=out)
         np.expm1(out, out)
-        np.copyto(out, x.data, where=x.data >= 0)  # -0.0 stays
+        np.copyto(out, x.data, where=x.data >= 0)  # -0.0 stays -0.0
 
     return run
 

@@ -59,7 +59,7 @@ def prepare(context: OpContext, node: Node) -> Eval:
     rows = _rows(table, y)
 
     def run() -> None:
-        if table.shape[0]:  # without rows the official kernel does not write
+        if table.shape[0]:  # the official kernel writes nothing if there are no rows
             found = rows(_checked(lookup.data, table.shape[0]))
             y.data[...] = found.reshape(y.data.shape)
 
@@ -151,7 +151,7 @@ def _packed_rows(table: Tensor, width: int) -> Callable[[Array], Array]:
     byte.
     """
     per_byte = 8 // BITS[table.type]
-    size = -(-width // per_byte)  # bytes of a row, of which the last may be shared
+    size = -(-width // per_byte)  # bytes of a row; the last byte may be shared with the next row
 
     def rows(i: Array) -> Array:
         starts = i.astype(np.int64) * width // per_byte

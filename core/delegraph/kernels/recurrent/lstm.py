@@ -85,7 +85,7 @@ def _layer_norm_inputs(context: OpContext, node: Node) -> int | None:
         return first
     found = [i for i in range(first, first + 4) if optional_input(context, node, i) is not None]
     if found:
-        raise OperatorError(f"inputs {found} normalise gates, and the forget gate has no such")
+        raise OperatorError(f"inputs {found} normalise gates, but none normalises the forget gate")
     return None
 
 

@@ -234,7 +234,7 @@ def _factors(n: int) -> Iterator[tuple[int, int]]:
 
 
 def is_length(length: int) -> bool:
-    """Return whether transforms of *length* exist: twice a product of 2, 3 and 5.
+    """Whether transforms of *length* exist: twice a product of 2, 3 and 5.
 
     KISS FFT supports other lengths with more memory, but TFLM crashes on them.
 

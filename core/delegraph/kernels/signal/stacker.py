@@ -38,7 +38,8 @@ def prepare(context: OpContext, node: Node) -> Eval:
     context.resize_tensor(y, (frames * channels,))
     context.resize_tensor(is_full, ())
     stack = KeptArray(context, node, (frames, channels), np.int16, "stack")
-    heard = KeptArray(context, node, (), np.int64, "heard")  # frames in the stack; whether any came
+    # Frames in the stack, and whether any frame has arrived.
+    heard = KeptArray(context, node, (), np.int64, "heard")
     begun = KeptArray(context, node, (), np.bool_, "begun")
 
     def run() -> None:

@@ -154,7 +154,7 @@ def network_order(shape: Sequence[int], less: Less) -> Order:
 
 
 def _precedes(a: Order, b: Order, length: int, less: Less) -> NDArray[np.bool_]:
-    """Return whether *a* comes before *b* in the order; positions from *length* on come last.
+    """Whether *a* comes before *b* in the order; positions from *length* on come last.
 
     *less* compares the elements at two arrays of positions; equal elements keep their order.
     """

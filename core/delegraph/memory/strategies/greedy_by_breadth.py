@@ -68,7 +68,7 @@ def _by_preference(object_sizes: Sequence[int], size: int) -> Iterator[int]:
 
 
 def _is_free(schedule: Sequence[tuple[int, int]], first_task: int, last_task: int) -> bool:
-    place = bisect_left(schedule, (last_task + 1,))  # uses before it start early enough
+    place = bisect_left(schedule, (last_task + 1,))  # earlier uses start early enough
     return place == 0 or schedule[place - 1][1] < first_task
 
 

@@ -82,7 +82,7 @@ class _Queue:
         self._distances = np.full(len(records), _NEVER)
         self._objects = np.full(len(records), -1)
         self._schedules: list[list[tuple[int, int]]] = []
-        # Where the tensors of each position end; those of one position compete.
+        # End of the tensors of each position; tensors of one position compete.
         self._stops = np.searchsorted(positions[self._order], np.unique(positions), "right")
         self._start = self._group = self._taken = 0
 

@@ -92,7 +92,7 @@ class _Flow:
             return False
         while vertex != self._source:
             feeder = int(before[vertex])
-            if vertex >= self._count:  # a taker; with a new taker, a giver's flow changes
+            if vertex >= self._count:  # a taker; a giver's flow changes with a new taker
                 self._feeder[vertex - self._count] = feeder
                 if feeder < self._count:
                     self._fed[feeder] = vertex - self._count

@@ -150,7 +150,7 @@ def placement_of(compiled_model: Any) -> Placement:
     """
     if not isinstance(compiled_model, DelegatedModel):
         raise ArgumentTypeError(
-            f"placement_of takes what delegraph.native.compiled_model() returns, not "
+            f"placement_of takes a result of delegraph.native.compiled_model(), not "
             f"{compiled_model!r}"
         )
     return compiled_model.placement

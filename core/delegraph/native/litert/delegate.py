@@ -94,7 +94,7 @@ def litert_delegate(
     """
     if options is not None:
         if not isinstance(delegate, str):
-            raise ArgumentError("options are for a delegate by name; give the object its own")
+            raise ArgumentError("options need a delegate given by its name")
         chosen = load_delegate(delegate, options, isolate=isolate, timeout=timeout)
     else:
         chosen = as_delegate(delegate, Isolation(isolate, timeout))
@@ -199,7 +199,7 @@ class LiteRtDelegate:
         self.profile: Profile | None = None
         self.failures = Failures(delegate, policy or FailurePolicy(), is_default=is_default)
         self._resources: WeakValueDictionary[int, _Resources] = WeakValueDictionary()
-        self._buffers: dict[tuple[int, int], BufferContext] = {}  # by context and handle
+        self._buffers: dict[tuple[int, int], BufferContext] = {}  # keys are context and handle
         self._applying = _Applying()
         self.custom_ops = custom_ops or {}
         self.needs_static_shapes = False
@@ -211,7 +211,7 @@ class LiteRtDelegate:
         ctypes.memset(self.address, 0, ctypes.sizeof(TfLiteDelegate))
         native = TfLiteDelegate.from_address(self.address)
         native.data_ = register(self)
-        native.flags = int(delegate.flags & ~DelegateFlags.REQUIRE_PROPAGATED_SHAPES)  # done here
+        native.flags = int(delegate.flags & ~DelegateFlags.REQUIRE_PROPAGATED_SHAPES)  # called here
         for name in ("Prepare", "CopyFromBufferHandle", "CopyToBufferHandle", "FreeBufferHandle"):
             setattr(native, name, ADDRESSES[name])
         _by_address[self.address] = self

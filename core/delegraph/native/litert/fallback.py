@@ -63,7 +63,8 @@ class _Guard:
     """Runs one delegate node; after a failure, Delegraph's kernels compute the node."""
 
     _kernels: PartitionKernels | None = None
-    _is_finalizing = staticmethod(sys.is_finalizing)  # kept, as modules may be gone at exit
+    # Kept as an attribute, because modules may be gone at exit.
+    _is_finalizing = staticmethod(sys.is_finalizing)
 
     def __init__(self, registration: Registration, report: Report, only_rejections: bool) -> None:
         self._registration = registration
@@ -109,7 +110,7 @@ class _Guard:
             raise OperatorError(
                 f"{in_words(error)}; Delegraph's kernels cannot take over: {obstacle}"
             ) from error
-        is_rejection = isinstance(error, PartitionRejected)  # a rejection's own phase is init
+        is_rejection = isinstance(error, PartitionRejected)  # the phase of a rejection is init
         told = error.phase if isinstance(error, DelegateError) and not is_rejection else None
         self._report(kernels.context, kernels.node, told or phase, error)
 

@@ -218,7 +218,7 @@ class LiteRtInterpreter(InvokesAsync, ClosedByWith):
     def _fixed(self, names: Sequence[str], more: str = "") -> DelegateError:
         wanted = " ".join(filter(None, [f"delegates={list(names)!r}", more]))
         return DelegateError(
-            "LiteRT takes delegates only when an interpreter is made, and gives none back: make "
+            "LiteRT takes delegates only when an interpreter is made, and cannot remove them: make "
             f"another LiteRtInterpreter with {wanted}, and set its tensors anew"
         )
 
@@ -277,7 +277,7 @@ class _Runner:
 
     def __call__(self, **inputs: Any) -> Any:
         with self._interpreter._raising():
-            outputs = self._official(**inputs)  # also allocates, without notice
+            outputs = self._official(**inputs)  # may also allocate tensors
         self._interpreter._check_placement()
         return outputs
 

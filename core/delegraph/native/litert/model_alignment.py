@@ -101,7 +101,7 @@ def _float16_constants(subgraph: SubgraphSpec) -> dict[int, int]:
         operator.outputs[0]: operator.inputs[0]
         for operator in subgraph.operators
         if operator.builtin_code == BuiltinOperator.DEQUANTIZE
-        and operator.outputs  # a file may lack any of both
+        and operator.outputs  # either may be absent from a file
         and min(operator.inputs, default=-1) >= 0
         and subgraph.tensors[operator.inputs[0]].data is not None
     }

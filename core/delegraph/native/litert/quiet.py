@@ -53,7 +53,7 @@ def quiet_environment(module: Any) -> Any:
     runtime = compiled_model_runtime(module)
     if _is_quiet or runtime.version not in VERSIONS or not is_known(runtime):
         return module.Environment.create()
-    with _stderr_discarded():  # LiteRT's first environment prints before it can be told
+    with _stderr_discarded():  # LiteRT's first environment prints before its logger can be set
         environment = module.Environment.create()
         holder = c_void_p.from_address(capsule_address(environment) + _PROXY).value or 0
         table = c_void_p.from_address(holder).value or 0

@@ -137,7 +137,8 @@ class LiteRtSubgraph:
 
     def resize(self, tensor: int, shape: Sequence[int]) -> None:
         """Set the shape of the tensor at an address."""
-        self._call("ResizeTensor", tensor, malloc_int_array(shape))  # which it always frees
+        # The runtime always frees the array.
+        self._call("ResizeTensor", tensor, malloc_int_array(shape))
 
     def add_tensors(self, count: int) -> int:
         """Append *count* tensors without a type; return the index of the first."""

@@ -57,7 +57,8 @@ def with_supervision(
 class _SupervisedNode:
     """Runs one delegate node under a failure policy of Delegraph's runtime."""
 
-    _is_finalizing = staticmethod(sys.is_finalizing)  # kept, as modules may be gone at exit
+    # Kept as an attribute, because modules may be gone at exit.
+    _is_finalizing = staticmethod(sys.is_finalizing)
 
     def __init__(
         self,
@@ -156,7 +157,7 @@ class _Partition:
             inner.data = None
         guard = Guard(self._subgraph, self._node)
         self._step = self._told(partial(guard.prepared, self._prepare_own))
-        for inner, tensor in self._results:  # Delegraph's kernels may have decided them
+        for inner, tensor in self._results:  # Delegraph's kernels may have decided the shapes
             if inner.is_dynamic and tensor.type not in OBJECT_TYPES:
                 self._context.set_dynamic(tensor)
             else:
@@ -298,7 +299,7 @@ class _SupervisionOfNode(Supervision):
         self._shared.quarantine(delegate)
 
     def is_quarantined(self, delegate: object) -> bool:
-        """Return whether a delegate has been quarantined."""
+        """Whether a delegate has been quarantined."""
         return self._shared.is_quarantined(delegate)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:

@@ -119,7 +119,7 @@ def living() -> tuple[int, int]:
     return len(_delegates), len(_kernels)
 
 
-_LONGEST_TEXT = 250  # characters; runtimes cut at 1024 bytes, in the middle of a character
+_LONGEST_TEXT = 250  # in characters; runtimes truncate at 1024 bytes, even inside a character
 
 
 def report(context: int, text: str) -> None:

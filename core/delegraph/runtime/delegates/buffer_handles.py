@@ -92,7 +92,7 @@ class BufferHandles:
         if not tensors:
             return step
         from delegraph.operators.asynchronous import (
-            preceded_by,  # here: only delegates have buffers
+            preceded_by,  # lazy import: only delegates have buffers
         )
 
         def make_readable() -> None:

@@ -95,7 +95,7 @@ class _CheckedNodes(PrivateNodes):
         try:
             self._open = frozenset()
             self._classes.prepared(node, registration, self._prepare_alone)
-        except UnresolvedOpError:  # in a subgraph that it calls
+        except UnresolvedOpError:  # in a called subgraph
             return outputs
         except DelegraphError as error:
             _forget_frames(error)

@@ -21,7 +21,7 @@ _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)|.*[/\\].*", re.DOTALL)
 
 
 def is_library(name: str) -> bool:
-    r"""Return whether *name* is the path of a library, not the name of an installed delegate.
+    r"""Whether *name* is the path of a library, not the name of an installed delegate.
 
     >>> is_library("libedgetpu.so.1"), is_library("./mine"), is_library("numba_cpu")
     (True, True, False)

@@ -138,7 +138,7 @@ class CompiledDelegate(SimpleDelegateInterface):
     def is_node_supported_by_delegate(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return True if *node* was compiled by this delegate and can be loaded, or a rejection."""
+        """Return True if this delegate compiled *node* and can load it, else a rejection."""
         if registration.name != CUSTOM_OP:
             return Rejection("op", "not compiled ahead of time")
         partition = read_custom_options(node.custom_options)
@@ -250,6 +250,6 @@ def _require_shape(tensor: Tensor, shape: Shape, partition: CompiledPartition) -
     if tensor.shape != shape:
         raise OperatorError(
             f"input {tensor!r} of shape {list(tensor.shape)} was compiled as {list(shape)}, and "
-            "what is compiled keeps its shapes: resize the uncompiled model, write it, and compile "
+            "compiled code keeps its shapes: resize the uncompiled model, write it, and compile "
             f"that for {partition.address}"
         )

@@ -147,7 +147,7 @@ def _allocate_without(
             found = incident_of(delegate, subgraph.spec.index, reason)
             leave_out(session, delegate, found, reason)
         return
-    stack.start_again(wanted)  # the core fails, too; other shapes may work
+    stack.start_again(wanted)  # the core fails as well; other shapes may work
     raise error from error.__cause__
 
 

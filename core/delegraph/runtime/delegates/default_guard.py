@@ -74,7 +74,7 @@ class DefaultGuard(Guard):
         except UnresolvedOpError:
             raise error from None
         except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
-            from delegraph.runtime.execution.node_errors import RefusedByKernel  # here: few fail
+            from delegraph.runtime.execution.node_errors import RefusedByKernel  # lazy: few fail
 
             raise RefusedByKernel(own) from None
 
@@ -139,7 +139,7 @@ class DefaultGuard(Guard):
 
     def _rescued(self, error: Exception) -> Exception | None:
         """Compute the outputs by the original nodes; return the error to raise, or None."""
-        from delegraph.runtime.execution.node_errors import RefusedByKernel  # here, too
+        from delegraph.runtime.execution.node_errors import RefusedByKernel  # lazy import, too
 
         try:
             self._raise_if_cancelled(error)
@@ -162,7 +162,7 @@ class DefaultGuard(Guard):
         except (CallCancelledError, UnresolvedOpError):
             raise
         except Exception as own:  # noqa: BLE001 - whatever users get without the delegate
-            from delegraph.runtime.execution.node_errors import RefusedByKernel  # here, too
+            from delegraph.runtime.execution.node_errors import RefusedByKernel  # lazy import, too
 
             raise RefusedByKernel(own) from None
         for tensor in self._outputs:
@@ -172,7 +172,7 @@ class DefaultGuard(Guard):
     # -- taking the delegate off ---------------------------------------------------------------
 
     def _leave_out(self, error: Exception, phase: DelegatePhase) -> None:
-        from delegraph.runtime.delegates.default_incidents import leave_out  # here: few fail
+        from delegraph.runtime.delegates.default_incidents import leave_out  # lazy import: few fail
 
         session = self._subgraph.session
         leave_out(session, self.delegate, self._incident(error, phase), error)
@@ -183,7 +183,8 @@ class DefaultGuard(Guard):
             self._subgraph.exchange_eval(self._runs, self._run_in_retirement)
 
     def _run_in_retirement(self) -> None:
-        if self._has_kernels():  # not before: it prepares them, and what they call may be running
+        # Not earlier: this prepares the original nodes, whose called subgraphs may be running.
+        if self._has_kernels():
             self._run_originals()
         elif self._runs is not None:
             self._runs()

@@ -76,7 +76,8 @@ def apply(
         DelegateError: a delegate failed.
         PlacementError: the placement does not meet rules or ``require``.
     """
-    is_nested = session.options.limits.cancellation is not None  # a kernel's own interpreter
+    # Whether a kernel has created this interpreter.
+    is_nested = session.options.limits.cancellation is not None
     if is_left_open and default_delegates_are_wanted(resolver) and not is_nested:
         asked_for = session.by_default = configured(session.options.failures)
         if asked_for:

@@ -87,7 +87,7 @@ def as_delegate_node(
 ) -> Registration:
     """Return a delegate kernel's *registration* with the runtime's ``prepare`` for *subgraph*."""
     added = replace(registration, prepare=DelegateNodePrepare(subgraph, registration.prepare))
-    if subgraph.session.policy_of(delegate).needs_guard:  # inputs may be needed once more
+    if subgraph.session.policy_of(delegate).needs_guard:  # inputs may be needed again
         added = replace(added, inplace=InPlace.NONE)
     return added
 

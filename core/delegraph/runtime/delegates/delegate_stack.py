@@ -116,7 +116,7 @@ class DelegateStack:
     def _let_claim(self, application: Application, lost: Barred) -> None:
         delegate, subgraph = application.delegate, self._subgraph
         application.may_claim = True
-        with np.errstate(all="ignore"):  # as where nodes are prepared
+        with np.errstate(all="ignore"):  # as when nodes are prepared
             delegate.prepare(subgraph.context)
         application.may_claim = False
         rules = subgraph.session.barred(subgraph.spec.index, delegate_name(delegate))
@@ -277,7 +277,7 @@ class DelegateStack:
         except DelegateError:
             raise
         except BaseException:
-            self._plan.undone = undone[tried:]  # an interrupt: the next call continues here
+            self._plan.undone = undone[tried:]  # interrupted: the next call continues here
             raise
 
     def reapply_named(self) -> None:

@@ -38,7 +38,7 @@ SLOW = 1.0
 """Duration in seconds from which on a failure is stored for later processes."""
 
 _COMPILING = ("init", "prepare")
-_PASSING = (MemoryError, OSError, DelegateProcessError)  # may not occur the next time
+_PASSING = (MemoryError, OSError, DelegateProcessError)  # may not happen again
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class FailureMemory:
             logger.debug("the failure cannot be kept: %s", reason)
 
     def _model(self) -> str:
-        import hashlib  # here: it takes milliseconds, and few delegates fail
+        import hashlib  # lazy import: it takes milliseconds, and few delegates fail
 
         self._digest = self._digest or hashlib.sha256(self._content).hexdigest()
         return self._digest

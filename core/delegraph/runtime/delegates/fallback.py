@@ -57,16 +57,16 @@ class Guard:
         self._inputs = [subgraph.tensors[i] for i in node.inputs if i >= 0]
         self._outputs = [subgraph.tensors[i] for i in node.outputs if i >= 0]
         self._state = PartitionState(subgraph, node)
-        self._obstacle: str | None = None  # to the original nodes; empty: none; None: not known
+        self._obstacle: str | None = None  # to the original nodes; "": none; None: unknown
         self._expected: list[Expected] | None = None
-        self._capabilities: Capabilities  # only with the policy "shadow"
+        self._capabilities: Capabilities  # only for the policy "shadow"
         self._eval: Eval = nothing  # until the node is prepared
         self._is_excused = False  # whether only rounding differences were found
-        self._at_start: Before | None = None  # of a started, unchecked run
+        self._at_start: Before | None = None  # of a started run that is not checked yet
 
     @cached_property
     def _checks(self) -> ModuleType:
-        from delegraph.runtime.delegates import result_checks  # here: no default policy checks
+        from delegraph.runtime.delegates import result_checks  # lazy: no default policy checks
 
         return result_checks
 
@@ -210,7 +210,7 @@ class Guard:
     def _run_originals(self) -> None:
         self._originals.run()
         self._originals.deliver()
-        if self._is_quarantined():  # the quarantined delegate's buffers are not read any more
+        if self._is_quarantined():  # the buffers of the quarantined delegate are no longer read
             return
         for tensor in self._outputs:
             try:

@@ -59,7 +59,7 @@ class Retires(Protocol):
 
 
 class Supervision:
-    """What one interpreter knows of its delegates: failures, quarantine and runs to recompute.
+    """Records about one interpreter's delegates: failures, quarantine and runs to recompute.
 
     Attributes:
         has_warned: whether the warning about a failed default delegate has been given.
@@ -88,11 +88,11 @@ class Supervision:
                 running.retire()
 
     def is_quarantined(self, delegate: object) -> bool:
-        """Return whether a delegate has been quarantined."""
+        """Whether a delegate has been quarantined."""
         return any(delegate is known for known in self._quarantined)
 
     def is_due(self, subgraph: int, node_index: int, share: float) -> bool:
-        """Return whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
+        """Whether this run of a node is among the *share* (0 to 1) of its runs to recompute.
 
         The first run of each node is among them. *subgraph* and *node_index* identify the node.
 

@@ -113,7 +113,7 @@ class KeptFindings:
 
 def _is_own(registration: Registration) -> bool:
     """Whether *registration* is an unreplaced kernel of this package."""
-    if OP_TABLE.is_declared(registration):  # not imported yet, so nothing else has its place
+    if OP_TABLE.is_declared(registration):  # not imported yet, so no other module has this name
         return True
     is_of_table = has_own_kernel(registration)
     return is_of_table and registration.prepare.__module__.startswith("delegraph.kernels.")

@@ -1,4 +1,4 @@
-"""Tells whether a wrong result comes from a wrong kernel or from magnified float rounding.
+"""Check whether a wrong result comes from a wrong kernel or from magnified float rounding.
 
 A node that quantizes floats turns a difference in the last bit into a whole quantization step. To
 find the cause, each node is run alone, by Delegraph's kernels and by the delegate. Both get the
@@ -92,7 +92,7 @@ def magnified(
 
 
 def _quantizes_floats(step: Step, tensors: Sequence[Tensor]) -> bool:
-    """Return whether the node of *step* quantizes a float input, for its outputs or weights."""
+    """Whether the node of *step* quantizes a float input, for its outputs or weights."""
     node, _ = step
     read, written = ([tensors[i] for i in ids if i >= 0] for ids in (node.inputs, node.outputs))
     if not read or read[0].type is not TensorType.FLOAT32:

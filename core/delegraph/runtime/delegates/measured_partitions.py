@@ -43,7 +43,7 @@ BUDGET = 1.0
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _MOST_ROUNDS = 50
 _SHOWN = 10  # nodes listed in a log message
-_LONGEST = 10.0  # seconds; on made-up data a loop may never end
+_LONGEST = 10.0  # seconds; on generated data, a loop may never end
 
 
 def losing_nodes(
@@ -110,8 +110,8 @@ def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[
 def _run_all(subgraphs: Sequence[Subgraph], trials: Sequence[_Trials]) -> None:
     """Run the model, then each subgraph alone whose *trials* still lack a measurement."""
     main = subgraphs[0]
-    with suppress(DelegraphError):  # _run raises it again, and returns it
-        _allocate(main)  # gives called subgraphs shapes, which may replace their nodes
+    with suppress(DelegraphError):  # _run raises the error again, and returns it
+        _allocate(main)  # this resizes called subgraphs, whose nodes may then be replaced
     share = BUDGET / sum(trial.count for trial in trials)
     for trial in trials:
         trial.begin(share)
@@ -176,7 +176,7 @@ def _fill(tensor: Tensor, rng: np.random.Generator) -> None:
     These are floats in [0, 1), or integers small enough to be indices.
 
     Raises:
-        OperatorError: nothing can be made up for its type.
+        OperatorError: no values can be generated for its type.
     """
     if tensor.is_constant:
         return

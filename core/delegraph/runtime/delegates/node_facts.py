@@ -35,7 +35,7 @@ class KnownTensor(NamedTuple):
         """Present type, shape and value of a tensor."""
         digest = b""
         if tensor.allocation_type is AllocationType.PERSISTENT_RO and tensor.data is not None:
-            import hashlib  # here: it takes milliseconds, and few nodes compute while prepared
+            import hashlib  # lazy: it takes milliseconds, and few nodes compute while prepared
 
             data = tensor.data
             values = repr(data.tolist()).encode() if data.dtype.hasobject else data.tobytes()
@@ -93,7 +93,7 @@ class Findings:
         """
         for node, registration in nodes:
             if registration.is_unresolved:
-                from delegraph.runtime.execution.node_errors import require_kernel  # here: few are
+                from delegraph.runtime.execution.node_errors import require_kernel  # lazy: few are
 
                 require_kernel(node, registration)
             for index in node.outputs:
@@ -109,7 +109,7 @@ class Findings:
                     tensors[index].adopt_type(known.type)
 
     def hold_for(self, nodes: Sequence[Step], tensors: Sequence[Tensor]) -> bool:
-        """Return whether the findings about *nodes* are still valid for the present *tensors*."""
+        """Whether the findings about *nodes* are still valid for the present *tensors*."""
         known = self.known
         written = {i for node, _ in nodes for i in node.outputs if i >= 0}
         read = {i for node, _ in nodes for i in node.inputs if i >= 0} - written

@@ -95,7 +95,7 @@ def _is_value(resource: object) -> bool:
 
 def _calls_any(nodes: Iterable[tuple[Node, Registration]]) -> bool:
     """Whether one of *nodes* calls another subgraph."""
-    from delegraph.graph.calls import called_subgraphs  # here: most models have one subgraph
+    from delegraph.graph.calls import called_subgraphs  # lazy import: most models have one subgraph
 
     return any(True for node, _ in nodes for _ in called_subgraphs(node.options))
 

@@ -244,7 +244,7 @@ def _crossings(
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Return whether *tensor* is copied between a delegate's buffer and the host's memory."""
+    """Whether *tensor* is copied between a delegate's buffer and the host's memory."""
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))

@@ -65,7 +65,7 @@ class PlanPartitioner:
             PartitionError: the graph cannot be partitioned.
             ArgumentError: a control edge of the model names no node.
         """
-        from delegraph.delegation.partitioner import (  # here: only delegates cut a plan
+        from delegraph.delegation.partitioner import (  # lazy import: only delegates cut a plan
             GraphInfo,
             NodeInfo,
             partition_graph_into_independent_node_subsets,
@@ -119,7 +119,7 @@ class PlanPartitioner:
 
 
 def _has_side_effect(node: Node, registration: Registration, resources: Set[int]) -> bool:
-    """Return whether a node calls subgraphs, or reads or writes a tensor in *resources*."""
+    """Whether a node calls subgraphs, or reads or writes a tensor in *resources*."""
     if registration.builtin_code in _CALLS_SUBGRAPHS:
         return True
     return not resources.isdisjoint(node.inputs) or not resources.isdisjoint(node.outputs)

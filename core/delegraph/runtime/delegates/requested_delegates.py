@@ -95,7 +95,7 @@ def installed_delegate(
 
     Unlike :func:`load_delegate`, it accepts no libraries.
     """
-    if not isolation.isolate or _file(name) is not None:  # no name is called "which"
+    if not isolation.isolate or _file(name) is not None:  # no delegate is called "which"
         isolation = isolation.of(installed().find(name).spec)
     if isolation.is_wanted:
         return isolated(DelegateSource.of(name, options), isolation.timeout)
@@ -199,8 +199,8 @@ def as_delegate(delegate: AnyDelegate, isolation: Isolation = AS_SPECIFIED) -> D
         return delegate
     if isolation.is_wanted and isinstance(delegate, Delegate | SimpleDelegateInterface):
         raise ArgumentError(
-            f"delegate {type(delegate).__name__} is an object, which no other process can have; "
-            "for isolate='process' give the name of an installed delegate, or the path of a file"
+            f"delegate {type(delegate).__name__} is an object, which cannot be passed to another "
+            "process; for isolate='process' give an installed delegate's name, or a file's path"
         )
     if isinstance(delegate, Delegate | SimpleDelegateInterface):
         isolation.require_no_timeout(f"delegate {type(delegate).__name__}")

@@ -53,7 +53,7 @@ def wrong_shape(tensor: Tensor, expected: Sequence[int]) -> str | None:
 
 
 def has_special_values(data: NDArray[Any]) -> bool:
-    """Return whether any number in *data* is NaN or infinite; False for types that have neither.
+    """Whether any number in *data* is NaN or infinite; False for types that have neither.
 
     >>> has_special_values(np.array([1.0, np.inf])), has_special_values(np.array([3]))
     (True, False)

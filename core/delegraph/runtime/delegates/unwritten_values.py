@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def with_outputs_checked(
     step: Eval, outputs: list[Tensor], inputs: list[Tensor], state: PartitionState
 ) -> Eval:
-    """Return *step* with an error at its first run where it does not write all of each output.
+    """Return *step* with a check at its first run that it writes all values of its outputs.
 
     Outputs are filled with a mark before. A value that is the mark afterwards may be right: then
     the step runs once more over another mark, with the variables as they were.

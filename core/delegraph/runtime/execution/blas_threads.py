@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from _thread import allocate_lock, get_ident  # as threading has them, whose import takes long
+from _thread import allocate_lock, get_ident  # the class that threading uses, whose import is slow
 from functools import cache
 from typing import Any
 from weakref import ReferenceType, ref
@@ -19,7 +19,7 @@ def _libraries() -> tuple[Any, ...]:
     own = None if {"scipy", "threadpoolctl"} & sys.modules.keys() else openblas_of_numpy()
     if own is not None:
         return (own,)
-    from threadpoolctl import ThreadpoolController  # here: only models that multiply need it
+    from threadpoolctl import ThreadpoolController  # lazy import: only models that multiply need it
 
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
@@ -90,7 +90,7 @@ class BlasThreads:
     def __enter__(self) -> None:
         self._thread = get_ident()
         with lock:
-            if _open and not _others(self):  # all lost
+            if _open and not _others(self):  # all open contexts were lost
                 _restore(_outside, _outside)
                 _open.clear()
             self._before = [library.get_num_threads() for library in _libraries()]
@@ -104,7 +104,7 @@ class BlasThreads:
         with lock:
             others = _others(self) if len(_open) > 1 else []
             _restore(self._before, [others[-1]._count] * len(_outside) if others else _outside)
-            _open[:] = map(ref, others)  # last: after an interrupt, this one is lost
+            _open[:] = map(ref, others)  # last: after an interrupt, this context counts as lost
 
 
 def _others(context: BlasThreads | None = None) -> list[BlasThreads]:

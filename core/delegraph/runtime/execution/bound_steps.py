@@ -57,7 +57,8 @@ def run_in_order(
                 cancellation.raise_if_requested()
             run()
     except Exception as error:  # noqa: BLE001 - raised on as the node's
-        # Unnamed: an error that a frame of its traceback names goes with the garbage only.
+        # Not assigned to a name: otherwise the traceback's frame and the error form a cycle, which
+        # only the garbage collector frees.
         position = first + len(evals) - length_hint(steps) - 1
         raise failure(position, error) from cause_of(error)
 
@@ -72,8 +73,9 @@ def cause_of(error: Exception) -> BaseException | None:
 def is_asynchronous(run: Eval) -> TypeGuard[AsyncEval]:
     """Whether an evaluation is asynchronous: it can be started now and awaited later."""
     if isinstance(run, FunctionType | MethodType | NativeEval | partial):
-        return False  # nearly all evaluations
-    module = sys.modules.get("delegraph.operators.asynchronous")  # loaded if any is asynchronous
+        return False  # true for nearly all evaluations
+    # Imported if any step is asynchronous.
+    module = sys.modules.get("delegraph.operators.asynchronous")
     return module is not None and isinstance(run, module.AsyncEval)
 
 
@@ -133,7 +135,7 @@ def _run_of_one(
                 cancellation.raise_if_requested()
             step()
         except Exception as error:  # noqa: BLE001 - raised on as the node's
-            if rescue is None:  # unnamed, as in run_in_order
+            if rescue is None:  # not assigned to a name, as in run_in_order
                 raise failure(0, error) from cause_of(error)
             left = rescue(error)
             if left is not None:
@@ -149,8 +151,8 @@ def _run_of_many(
 ) -> Eval:
     """Return the step function of a plan; arguments are those of :func:`bound_run`."""
 
-    def run() -> None:  # repeats run_in_order, as a call takes time
-        if cancellation.reason:  # checked here, too: a loop's body may have no node
+    def run() -> None:  # repeats run_in_order, because a call costs time
+        if cancellation.reason:  # checked here as well, because a loop's body may have no node
             cancellation.raise_if_requested()
         runner.is_running = True
         steps = iter(evals)
@@ -169,7 +171,7 @@ def _run_of_many(
 
 
 def followed(run: Eval, after: Callable[[], None]) -> Eval:
-    """Return an evaluation that calls *run* and then *after*."""
+    """Return an evaluation that calls *run*, then *after*."""
 
     def run_and_follow() -> None:
         run()

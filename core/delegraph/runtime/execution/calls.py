@@ -13,7 +13,7 @@ Source:
 
 from __future__ import annotations
 
-from _thread import get_ident  # as threading has it, whose import takes long
+from _thread import get_ident  # the class that threading uses, whose import is slow
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -190,7 +190,7 @@ class Calls:
                     del turn["owner"]
                     return result
                 finally:
-                    if turn:  # after an error, or the turn of another call
+                    if turn:  # after an error, or while another call had its turn
                         self._give_back(mine)
             finally:
                 if turn:

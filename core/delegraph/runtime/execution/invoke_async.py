@@ -43,7 +43,7 @@ class Background:
             self._last = weakref.ref(future)
             has_begun.result()
             return future
-        except BaseException:  # an interrupt: the caller would never get the Future
+        except BaseException:  # interrupted: the caller would never get the Future
             if not _taken(work):
                 future.cancel()
                 wait([future])

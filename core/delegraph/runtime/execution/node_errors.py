@@ -101,8 +101,8 @@ def require_kernel(node: Node, registration: Registration) -> None:
     """
     if registration.is_unresolved:
         raise UnresolvedOpError(
-            f"Node number {node.index} ({registration.name}) has no kernel, so nobody but the "
-            "delegate can compute it",
+            f"Node number {node.index} ({registration.name}) has no kernel, so only the delegate "
+            "can compute it",
             node_index=node.index,
             op=registration.name,
         )

@@ -148,8 +148,9 @@ class _Scheduler:
                 self._needed_by[earlier].append(position)
         self._unfinished = [len(needs) for needs in dependencies]
         self._unstarted = list(self._unfinished)
-        self._ready: list[tuple[bool, int]] = []  # a heap: the asynchronous first, then plan order
-        self._waiting: list[int] = []  # a heap: what needs only tasks that have been started
+        # A heap: asynchronous tasks first, then in plan order.
+        self._ready: list[tuple[bool, int]] = []
+        self._waiting: list[int] = []  # a heap of tasks that need only started tasks
         self._in_flight: dict[int, int] = {}  # task to its position in the order
         self._order: list[int] = []
         self._waits: dict[int, tuple[int, ...]] = {}
@@ -198,6 +199,6 @@ class _Scheduler:
         here, last = len(self._order), len(self._order) - 1
         for task in sorted(tasks, key=self._in_flight.__getitem__):
             start = self._in_flight.pop(task)
-            if start < last:  # else nothing has run meanwhile
+            if start < last:  # otherwise nothing has run since
                 self._waits[here] = (*self._waits.get(here, ()), start)
             self._finish(task)

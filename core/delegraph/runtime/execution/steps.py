@@ -99,8 +99,8 @@ class StepRunner:
         self.overlap: Overlap | None = None
         self.evals: list[Eval] = []
         self._stops: list[_Stop] = []
-        self._open: set[int] = set()  # outputs without a known shape, of the node being prepared
-        self._left_open: set[int] = set()  # those whose shape the kernel has not set
+        self._open: set[int] = set()  # outputs of unknown shape, of the node being prepared
+        self._left_open: set[int] = set()  # outputs whose shape the kernel has not set
         self._first_use: dict[int, int] | None = None  # first use of each tensor; see first_uses
 
     # -- preparing -----------------------------------------------------------------------------
@@ -148,7 +148,7 @@ class StepRunner:
         classes, evals, cancellation = self._classes, self.evals, self._cancellation
         if classes is not None:
             classes.look_again()
-        with np.errstate(all="ignore"):  # as while invoking: scales may be anything
+        with np.errstate(all="ignore"):  # as during invoke: any scales are allowed
             try:
                 for node, registration in self.nodes[first:]:
                     if cancellation.reason:
@@ -185,7 +185,7 @@ class StepRunner:
     def follow(self, schedule: Schedule) -> Overlap:
         """Run the prepared nodes by *schedule* from now on; memory is planned afterwards."""
         from delegraph.runtime.execution.overlap import (
-            Overlap,  # here: only asynchronous nodes need it
+            Overlap,  # lazy import: only asynchronous nodes need it
         )
 
         self._first_use = None
@@ -261,7 +261,7 @@ class StepRunner:
     def _require_unused(self, tensor: Tensor, change: str) -> None:
         """Check that no earlier node uses the output *tensor*; the error names the *change*."""
         if self._first_use is None:
-            from delegraph.graph.lifetimes import first_uses  # here: few outputs change
+            from delegraph.graph.lifetimes import first_uses  # lazy import: few outputs change
 
             self._first_use = first_uses(node for node, _ in self.nodes)
         first = self._first_use[tensor.index]
@@ -313,7 +313,7 @@ class StepRunner:
         """
         try:
             self.is_running = True
-            if self._cancellation.reason:  # checked here, too: a loop's body may have no node
+            if self._cancellation.reason:  # also here: a loop's body may have no node
                 self._cancellation.raise_if_requested()
             if not self._stops:
                 self._run_range(0, len(self.nodes), wrap)

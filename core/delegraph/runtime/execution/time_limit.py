@@ -25,9 +25,9 @@ class TimeLimit:
     """
 
     def __init__(self, time_is_up: Callable[[], None], seconds: float) -> None:
-        self._time_is_up = WeakMethod(time_is_up)  # of the holder; no reference cycle
+        self._time_is_up = WeakMethod(time_is_up)  # weak, to avoid a reference cycle
         self.seconds = seconds
-        self._deadline = inf  # of the call that runs
+        self._deadline = inf  # time at which the running call must end
         self._thread: threading.Thread | None = None
         self._looking: set[threading.Thread] = set()
         self._is_closed = threading.Event()
@@ -36,7 +36,7 @@ class TimeLimit:
         """Start to measure the time of a call."""
         self._deadline = monotonic() + self.seconds
         thread = self._thread
-        if thread is None or not thread.is_alive():  # not alive: in a child, after a fork
+        if thread is None or not thread.is_alive():  # not alive: a forked child process
             self._thread = threading.Thread(
                 target=self._run, name="delegraph time limit", daemon=True
             )
@@ -70,5 +70,5 @@ class TimeLimit:
         self._looking.discard(me)
         if left == inf:
             self._thread = None
-            left = self._deadline - monotonic()  # of a call that saw this thread just before
+            left = self._deadline - monotonic()  # from a call that saw this thread a moment earlier
         return left

@@ -72,7 +72,7 @@ class IsolatedDelegate(SimpleDelegate):
         If the process ends unexpectedly, the delegate gets no nodes, or the call fails if the
         failure policy says so.
         """
-        # As long as an interpreter that has asked for this is open, the process waits for it.
+        # The process runs as long as an interpreter that has requested this is open.
         context.shared(("isolated", self.process), partial(_Lease, self.process))
         loss, self._loss = self._loss, None
         try:

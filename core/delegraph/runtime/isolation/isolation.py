@@ -31,7 +31,7 @@ class Isolation:
 
     def __post_init__(self) -> None:
         if self.isolate is not None:
-            from delegraph.plugins.specs import Isolate  # here: most interpreters have no delegate
+            from delegraph.plugins.specs import Isolate  # lazy: most interpreters have no delegate
 
             check_choice("isolate", self.isolate, [None, *get_args(Isolate)])
         check_seconds("timeout", self.timeout)
@@ -56,8 +56,8 @@ class Isolation:
         """
         if self.timeout is not None:
             raise ArgumentError(
-                f"timeout={self.timeout:g} needs isolate='process' for {what}: a delegate that "
-                "hangs can be ended only in a process of its own"
+                f"timeout={self.timeout:g} needs isolate='process' for {what}: only a delegate in "
+                "a separate process can be stopped when it hangs"
             )
 
 

@@ -281,7 +281,7 @@ class IsolatedProcess:
         except BaseException as error:
             if isinstance(error, EOFError | OSError) and not isinstance(error, CallCancelledError):
                 raise self._lost(child, phase) from None
-            self.child = None  # an interrupt or a requested stop, not the delegate's fault
+            self.child = None  # an interrupt or a requested stop is not the delegate's fault
             child.kill()
             raise
         if reply.kind is Kind.FAILURE:

@@ -41,7 +41,7 @@ def serve(channel: int) -> None:
     Args:
         channel: descriptor of the socket.
     """
-    os.set_inheritable(channel, False)  # processes that the delegate starts must not have it
+    os.set_inheritable(channel, False)  # child processes of the delegate must not inherit it
     served = _Served()
     _converse(Channel(socket.socket(fileno=channel)), served)
     served.close()
@@ -173,7 +173,7 @@ def _delegate_of(source: DelegateSource) -> Delegate:
         return delegate_from_file(source.name, source.options)
     if source.is_compiled:
         return compiled_delegate(DelegateAddress.parse(source.name))
-    options: Any = source.options  # text is as good as a dictionary there
+    options: Any = source.options  # text is sufficient there
     return load_delegate(source.name, options, isolate="none")
 
 
@@ -241,7 +241,7 @@ class _Partition:
         tensors = self._subgraph.tensors
         self._inputs = [tensors[i] for i in self._subgraph.inputs]
         self._outputs = [tensors[i] for i in self._subgraph.outputs]
-        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory lent to the outputs
+        self._lent: list[tuple[Tensor, NDArray[Any]]] = []  # memory that is lent to the outputs
 
     def prepare(
         self, shapes: Sequence[Sequence[int]], memory_limit: int

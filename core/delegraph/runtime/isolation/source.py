@@ -47,7 +47,7 @@ class DelegateSource(JsonRecord):
         if not isinstance(options, Mapping):
             raise PluginOptionError(
                 f"options of delegate {text!r} are a {type(options).__name__}; for a delegate in a "
-                "process of its own write them as text or as a dictionary"
+                "separate process, write them as text or as a dictionary"
             )
         return cls(
             text, is_python_file, {str(key): _plain(text, key, options[key]) for key in options}
@@ -67,5 +67,5 @@ def _plain(delegate: str, key: object, value: object) -> object:
         return value
     raise PluginOptionError(
         f"option {key!r} of delegate {delegate!r} is a {type(value).__name__}; for a delegate in a "
-        "process of its own write it as text"
+        "separate process, write it as text"
     )

@@ -220,6 +220,6 @@ class InterpreterWrapper:
 def not_copied(what: str) -> ArgumentTypeError:
     """Return the error for copying or pickling *what*, an object with memory and threads."""
     return ArgumentTypeError(
-        f"{what} cannot be copied or pickled: it has memory and delegates of its own; make another "
-        "one from the same model where you need it"
+        f"{what} cannot be copied or pickled: it owns memory and delegates; create another one "
+        "from the same model instead"
     )

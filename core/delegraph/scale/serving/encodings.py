@@ -108,7 +108,7 @@ def from_json(name: str, datatype: str, shape: tuple[int, ...], data: object) ->
     """
     if not isinstance(data, list):
         raise invalid(f"input {name!r}: its data are {_short(data)}, expected a list")
-    values = np.array(data, object)  # with another dtype, one long text would widen all others
+    values = np.array(data, object)  # any other dtype would widen all texts to the longest one
     if values.shape not in (shape, (math.prod(shape),)):
         raise invalid(
             f"input {name!r} has data of shape {list(values.shape)}, expected {list(shape)} or "

@@ -82,7 +82,7 @@ class ByteBudget:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and not turn.exception():
-                self._free += size  # it got its bytes at the same moment
+                self._free += size  # it got its bytes at the same time
             raise
         finally:
             timer.cancel()

@@ -54,7 +54,7 @@ class OneModel:
         return self.find(name, version).metadata()
 
     async def is_ready(self) -> bool:
-        """Return whether the model is ready."""
+        """Whether the model is ready."""
         return await self._model.is_ready()
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:

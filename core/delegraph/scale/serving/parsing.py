@@ -50,7 +50,7 @@ class RequestReader:
             ChildReader, limits, time_limit=limits.body_seconds, records=(InferRequest, GivenTensor)
         )
         self._turn = asyncio.Lock()
-        self._use = threading.Lock()  # also of a request that was given up while it is parsed
+        self._use = threading.Lock()  # also for a request that is cancelled while it is parsed
 
     async def rest(self, body: bytes | bytearray, header_length: int | None) -> InferRequest:
         """Return the request of a REST body; binary tensors are views of the body.

@@ -105,7 +105,7 @@ class _Version:
         if self.model is None or self._engine is None:
             return Counter()
         model, engine = self.model, self._engine
-        self.model = self._engine = None  # no further requests find it
+        self.model = self._engine = None  # new requests do not find it
         self.state, self.reason = UNLOADING, ""
         try:
             await engine.stop()
@@ -256,7 +256,7 @@ class Repository:
         await self._changed(self._unload(name))
 
     async def _changed(self, change: Coroutine[Any, Any, None]) -> None:
-        """Await a change, which is completed even if the client disconnects."""
+        """Wait for *change* to complete, even if the client disconnects meanwhile."""
         if not self._offered.may_change:
             change.close()
             raise Refusal(

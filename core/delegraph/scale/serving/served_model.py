@@ -76,7 +76,7 @@ class ServedModel:
             Refusal: the request does not fit the signature, the model fails on it, or the engine
                 cannot compute now.
         """
-        outcome, start = "refused", time.perf_counter()  # of a request that the client gave up
+        outcome, start = "refused", time.perf_counter()  # from a request that the client cancelled
         with self.metrics.in_progress.track_inprogress():
             try:
                 response = await self._answered(request)
@@ -159,7 +159,7 @@ class Models(Protocol):
         """
 
     async def is_ready(self) -> bool:
-        """Return whether all models that could be loaded are ready."""
+        """Whether all models that could be loaded are ready."""
 
     def index(self, only_ready: bool = False) -> list[dict[str, str]]:
         """Return name, version, state and reason of each model, or only of ready models."""

@@ -190,7 +190,7 @@ def _require_fitting(tensor: ServedTensor, given: GivenTensor) -> None:
             f"input {tensor.name!r} is {given.datatype}, expected {tensor.datatype}"
         )
     if tensor.datatype == "BYTES" and not all(isinstance(v, str | bytes) for v in values.flat):
-        raise ArgumentError(f"input {tensor.name!r} is BYTES and holds what is no text")
+        raise ArgumentError(f"input {tensor.name!r} is BYTES and holds bytes that are no text")
     fits = values.ndim == len(tensor.shape) and all(
         want in (-1, have) for want, have in zip(tensor.shape, values.shape, strict=True)
     )

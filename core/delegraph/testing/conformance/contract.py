@@ -221,7 +221,7 @@ def outputs_are_fully_written(subject: Subject) -> None:
                 runs.append(answers(interpreter, trial.case.steps[0]))
         if not _same(*runs):
             raise AssertionError(
-                "a part of an output is left unwritten: it shows what was in memory before"
+                "a part of an output is not written: it shows earlier contents of the memory"
                 f"\n  model: {trial.case}"
             )
 
@@ -235,7 +235,7 @@ def invokes_are_independent(subject: Subject) -> None:
             )
         if not _same(first, again):
             raise AssertionError(
-                f"a second invoke on the same inputs gives another result\n  model: {trial.case}"
+                f"a second invoke on the same inputs returns another result\n  model: {trial.case}"
             )
         is_stale = difference((changed,), other, subject.capabilities)
         if is_stale or not _same(first, later):

@@ -162,7 +162,7 @@ class _Right:
 
 
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
-    """Return whether claims cover every node of *case* whose operator the delegate claims.
+    """Whether claims cover every node of *case* whose operator the delegate claims.
 
     *right* is the subgraph of the model as Delegraph has run it.
     """

@@ -30,7 +30,7 @@ def nothing_is_left_behind(subject: Subject) -> None:
         if count - before[what] >= times:
             raise AssertionError(
                 f"{count - before[what]} more {what} after {times} interpreters were closed; "
-                f"let the kernel's close() end what it holds\n  model: {trial.case}"
+                f"release them in the kernel's close()\n  model: {trial.case}"
             )
     if kernels and all(kernel() is not None for kernel in kernels):
         raise AssertionError(

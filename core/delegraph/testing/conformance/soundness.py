@@ -104,6 +104,6 @@ def _require_claimed(subject: Subject, trial: Trial) -> None:
         others = ", ".join(sorted(needed - {"activation"}))  # the form says which activation
         showing = f", with {others}" if others else ""
         raise AssertionError(
-            f"takes what it does not claim: {forms}{showing}"
+            f"takes forms that it does not claim: {forms}{showing}"
             + explained(subject, trial.case, "not-claimed")
         )

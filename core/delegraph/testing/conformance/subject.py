@@ -112,7 +112,7 @@ class Subject:
         return Identity(self.name, self.operators, self.address, self.folder)
 
     def claims(self, forms: Iterable[NodeTraits], features: frozenset[str]) -> bool:
-        """Return whether a claim with *features* covers each of the forms of an operator."""
+        """Whether a claim with *features* covers each of the forms of an operator."""
         return all(self.capabilities.covers(form, features) for form in forms)
 
 

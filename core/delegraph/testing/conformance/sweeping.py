@@ -30,7 +30,7 @@ def sweep_finds_nothing(subject: Subject, minutes: float, seed: int) -> None:
     """
     operators = tuple(op for op in subject.operators if op in set(sweep_operators()))
     if not operators:
-        raise SkipTest("there are no generated models of what it claims")
+        raise SkipTest("there are no generated models for its claims")
     comparison = Comparison(subject.address or subject.name, make=subject.make)
     plan = Plan(
         replace(comparison, promised=subject.capabilities),

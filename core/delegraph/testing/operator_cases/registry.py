@@ -37,7 +37,8 @@ def cases(op: str, *, seed: int = 0, count: int = 40) -> Iterator[OperatorCase]:
         seed: seed of the random cases.
         count: number of random cases from each maker.
     """
-    makers = sorted(MAKERS.get(op, ()), key=lambda make: make.__module__)  # in whatever order known
+    # Independent of the order of registration.
+    makers = sorted(MAKERS.get(op, ()), key=lambda make: make.__module__)
     for make in makers:
         yield from make(
             op, RandomOperands(f"{op}:{make.__module__}.{make.__qualname__}", seed, count)

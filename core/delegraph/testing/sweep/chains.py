@@ -30,14 +30,14 @@ def chain_names(chance: Random, operators: Sequence[str]) -> tuple[str, ...]:
 
 
 def can_read(first: Draft, second: Draft) -> bool:
-    """Return whether an input of the second model fits the output of a node in the first."""
+    """Whether an input of the second model fits the output of a node in the first."""
     made = {_kind(first.tensors[i], first.tensors[i].shape or ()) for i in _computed(first)}
     inputs = zip(second.main.inputs or (), second.steps[0], strict=True)
     return any(_kind(second.tensors[i], x.shape) in made for i, x in inputs if _reads(second, i))
 
 
 def _reads(draft: Draft, index: int) -> bool:
-    """Return whether the input *index* of a draft's model may be computed by another operator.
+    """Whether the input *index* of a draft's model may be computed by another operator.
 
     If results jump at steps, or hybrid operators make integers from floats, these floats must be
     exact graph inputs.

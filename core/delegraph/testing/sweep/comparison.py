@@ -157,7 +157,7 @@ class Comparison:
         if mine.incidents and self.by_default:
             return Fault("incident", cut(mine.incidents[0]), _phase(mine.incidents[0]))
         if self.is_official_right and (right.error is not None or _is_limit(mine.error)):
-            return None  # Delegraph computes more, and has limits
+            return None  # Delegraph supports more, but has limits
         promised = self._promised(right, case)
         fault = _difference(right, mine, promised, case.is_random)
         if fault is None or fault.kind != "differs":
@@ -241,7 +241,7 @@ def _difference(
 
 
 def _is_documented(fault: Fault, mine: Run, case: SweepCase) -> bool:
-    """Return whether ``docs/differences.md`` explains *fault*, found in *mine*, the core's run."""
+    """Whether ``docs/differences.md`` explains *fault*, found in *mine*, the core's run."""
     if fault.kind == "refuses alone":
         return documented_refusal(mine.error) is not None
     return fault.kind == "differs" and documented_values(case) is not None

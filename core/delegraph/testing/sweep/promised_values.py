@@ -1,4 +1,4 @@
-"""Tells whether a delegate's claims cover the values that the nodes of a case meet."""
+"""Check whether a delegate's claims cover the values that the nodes of a case meet."""
 
 from __future__ import annotations
 

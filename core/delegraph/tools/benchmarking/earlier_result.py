@@ -62,7 +62,7 @@ class SinceThen(JsonRecord):
     changes: tuple[str, ...]
 
     def is_slower_than(self, share: float) -> bool:
-        """Return whether the whole interval of the ratio lies above 1 + *share*."""
+        """Whether the whole interval of the ratio lies above 1 + *share*."""
         return self.ratio.low > 1 + share
 
 

@@ -56,7 +56,7 @@ def metrics_of_equal(first: float, rank: int) -> Metrics:
 
 
 def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Return whether two arrays have the same bits, and all their elements are finite numbers."""
+    """Whether two arrays have the same bits, and all their elements are finite numbers."""
     if not (test.size and have_same_bits(test, reference)):
         return False
     kind = np.complex128 if test.dtype.kind == "c" else np.float64
@@ -65,7 +65,7 @@ def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
 
 
 def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Return whether two dense arrays of the same shape and type have the same bits."""
+    """Whether two dense arrays of the same shape and type have the same bits."""
     is_dense = test.flags.c_contiguous and reference.flags.c_contiguous
     if not is_dense or test.dtype.kind in "OSU":
         return False
@@ -125,7 +125,7 @@ class _Sums:
     def _add_differences(self, start: int, size: NDArray[np.float64], total: float) -> None:
         self._total += total
         exponents = np.bincount(size.view(np.int64) >> _FRACTION_BITS, minlength=_EXPONENTS)
-        exponents[0] = 0  # those that are equal, or nearly so
+        exponents[0] = 0  # differences that are zero or nearly zero
         self._exponents += exponents
         self._unequal += int(np.count_nonzero(size))
         where = int(size.argmax())

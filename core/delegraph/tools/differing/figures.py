@@ -1,4 +1,4 @@
-"""Figures of the difference of two arrays, and those of what quantized integers stand for."""
+"""Metrics of the difference of two arrays, also of the real numbers of quantized integers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ class ArrayMetrics:
     sums: ByteSums | None = None
 
     def dequantised(self, scale: float, zero_point: float) -> ArrayMetrics:
-        """Return the metrics of ``scale * (q - zero_point)`` for the elements q; it needs sums."""
+        """Return the metrics of the real numbers ``scale * (q - zero_point)``.
+
+        ``sums`` must not be None.
+        """
         assert self.sums is not None
         raw = self.metrics
         size = abs(scale)

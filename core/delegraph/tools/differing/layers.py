@@ -258,7 +258,7 @@ class _Comparison:
         self._stack, self._folder = stack, folder
 
     def take(self, test: Values, reference: Values, progress: Progress) -> None:
-        """Compare the tensors of one run, *test* with *reference*: drift, then same inputs."""
+        """Compare the tensors of one run: drift, then differences on the same inputs."""
         known = {i: reference[j] for i, j in self._twin.items() if j in reference}
         drift = self._compare(test, known, self._drift)
         pending = []
@@ -359,7 +359,7 @@ class _Comparison:
 
 
 def _read_the_same(unit: Unit, test: Values, known: Values, drift: Mapping[int, _OneRun]) -> bool:
-    """Return whether *unit* had the reference's values already when the test ran."""
+    """Whether *unit* had the reference's values already when the test ran."""
     return (
         not unit.has_state
         and all(tensor in drift for tensor in unit.outputs)

@@ -170,7 +170,7 @@ def _real_of_same(values: NDArray[Any], details: Details) -> ArrayMetrics | None
     """Metrics of the real values of equally quantised tensors; None if some are not finite."""
     axis = int(details["quantization_parameters"]["quantized_dimension"])
     firsts = tuple(slice(None) if i == axis else slice(1) for i in range(values.ndim))
-    real = real_values(values[firsts], details)  # of each channel one
+    real = real_values(values[firsts], details)  # one of each channel
     if real is None or not np.isfinite(real).all():
         return None
     return ArrayMetrics(metrics_of_equal(float(real.flat[0]), values.ndim), 0, True)

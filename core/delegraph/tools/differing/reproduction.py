@@ -117,7 +117,9 @@ class Reproducer:
     # -- a model of the nodes alone ----------------------------------------------------------------
 
     def _alone(self, fault: Fault, stem: str, run: int) -> Reproduction | None:
-        """Write a model of the faulty nodes, maybe with all nodes between; None if neither fails.
+        """Write a model of the faulty nodes, alone or with all nodes between.
+
+        None if neither fails.
 
         *stem* begins the names of the files; *run* is the number of the failing run.
         """

@@ -43,7 +43,7 @@ class ClassificationTask:
     preprocessing: Preprocessing
 
     def identity(self) -> Mapping[str, Any]:
-        """Return the labels and the preprocessing."""
+        """Return the settings that determine the results: labels and preprocessing, as JSON."""
         return {
             "name": "classification",
             "labels": list(self.labels),

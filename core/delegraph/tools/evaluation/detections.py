@@ -154,7 +154,7 @@ _LINE = r"(1,)*-?\d+,"
 
 
 def _may_be(part: str, entry: Details) -> bool:
-    """Return whether the output *entry* has a shape that fits *part*, one of :data:`PARTS`."""
+    """Whether the output *entry* has a shape that fits *part*, one of :data:`PARTS`."""
     shape = "".join(f"{size}," for size in declared_shape(entry))
     return re.fullmatch(_SIZES.get(part, _LINE), shape) is not None
 

@@ -60,7 +60,7 @@ def _model_digest(setup: Setup) -> str:
     """
     try:
         model = setup.loaded_model()
-    except ModelError:  # which is told when it is run
+    except ModelError:  # the error is reported when the set-up runs
         return _file_digest(split_address(setup.model)[0])
     outside = "".join(content_digest(file.tobytes()) for file in model.external_buffers.files)
     return content_digest(model.content.tobytes()) + outside

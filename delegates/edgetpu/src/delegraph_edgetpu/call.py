@@ -51,10 +51,7 @@ class Call:
         return getattr(self.operator.options, name, default)
 
     def values(self, position: int) -> NDArray[Any] | None:
-        """Return the values of the constant input at *position*, in its shape, or None.
-
-        The result is None for an input that is no constant.
-        """
+        """Return the values of the input at *position*, in its shape; None if not constant."""
         tensor = self.input(position)
         return None if tensor is None else values_of(tensor)
 

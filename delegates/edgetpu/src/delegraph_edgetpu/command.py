@@ -31,7 +31,7 @@ EPILOG = """\b
 Exit codes:
   0  all models are compiled, even where some operators stay on the CPU
   1  a model cannot be compiled: it is damaged, not quantised, or nothing maps
-  2  usage: a wrong argument, or a file that is not there
+  2  usage: a wrong argument, or a missing file
 """
 
 

@@ -46,7 +46,7 @@ class Operands(NamedTuple):
 
 
 class Loan(NamedTuple):
-    """A tensor of the executable's model with the graph's tensor whose memory it uses."""
+    """A tensor of the executable's model, and the graph's tensor whose memory it uses."""
 
     inner: Tensor
     outer: Tensor
@@ -179,7 +179,7 @@ class CompiledNode:
             limits=Limits(
                 memory=None if limit.is_default else limit.bytes,
                 cancellation=getattr(context, "cancellation", None),
-            ),  # kernels' contexts may lack it
+            ),  # contexts of kernels may lack this attribute
         )
         interpreter.allocate_tensors()
         if interpreter.subgraph().has_dynamic_tensors:
@@ -207,7 +207,7 @@ def _tensors(subgraph: CallableSubgraph, indices: Sequence[int]) -> list[Tensor]
 
 
 def _has_memory(output: Tensor, subgraph: CallableSubgraph) -> bool:
-    """Return whether *output* needs memory of its own.
+    """Whether *output* needs memory of its own.
 
     That is so for a tensor of *subgraph* that is also an input, a variable or a constant.
     """

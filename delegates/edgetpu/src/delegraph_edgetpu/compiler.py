@@ -59,7 +59,7 @@ def compile(
     if len(given) > 1 and segments > 1:
         raise ArgumentError(
             f"{len(given)} models in {segments} segments each, expected one model: each segment "
-            "has a device, and its cache, to itself"
+            "has a device, and the device's whole cache"
         )
     drafts = [draft for model in given for draft in _drafts(model, settings)]
     together = settings.segments == 1
@@ -75,7 +75,7 @@ def compile(
 
 
 def _drafts(model: ModelSource, settings: Settings) -> list[CompiledSegment]:
-    """Return the compiled parts of one model, without caching tokens and cache shares.
+    """Return the compiled parts of one model, still without caching tokens and cache shares.
 
     *settings* are those of the compiler.
     """

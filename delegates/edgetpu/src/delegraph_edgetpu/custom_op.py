@@ -51,7 +51,7 @@ def _prepare(context: OpContext, node: Node) -> Eval:
 
 
 def _refusing(reason: NeedsDevice) -> Eval:
-    """Return a function that raises *reason*; a delegate may take the node before an invoke."""
+    """Return a function that raises *reason* when it is called, at an invoke."""
 
     def refuse() -> None:
         raise reason

@@ -67,7 +67,7 @@ def read_custom_options(content: bytes) -> bytes:
     try:
         root: Any = flexbuffers.GetRoot(content)
         entries = _entries(root) if root.IsMap else None
-    except Exception as error:  # damage shows as struct.error, IndexError and more
+    except Exception as error:  # damage shows as struct.error, IndexError and other errors
         raise ExecutableError(f"{what} are no sound FlexBuffer: {error!r}; truncated?") from error
     if entries is None:
         raise ExecutableError(f"{what} are no FlexBuffer map; truncated?")
@@ -102,7 +102,7 @@ def _string(value: Any, what: str) -> bytes:
     try:
         announced = len(flexbuffers.String(value._Indirect(), value._byte_width))
         content = bytes(value.AsStringBytes)
-    except Exception as error:  # see above
+    except Exception as error:  # damage shows as struct.error, IndexError and other errors
         raise ExecutableError(f"key '{_EXECUTABLE}' of {what} is damaged: {error!r}") from error
     if len(content) != announced:
         raise ExecutableError(

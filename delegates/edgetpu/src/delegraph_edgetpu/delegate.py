@@ -30,7 +30,7 @@ from delegraph_edgetpu.options import EdgeTpuOptions
 from delegraph_edgetpu.real_executables import explain_refusal
 
 VERSION = 1
-"""Only version of the operator."""
+"""The only version that the operator has."""
 
 TYPES = ("INT8", "UINT8", "INT16")
 """Types of inputs and outputs: 8 bits, or 16 bits for the state of recurrent layers."""
@@ -65,7 +65,8 @@ class EdgeTpuDelegate(SimpleDelegateInterface):
         return f"simulated device {self._device.name}{by}"
 
     def flags(self) -> DelegateFlags:
-        # Shapes may become known late, but must be those of the compilation.
+        # Shapes may become known late, but they must be those for which the executable was
+        # compiled.
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
     def capabilities(self) -> Capabilities:

@@ -86,7 +86,7 @@ class Device:
         self.name = name
         self.kind = kind
         self._lock = threading.RLock()
-        self._cached: dict[bytes, int] = {}  # bytes on the chip, by executable
+        self._cached: dict[bytes, int] = {}  # bytes on the chip of each executable, by its key
         self._statistics = DeviceStatistics(name, kind)
 
     @property

@@ -32,7 +32,8 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
         return masks
     guesses = _guesses(long_offsets) * np.float32(stride)
     distances = np.zeros((len(keypoints), height * width), np.float32)
-    for keypoint in range(len(KEYPOINTS)):  # one after the other, because rounding depends on it
+    # One keypoint after another, because rounding depends on the order.
+    for keypoint in range(len(KEYPOINTS)):
         dy = keypoints[:, keypoint, 0, None] - guesses[0, keypoint]
         dx = keypoints[:, keypoint, 1, None] - guesses[1, keypoint]
         distances += dy * dy + dx * dx
@@ -41,7 +42,7 @@ def instance_masks(long_offsets: Floats, keypoints: Floats, stride: int) -> Floa
 
 
 def _guesses(long_offsets: Floats) -> Floats:
-    """Return the keypoints' places that each grid point predicts, ``[2, 17, H * W], float32``.
+    """Return the place of each keypoint that each grid point predicts, ``[2, 17, H * W], float32``.
 
     *long_offsets* is that of :func:`instance_masks`.
     """

@@ -33,9 +33,9 @@ class MappedNodes(SimpleDelegateInterface):
     def __init__(self, options: EdgeTpuOptions) -> None:
         if options != EdgeTpuOptions():
             raise PluginOptionError(
-                "device, via and twin of 'edgetpu' are chosen where a model runs; what `delegraph "
-                "compile` writes runs with the defaults, and for what `delegraph edgetpu compile` "
-                "writes they can be chosen"
+                "device, via and twin of 'edgetpu' are options for running a model. Files of "
+                "`delegraph compile` run with the defaults; for files of `delegraph edgetpu "
+                "compile` they can be set"
             )
         self._mappings: dict[int, OperatorMapping] = {}
 

@@ -106,7 +106,7 @@ _SEARCHED = Reason(
     "search",
     "the part ends before it",
     "the search takes the longest part that can be compiled",
-    "repair what the shorter part left out, or compile without --search to see the error",
+    "repair the operators after the part, or compile without --search to see the error",
     Status.LIMIT,
 )
 

@@ -87,7 +87,7 @@ def _fully_connected(call: Call) -> Iterator[Product]:
 def _sequence_lstm(call: Call) -> Iterator[Product]:
     x = call.input(0)
     steps = 0 if x is None else _pixels(x.shape)
-    for position in range(1, 9):  # input and recurrent weights, a pair for each gate
+    for position in range(1, 9):  # positions of input and recurrent weights, a pair for each gate
         weight = call.input(position)
         if weight is not None and len(weight.shape) == 2:
             yield Product(steps, weight.shape[1], weight.shape[0])

@@ -94,7 +94,10 @@ def _too_new(name: str, rule: OperatorRule, runtime: int) -> Reason | None:
 
 
 def _as_logged(reason: Reason, rule: OperatorRule) -> Reason:
-    """Return *reason* with the status that the real compiler logs for an operator with *rule*."""
+    """Return *reason* with the status that the real compiler logs.
+
+    *rule* is the operator's rule.
+    """
     is_type = reason.status is Status.DATA_TYPE
     return replace(reason, status=rule.type_status) if is_type else reason
 
@@ -107,7 +110,7 @@ def _no_activation(call: Call) -> Reason | None:
         "fused-activation",
         f"fused {getattr(activation, 'name', activation)}",
         "must be NONE",
-        "make the activation an operator of its own",
+        "make the activation a separate operator",
     )
 
 
@@ -125,7 +128,7 @@ def _clamping_activation(call: Call) -> Reason | None:
         "fused-activation",
         f"fused {getattr(activation, 'name', activation)}",
         "must be NONE, RELU, RELU6 or RELU_N1_TO_1",
-        "make the activation an operator of its own",
+        "make the activation a separate operator",
     )
 
 
@@ -150,7 +153,7 @@ def _padding_concatenation(call: Call) -> Reason | None:
             "constant-concatenation",
             f"{len(call.operator.inputs)} inputs, one of them constant",
             "limit 2 inputs",
-            "join the constant in a concatenation of its own",
+            "join the constant in a separate concatenation",
         )
     values, quantization = values_of(constants[0]), constants[0].quantization
     zero = 0 if quantization is None else quantization.zero_point
@@ -160,7 +163,7 @@ def _padding_concatenation(call: Call) -> Reason | None:
         "constant-concatenation",
         f"the constant {constants[0].name!r} has values other than zero",
         "must be all zeros",
-        "add what is not zero after the concatenation",
+        "add nonzero values after the concatenation",
     )
 
 
@@ -229,7 +232,7 @@ def _packs_no_batch(call: Call) -> Reason | None:
 def _splits_no_batch(call: Call) -> Reason | None:
     axis, tensor = call.values(0), call.input(1)
     if axis is None or tensor is None or len(call.operator.outputs) == 1:
-        return None  # a single part is no split
+        return None  # with a single part, nothing is split
     return _no_batch("splits", int(axis.reshape(-1)[0]), len(tensor.shape))
 
 
@@ -344,7 +347,7 @@ RULES: dict[str, OperatorRule] = {
     "CONCATENATION": OperatorRule(checks=(_no_activation, _padding_concatenation)),
     "CONV_2D": _CONVOLUTION,
     "DEPTHWISE_CONV_2D": _CONVOLUTION,
-    "DEQUANTIZE": _PLAIN,  # it never maps: its output is floating-point, as the log says
+    "DEQUANTIZE": _PLAIN,  # its output is floating-point, so the operator never maps
     "EXPAND_DIMS": OperatorRule((1,), 13),
     "FULLY_CONNECTED": OperatorRule(
         (1, 2), checks=(_plain_weights, _flat_output, _clamping_activation)

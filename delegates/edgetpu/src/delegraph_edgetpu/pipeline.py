@@ -51,7 +51,7 @@ class PipelineStatistics(JsonRecord):
 
 
 _BETWEEN = 2
-"""Largest number of results that wait between two segments."""
+"""Largest number of results in the queue between two segments."""
 
 
 class PipelinedModelRunner:
@@ -97,7 +97,8 @@ class PipelinedModelRunner:
             threading.Thread(target=self._line.work, args=(i,), name=f"segment-{i}", daemon=True)
             for i in range(count)
         ]
-        self._stop = weakref.finalize(self, self._line.stop)  # threads refer only to the line
+        # Threads refer only to the line, so the runner can be freed.
+        self._stop = weakref.finalize(self, self._line.stop)
         for thread in self._threads:
             thread.start()
 

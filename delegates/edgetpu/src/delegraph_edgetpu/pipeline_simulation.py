@@ -13,7 +13,7 @@ from delegraph_edgetpu.errors import PipelineError
 
 
 class _End:
-    """Mark in a queue after which no item follows."""
+    """Mark in a queue, after which no more items follow."""
 
 
 class PipelineSimulation:
@@ -41,7 +41,7 @@ class PipelineSimulation:
         self._is_ended = False
         self._is_stopped = False
         self._error: PipelineError | None = None
-        self._idle_to = -1  # stations up to this one have finished
+        self._idle_to = -1  # number of the last station that has finished
         self.busy_seconds = [0.0] * len(stations)
         self.finished = 0
         self.started_at = 0.0
@@ -93,7 +93,7 @@ class PipelineSimulation:
             if self._is_stopped:
                 raise _stopped()
             if isinstance(queue[0], _End):
-                return None  # the end mark stays for later calls
+                return None  # the end mark stays in the queue for later calls
             if isinstance(queue[0], PipelineError):
                 raise queue[0].with_traceback(None)
             self._changed.notify_all()
@@ -172,7 +172,7 @@ class PipelineSimulation:
         return size <= 0 or len(self._queues[queue]) < size
 
     def _is_idle(self, position: int) -> bool:
-        """Return whether the station at *position* must stop.
+        """Whether the station at *position* must stop.
 
         It must stop after :meth:`stop`, and if only items after a failure are left.
         """

@@ -124,7 +124,7 @@ class Grid:
         rows = np.stack([low[0], low[0], high[0], high[0]]) * self._width
         corners = rows + np.stack([low[1], high[1], low[1], high[1]])
         index = corners[:, None] * self._channels + channels
-        # NaN has no place; "clip" keeps it from reading out of range.
+        # NaN is no place; "clip" prevents reads out of range.
         top_left, top_right, bottom_left, bottom_right = self._values.take(index, mode="clip")
         y, x = places - floor
         top = (1 - x) * top_left + x * top_right
@@ -188,7 +188,7 @@ class _Roots:
     logits: Floats
 
     def near(self, pose: Floats, squared_radius: np.float32) -> NDArray[np.bool_]:
-        """Return whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``.
+        """Whether each root, ``[N]``, is near the same keypoint of *pose*, ``[17, 2]``.
 
         Near means a squared distance of at most *squared_radius*, in grid steps.
         """
@@ -231,7 +231,7 @@ Maps = tuple[Grid, Grid, Grid]
 
 
 def _grown(roots: _Roots, maps: Maps, options: DecodingOptions) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the keypoints' places and probabilities of each pose, from the likeliest root on.
+    """Yield the keypoints' places and probabilities of each pose, the likeliest root's pose first.
 
     *maps* are the grids of heatmaps, short-range and mid-range offsets.
 
@@ -322,7 +322,7 @@ def _probabilities(poses: Floats, heatmaps: Grid) -> Floats:
     channels = np.tile(np.arange(len(KEYPOINTS)), len(poses))
     logits = heatmaps.at(places, channels[None]).reshape(poses.shape[:2])
     with np.errstate(all="ignore"):
-        # Computed in float64, whose exponential rounds correctly to float32.
+        # Float64 is used because its exponential rounds correctly to float32.
         growth = np.exp(-logits.astype(np.float64)).astype(np.float32)
     one = np.float32(1)
     shares: Floats = one / (one + growth)

@@ -134,6 +134,6 @@ def _real(tensor: Tensor, stride: int) -> NDArray[np.float32]:
 
 
 def _fill(y: Tensor, rows: NDArray[np.float32]) -> None:
-    """Write *rows* along the second axis of output *y*, and zeros after them."""
+    """Write *rows* to the first rows of output *y* along its second axis, and zeros after them."""
     y.data[0, : len(rows)] = rows
     y.data[0, len(rows) :] = 0

@@ -153,7 +153,7 @@ def read_real(executable: RealExecutable) -> RealPackage:
             next(filter(None, chips), ""),
             tuple(parts),
         )
-    except Exception as error:  # damage shows as struct.error, IndexError and more
+    except Exception as error:  # damage shows as struct.error, IndexError and other errors
         raise ExecutableError(
             f"the executable (DWN1, {len(content)} bytes) is damaged: {what}: {error!r}"
         ) from error

@@ -15,7 +15,7 @@ Arrays = dict[str, NDArray[Any]]
 """Mapping from a tensor's name to its array."""
 
 Request = tuple[bool, Arrays]
-"""Whether the caller used names, and the arrays known so far: inputs and segments' results."""
+"""Whether the caller named its arrays, and the known arrays: inputs, and results of segments."""
 
 Detail = dict[str, Any]
 
@@ -38,7 +38,10 @@ class Segment:
         self.kept: frozenset[str] = frozenset()
 
     def run(self, request: Request) -> Request:
-        """Run the segment; return the request with its outputs, without arrays no longer needed."""
+        """Run the segment.
+
+        Return *request* with its outputs added, without arrays that are not needed later.
+        """
         is_named, values = request
         for detail in self.inputs:
             self.interpreter.set_tensor(detail["index"], values[detail["name"]])

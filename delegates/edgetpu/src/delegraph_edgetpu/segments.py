@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Boundary of a set of nodes: tensors that they share with other nodes or with the graph."""
+    """Boundary of a set of nodes: tensors that they share with other nodes or the graph."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -130,7 +130,7 @@ def _segment(
     outputs = tuple(subgraph.outputs) if last else edge.outputs
     if first:
         inputs = list(subgraph.inputs)
-    elif last:  # outputs of the model that earlier parts computed pass through
+    elif last:  # outputs of the model that earlier parts computed pass through the last part
         made = {t for node in nodes for t in subgraph.operators[node].outputs}
         computed = {t for t in subgraph.outputs if subgraph.tensors[t].data is None}
         inputs = sorted({*inputs, *(computed - made)})

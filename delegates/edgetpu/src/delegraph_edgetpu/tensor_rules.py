@@ -11,7 +11,8 @@ from delegraph_edgetpu.reasons import Reason, Status
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 _STATE_TYPES = (*EIGHT_BITS, TensorType.INT16)
-_PARAMETER_TYPES = (*_STATE_TYPES, TensorType.INT32, TensorType.INT64)  # INT16: state of an LSTM
+# INT16 is the state of an LSTM.
+_PARAMETER_TYPES = (*_STATE_TYPES, TensorType.INT32, TensorType.INT64)
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.FLOAT64)
 
 

@@ -28,7 +28,7 @@ EPILOG = """\b
 Exit codes:
   0  the model is written
   1  it cannot be made: TensorFlow's converter refuses it, or nothing can be rewritten
-  2  usage: a wrong argument, or a file that is not there
+  2  usage: a wrong argument, or a missing file
   3  TensorFlow is not installed
 """
 OPERATORS = {"builtin-first": BUILTINS_FIRST, "tensorflow": ("SELECT_TF_OPS",)}

@@ -10,7 +10,8 @@ from flatbuffers import flexbuffers
 
 from delegraph_flex.node_def import NodeDef, NodeDefError
 
-_STRING, _VECTOR = 5, 10  # FlexBuffer types; the two low bits of a type byte code a width
+# FlexBuffer types; the two low bits of a type byte are the code of a width.
+_STRING, _VECTOR = 5, 10
 
 PREFIX = "Flex"
 """Beginning of the custom code of every Flex operator."""

@@ -25,7 +25,7 @@ from delegraph_flex.options import FlexOptions
 from delegraph_flex.side_effects import reject_by_side_effect
 
 VERSION = 1
-"""Only version of Flex operators so far."""
+"""The only version that Flex operators have so far."""
 
 
 class FlexDelegate(SimpleDelegateInterface):
@@ -79,7 +79,7 @@ class FlexDelegate(SimpleDelegateInterface):
         return FlexKernel(self._executor, self.flex_node)
 
     def flex_node(self, node: Node, context: DelegateContext) -> FlexNode:
-        """Return *node* as the FlexNode that executors use.
+        """Return *node* in the form that executors read: with a parsed NodeDef.
 
         Raises:
             NodeDefError: the node is not in a form that the converter would write.

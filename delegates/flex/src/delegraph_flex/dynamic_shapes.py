@@ -63,13 +63,13 @@ _HANDLES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def is_open(tensor: Tensor) -> bool:
-    """Return whether the model leaves a tensor's shape open."""
+    """Whether the model leaves a tensor's shape open."""
     declared = tensor.shape_signature
     return -1 in declared or not (declared or tensor.has_rank)
 
 
 def is_as_declared(inputs: Iterable[Tensor]) -> bool:
-    """Return whether all *inputs* have their declared shapes; a declared -1 matches any size.
+    """Whether all *inputs* have their declared shapes; a declared -1 matches any size.
 
     If they have, the outputs will have their declared shapes too. If the user has resized inputs,
     TensorFlow's operators decide the shapes of the outputs.

@@ -40,10 +40,11 @@ class Executor(ABC):
 
     @abstractmethod
     def enter(self, array: NDArray[Any], type: TensorType) -> Any:
-        """Return *array*, of *type*, as a value of the executor, without a copy where possible.
+        """Return *array* as a value of the executor, without a copy where possible.
 
-        Strings are ``bytes`` objects in an array of dtype object; a resource or variant is an array
-        without dimensions whose only element is a result of :meth:`leave`.
+        *type* is the tensor's type in the file. Strings are ``bytes`` objects in an array of dtype
+        object; a resource or variant is an array without dimensions whose only element is a result
+        of :meth:`leave`.
         """
 
     @abstractmethod

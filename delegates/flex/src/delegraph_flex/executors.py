@@ -15,7 +15,7 @@ INSTALL_TENSORFLOW = 'pip install "delegraph-flex[tensorflow]"'
 
 
 def has_tensorflow() -> bool:
-    """Return whether TensorFlow is installed; the check does not import TensorFlow."""
+    """Whether TensorFlow is installed; the check does not import TensorFlow."""
     return importlib.util.find_spec("tensorflow") is not None
 
 

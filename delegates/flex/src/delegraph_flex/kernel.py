@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An input or output tensor of the partition, with its index in the list of values."""
+    """An input or output tensor of the partition, and its index in the list of values."""
 
     place: int
     tensor: Tensor

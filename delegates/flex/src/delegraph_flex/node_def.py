@@ -176,7 +176,7 @@ def _listed(type: DataType, values: Sequence[Any]) -> Any:
 
 
 def _write(message: Any, value: AttrValue) -> None:
-    """Write *value* into the message of an attribute."""
+    """Store *value* in *message*, the protobuf message of an attribute."""
     if isinstance(value, list):
         message.list.SetInParent()
         for item in value:

@@ -84,7 +84,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def before_activation(rewrite: Rewrite) -> int:
-    """Return the tensor for *rewrite*'s results: its output, or the fused activation's input.
+    """Return the index of the tensor for results: the output, or the input of the fused activation.
 
     It must be called once, before any operator is added; :func:`activation` must be called last.
     """

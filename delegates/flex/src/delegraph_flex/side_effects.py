@@ -33,7 +33,7 @@ class SideEffect:
     when: tuple[str, str] | None = None
 
     def refuses(self, node: FlexNode) -> bool:
-        """Return whether this effect of *node* needs the user's permission."""
+        """Whether this effect of *node* needs the user's permission."""
         if self.when is None or not self.is_refused:
             return self.is_refused
         attribute, pattern = self.when

@@ -52,7 +52,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Case:
-    """Operators called one after the other, with what goes in and what is compared.
+    """Operators called in order, with their inputs and the outputs to compare.
 
     Attributes:
         name: unique in its module.
@@ -107,7 +107,7 @@ def one(
 
 
 def all_cases() -> Iterator[tuple[str, Case]]:
-    """Yield every case, with a name that is unique among all."""
+    """Yield every case, with a unique name."""
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
         seen: dict[str, int] = {}
         for case in importlib.import_module(f"{__name__}.{module}").cases():
@@ -118,7 +118,7 @@ def all_cases() -> Iterator[tuple[str, Case]]:
 def run(
     case: Case, executor: Executor, around: NodeEnvironment | None = None
 ) -> list[NDArray[Any]]:
-    """Return what *executor* makes of a case: its outputs, of every run.
+    """Return the outputs of a case by *executor*, for every run.
 
     Args:
         case: the case.

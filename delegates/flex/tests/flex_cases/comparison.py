@@ -23,7 +23,7 @@ def cases() -> Iterator[Case]:
 
 
 def _values(type: DataType, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Return few different values, so that some are equal."""
+    """Return values with few different numbers, so that some are equal."""
     numbers = np.random.default_rng(seed).integers(0, 3, shape)
     if type is DataType.STRING:
         return strings([b"", b"a", b"b\xff"])[numbers]
@@ -46,7 +46,7 @@ def _comparisons() -> Iterator[Case]:
 
 
 def _approximate(x: np.ndarray, y: np.ndarray, type: DataType, tolerance: float) -> Case:
-    """Return a case whose attribute has the name of what the comparison may differ by."""
+    """Return a case of ApproximateEqual with the attribute *tolerance*."""
     case = one("ApproximateEqual", x, y, T=type, out=_BOOL)
     case.calls[0].attrs["tolerance"] = tolerance
     return case

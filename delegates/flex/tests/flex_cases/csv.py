@@ -16,7 +16,7 @@ TYPES = {"i": DataType.INT32, "l": DataType.INT64, "f": DataType.FLOAT32, "d": D
 
 
 def _case(records: Any, letters: str, *defaults: Any, **attrs: Any) -> Case:
-    """Return a case; a letter tells a column's type, ``s`` that it is a string."""
+    """Return a case; each letter is the type of a column, ``s`` for strings."""
     types = [TYPES.get(letter, DataType.STRING) for letter in letters]
     arrays = [np.array(d, t.dtype) for d, t in zip(defaults, types, strict=True)]
     out = tuple(TensorType[type.name] for type in types)

@@ -17,12 +17,12 @@ LONG, I64, DATASET = DataType.INT64, TensorType.INT64, TensorType.VARIANT
 
 
 def kinds(count: int = 1, shape: Shape = None) -> dict[str, Any]:
-    """Return the attributes that say what elements are; of numbers without a shape by default."""
+    """Return the attributes for the types and shapes of elements; scalars by default."""
     return {"output_types": [LONG] * count, "output_shapes": [shape] * count}
 
 
 class Reading(Program):
-    """Builds a case of datasets; *source* is the one that the next operator reads."""
+    """Builds a case of datasets; *source* is the dataset that the next operator reads."""
 
     def __init__(self, name: str, start: int = 0, stop: int = 7, step: int = 1, **more: Any):
         numbers = {"start": start, "stop": stop, "step": step, "state": 1}
@@ -30,14 +30,14 @@ class Reading(Program):
         self.source = self.call("RangeDataset", *list(numbers)[:3], out=DATASET, **kinds())
 
     def then(self, op: str, *inputs: Any, count: int = 1, **attrs: Any) -> Reading:
-        """Read by *op* what was read before."""
+        """Add a dataset operator that reads the last dataset."""
         if "f" in attrs or "predicate" in attrs:
             attrs.setdefault("Targuments", [LONG] * len(inputs))
         self.source = self.call(op, self.source, *inputs, out=DATASET, **kinds(count), **attrs)
         return self
 
     def end(self, function: str = "folded", *inputs: Any, state: str = "state") -> Case:
-        """Return the case that compares the last state."""
+        """Return the case that compares the final state of a reduction."""
         last = self.call(
             "ReduceDataset", self.source, state, *inputs, out=I64, f=Function(function),
             Tstate=[LONG], Targuments=[LONG] * len(inputs), **kinds(),

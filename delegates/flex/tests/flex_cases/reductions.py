@@ -26,7 +26,7 @@ def cases() -> Iterator[Case]:
 
 
 def _axes() -> Iterator[Case]:
-    """Every way to say which axes."""
+    """Yield cases with every way to give the axes."""
     x = np.random.default_rng(1).normal(0, 3, (2, 3, 2)).astype(np.float32)
     for op in (*_SUMS, "Max", "Min"):
         for axes in ([], [1], [-1], [0, 2], [2, 0], [-3, 1, 2]):

@@ -17,7 +17,7 @@ LIST, HANDLE = TensorType.VARIANT, TensorType.RESOURCE
 
 
 class Program:
-    """Builds a case call by call; values are known by their positions."""
+    """Builds a case call by call; values are identified by their positions."""
 
     def __init__(self, name: str, **inputs: Any) -> None:
         self._name = name

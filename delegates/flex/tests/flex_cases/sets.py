@@ -38,6 +38,6 @@ def cases() -> Iterator[Case]:
 
 
 def _sparse(x: NDArray[np.generic]) -> tuple[NDArray[np.generic], ...]:
-    """Return most of a tensor as a sparse one."""
+    """Return a tensor in sparse form, with most of its elements."""
     indices = np.argwhere(np.arange(x.size).reshape(x.shape) % 4 != 1)
     return indices, x[tuple(indices.T)], np.array(x.shape)

@@ -35,7 +35,7 @@ TOLERANCES = {model.name: model.tolerance for model in written_models.MODELS}
 
 
 def main() -> int:
-    """Print the table, and return how many outputs differ and how many models fail."""
+    """Print the table; return the number of differing outputs and of failing models."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--keep", action="store_true", help="copy small models to tests/models")
@@ -95,7 +95,7 @@ def _judged(path: Path, executor: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _keep(path: Path, executors: list[str]) -> None:
-    """Copy a model to the tests, with its inputs and what the oracle made of them."""
+    """Copy a model, its inputs and the oracle's results to the tests."""
     MODELS.mkdir(exist_ok=True)
     shutil.copy(path, MODELS)
     inputs, data = load(path.with_suffix(".inputs.npz"))

@@ -19,7 +19,7 @@ CASES_IN_A_MODEL = 12
 
 
 def groups() -> dict[str, list[tuple[str, Case]]]:
-    """Return the cases that go into each model, by its name."""
+    """Return the cases of each model, by its name."""
     by_op: dict[str, list[tuple[str, Case]]] = defaultdict(list)
     for name, case in flex_cases.all_cases():
         if not _is_for_oracle(case):
@@ -56,7 +56,7 @@ def concrete_function(cases: list[tuple[str, Case]]) -> Any:
 
 
 def _is_for_oracle(case: Case) -> bool:
-    """Return whether TensorFlow 2.18.1's interpreter can be given, and asked for, a case's values.
+    """Whether TensorFlow 2.18.1's interpreter accepts a case's values as inputs and outputs.
 
     It calls bfloat16 float16, cannot be given a single string that is empty, and has none of the
     functions that cases call; written models have their own.

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _convert_all(tasks: list[Task], folder: Path) -> None:
-    """Convert in a process of its own, which the converter may crash, and go on after a crash."""
+    """Convert in a child process, since the converter may crash; continue after a crash."""
     fork = multiprocessing.get_context("fork")
     while tasks:
         done = fork.Value("i", 0)
@@ -100,7 +100,7 @@ def _halves(name: str, cases: list[tuple[str, Case]]) -> list[Task]:
 def _converted(
     name: str, cases: list[tuple[str, Case]]
 ) -> Iterator[tuple[str, bytes, list[tuple[str, Case]]]]:
-    """Yield a model of all cases, or several of those that the converter takes."""
+    """Yield one model of all cases, or several models if the converter needs that."""
     try:
         yield name, select(case_models.concrete_function(cases)), cases
     except Exception as error:  # noqa: BLE001 - the converter refuses in many ways

@@ -67,12 +67,12 @@ def _run(path: Path, golden: Path) -> None:
 
 
 def _input(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an input; of a single string as an object, this interpreter takes the address."""
+    """Return an input; a single string needs a one-element array for this interpreter."""
     return array if array.ndim or not array.dtype.hasobject else array.astype(np.bytes_)
 
 
 def _output(interpreter: Any, place: int) -> NDArray[Any]:
-    """Return an output; this interpreter refuses to give empty ones."""
+    """Return an output; this interpreter cannot return empty ones."""
     details = next(d for d in interpreter.get_tensor_details() if d["index"] == place)
     if 0 in details["shape"]:
         dtype = details["dtype"]

@@ -15,7 +15,7 @@ from flex_cases import Case
 
 
 def main(wanted: list[str]) -> int:
-    """Record modules, and return how many cases TensorFlow refuses."""
+    """Record modules; return the number of cases that TensorFlow refuses."""
     modules: dict[str, dict[str, Case]] = defaultdict(dict)
     for name, case in flex_cases.all_cases():
         module, _, key = name.partition(".")

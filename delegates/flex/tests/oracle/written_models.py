@@ -18,7 +18,7 @@ Specs = dict[str, Any]
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """A program, how it is converted, and what it is called with.
+    """A program, with its way of conversion and its inputs.
 
     Attributes:
         name: of the model.
@@ -65,7 +65,7 @@ MODELS: list[WrittenModel] = []
 def model(
     specs: Specs, *steps: dict[str, Any], **how: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add what is decorated, under its own name; without steps, it is called with noise."""
+    """Decorator that adds a model under the function's name; without *steps*, inputs are random."""
 
     def add(program: Callable[..., Any]) -> Callable[..., Any]:
         name = program.__name__.strip("_").lower()

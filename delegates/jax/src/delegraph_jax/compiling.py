@@ -51,6 +51,6 @@ def _processor() -> str:
     """Return a text that identifies the processor's instruction set."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:  # no Linux
+    except OSError:  # the system is not Linux
         return f"{platform.machine()} {platform.processor()}"
     return next((line for line in lines if line.startswith(("flags", "Features"))), "")

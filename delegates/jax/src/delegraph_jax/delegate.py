@@ -65,7 +65,7 @@ class JaxDelegate(SimpleDelegateInterface):
     def _supports(
         self, numerics: Numerics, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return whether *node* is supported with the rounding *numerics*, or why not.
+        """Return True if *node* is supported with the rounding *numerics*, else a rejection.
 
         Subgraphs that the node calls are not checked.
         """

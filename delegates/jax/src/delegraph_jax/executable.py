@@ -27,7 +27,7 @@ class Contents:
         device: name of the device for which the executable is compiled, as in the option.
         numerics: official kernels whose rounding the executable has.
         shapes: shapes of the outputs.
-        doubts: error texts for the flags in the last result, which follows the outputs. A true flag
+        doubts: error texts of the flags that follow the outputs as one more result. A true flag
             means that values are wrong.
     """
 

@@ -73,7 +73,7 @@ def gradients(
 
 @contextmanager
 def _loops_named() -> Iterator[None]:
-    """Context in which JAX's error about derivatives of loops names the WHILE."""
+    """Context in which JAX's error about derivatives of loops is raised with the name WHILE."""
     try:
         yield
     except ValueError as error:

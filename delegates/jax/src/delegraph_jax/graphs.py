@@ -77,7 +77,10 @@ def graphs_of(model: PartitionModel) -> list[Graph]:
 
 
 def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
-    """Return a subgraph as a graph; *numbers* are the indices of its nodes in the model."""
+    """Return the subgraph of *context* as a graph.
+
+    *numbers* are its nodes' indices in the model.
+    """
     steps = []
     for index, number in zip(context.get_execution_plan(), numbers, strict=True):
         node, registration = context.get_node_and_registration(index)
@@ -92,7 +95,7 @@ def _graph(context: DelegateContext, numbers: Sequence[int], of: str) -> Graph:
 
 
 class _Looks(Delegate):
-    """Delegate that claims no node; it only records the contexts that it gets."""
+    """Delegate that claims no node, and records the contexts of all subgraphs."""
 
     flags = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -108,7 +111,7 @@ class _Looks(Delegate):
 
 @contextmanager
 def prepared(model: PartitionModel) -> Iterator[list[DelegateContext]]:
-    """Context with the subgraphs of the partition *model*, prepared by Delegraph's kernels."""
+    """Yield the contexts of the partition *model*'s subgraphs, prepared by Delegraph's kernels."""
     looks = _Looks()
     with Interpreter(model_content=model.content, delegates=[]) as interpreter:
         interpreter.modify_graph_with_delegate(looks)
@@ -117,12 +120,12 @@ def prepared(model: PartitionModel) -> Iterator[list[DelegateContext]]:
 
 
 def calls(node: Node) -> bool:
-    """Return whether a node calls subgraphs."""
+    """Whether *node* calls subgraphs."""
     return any(True for _ in called_subgraphs(node.options))
 
 
 def check_called(node: Node, context: DelegateContext, supports: Supports) -> bool | Rejection:
-    """Return whether a delegate supports all nodes of the subgraphs that *node* calls.
+    """Whether a delegate supports all nodes of the subgraphs that *node* calls.
 
     They must have fixed shapes.
     """

@@ -59,8 +59,8 @@ class ExecutableKernel(SimpleDelegateKernelInterface):
 
     def eval(self, context: DelegateContext, node: Node) -> None:
         with jax.enable_x64(True):
-            # The memory is donated, so that XLA overwrites the last results. The host's own memory
-            # cannot be donated: XLA would copy it, because it frees donated memory.
+            # The memory is donated to XLA, which then overwrites the last results. The host's own
+            # memory cannot be donated: XLA frees donated memory, so it would copy the host's.
             memory, self._memory = self._memory or self._new_memory(), []
             *results, is_wrong = self._run(self._arguments, memory)
         if is_wrong.size and np.asarray(is_wrong).any():
@@ -106,7 +106,8 @@ class JaxKernel(ExecutableKernel):
         self._calls = any(map(calls, nodes))
         if self._calls:
             for index in params.partition_model().called:
-                with suppress(DelegateError):  # LiteRT cannot, and never prepares them
+                # LiteRT cannot do this, and never prepares such partitions.
+                with suppress(DelegateError):
                     context.mark_subgraph_as_delegation_skippable(index)
 
     def prepare(self, context: DelegateContext, node: Node) -> None:
@@ -155,7 +156,7 @@ class JaxKernel(ExecutableKernel):
         key = f"{model.digest} {numerics} {device.platform} {device.device_kind}"
         cache = context.cache("jax", version())
         self.load(cache.read_or_make(key, lambda: compiled(model, device, numerics)))
-        traced = TracedPartition(self._params, numerics)  # of these shapes
+        traced = TracedPartition(self._params, numerics)  # a function for the present shapes
         self._partitions[self._partitions.index(self._traced)] = traced
         self._traced = traced
 
@@ -169,6 +170,6 @@ def shared(data: NDArray[Any], device: jax.Device) -> Any:
         return data
     try:
         view = jax.dlpack.from_dlpack(data)
-    except (BufferError, TypeError, RuntimeError):  # types or alignments that either library lacks
+    except (BufferError, TypeError, RuntimeError):  # for example a type that XLA lacks
         return data
     return view if view.unsafe_buffer_pointer() == data.ctypes.data else data

@@ -14,7 +14,7 @@ from delegraph_jax.graphs import prepared
 
 
 def has_open_shapes(model: PartitionModel) -> bool:
-    """Return whether the shape of some tensor of *model* is known only during invoke.
+    """Whether the shape of some tensor of *model* is known only during invoke.
 
     A loop may have fixed shapes for some input shapes and open shapes for others. For example, a
     state of one row may grow to the length of the batch in the first iteration.

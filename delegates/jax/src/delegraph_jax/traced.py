@@ -44,7 +44,8 @@ class TracedGraphs:
 
     def _run(self, index: int, arguments: Sequence[Any]) -> tuple[list[Any], list[Doubt]]:
         graph = self._graphs[index]
-        # NumPy arrays, so that operations on constants are computed once, while tracing.
+        # Values are NumPy arrays, so that operations on constants are computed once, during
+        # tracing.
         values: dict[int, Any] = {
             tensor.index: np.asarray(dense_values(tensor)) for tensor in graph.constants
         }

@@ -1,4 +1,4 @@
-"""The delegate that ``delegraph compile`` applies: it writes programs, and runs none.
+"""The delegate of ``delegraph compile``: it writes programs to model files, and runs none.
 
 A written program depends only on the name and the properties of its level. Programs of all levels
 can therefore be made on any machine, without the level's kernels.
@@ -19,7 +19,7 @@ from delegraph_numba_cpu.library.kernel_library import Library
 
 
 class ProgramCompiler(NumbaCpuDelegate):
-    """Claims nodes and makes programs, of any level."""
+    """The numba_cpu delegate without running: it claims nodes and makes programs, for any level."""
 
     def chosen_level(self) -> CpuLevel:
         """Return the level of the option ``cpu``; for ``auto``, the processor's best level."""
@@ -27,7 +27,7 @@ class ProgramCompiler(NumbaCpuDelegate):
         return level_named(name) if name == "auto" else LEVELS[name]
 
     def wants_programs(self) -> bool:
-        """Return True, as the user requests programs."""
+        """Whether programs may be stored: always, as storing them is what the user asked for."""
         return IS_USABLE
 
     def open_library(self) -> Library:

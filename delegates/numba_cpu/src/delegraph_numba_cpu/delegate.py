@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from delegraph_numba_cpu.library.kernel_library import Library
     from delegraph_numba_cpu.program.node_times import TimedProgram
 
-# What decides (the room ``lowering``) is imported by what has to decide: a start with kept programs
-# does without.
+# The package ``lowering`` is imported only where it is needed: a start with kept programs does not
+# need it.
 
 
 class NumbaCpuDelegate(SimpleDelegateInterface):
@@ -66,11 +66,11 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return library(self.level)
 
     def wants_programs(self) -> bool:
-        """Return whether the user allows programs to be stored."""
+        """Whether the user allows programs to be stored."""
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
-        """Return whether programs of the subgraph *context* are stored in files."""
+        """Whether programs of the subgraph *context* are stored in files."""
         return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:
@@ -120,7 +120,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def decided(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return True if there is a lowering for a node, otherwise a rejection."""
+        """Return True if there is a lowering for *node*, otherwise a rejection with the reason."""
         from delegraph_numba_cpu.lowering import OPERATORS, Call
         from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
 
@@ -136,10 +136,10 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return True if rejection is None else rejection
 
     def check_claims(self, context: DelegateContext, nodes: Sequence[int]) -> None:
-        """Check the claims of nodes that are about to be lowered, if they are from a model file.
+        """Check claims that were read from a model file, for *nodes* that are about to be lowered.
 
         Raises:
-            DelegateError: there is no lowering for one.
+            DelegateError: there is no lowering for one of the nodes.
         """
         kept = self._claims.get(context)
         if kept is None or not kept.are_from_model:
@@ -155,7 +155,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
                 )
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
-        """Return a rejection if the node needs the exact rounding of other kernels."""
+        """Return a rejection if the node needs a rounding that the kernels here do not have."""
         from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
 
         if not self.options.exact or context.numerics == "builtin":
@@ -307,7 +307,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
-        """Raise the error of a run that has not been completed."""
+        """Raise the error that explains why the run of *program* was not completed."""
         from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 
@@ -321,7 +321,7 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         """Run the program node by node, and record the time of each node in the profile."""
         from delegraph_numba_cpu.program.node_times import TimedProgram
 
-        if program.is_guarded:  # whose times mean nothing
+        if program.is_guarded:  # the times of a guarded program mean nothing
             return program.run(POOL, self.kernel_library)
         if self._timed is None:
             self._timed = TimedProgram(program)

@@ -29,20 +29,20 @@ def _load_compiling() -> type[NumbaCpuDelegate]:
 
 
 def is_ready() -> bool:
-    """Return whether there are prebuilt kernels for the level that ``auto`` stands for."""
+    """Whether there are prebuilt kernels for the level that ``auto`` selects."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import has_file
 
     try:
         level = level_named("auto")
-    except DelegateError:  # users see it as soon as the delegate is applied
+    except DelegateError:  # the user sees this error when the delegate is applied
         return True
     return has_file(level)
 
 
 def advice() -> list[tuple[str, str]]:
-    """Return why kernels are slower than this processor allows, with a remedy for each reason."""
+    """Return each reason why kernels are slower than this processor allows, with its remedy."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import VARIABLE, level_named, supported_levels
     from delegraph_numba_cpu.library.prebuilt import has_file

@@ -33,7 +33,7 @@ def capabilities(quantized: bool) -> Capabilities:
             op,
             sorted(set(types.values())),
             *features,
-            "dynamic-shapes",  # each shape is compiled for itself
+            "dynamic-shapes",  # OpenVINO compiles a partition for each shape
             **types,
             tolerance=_within(units),
         )

@@ -55,7 +55,7 @@ def check_magnified(name: str, node: Node, magnified: frozenset[int]) -> bool | 
 
 
 def _quantizes(node: Node, context: DelegateContext) -> bool:
-    """Return whether a node quantizes floats: it has float inputs and small integer tensors."""
+    """Whether a node quantizes floats: it has float inputs and small integer tensors."""
     reads = {context.tensors[i].type.name for i in node.inputs if i >= 0}
     writes = {context.tensors[i].type.name for i in node.outputs if i >= 0}
     return "FLOAT32" in reads and not INTEGERS.isdisjoint(reads | writes)

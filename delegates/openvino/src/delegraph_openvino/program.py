@@ -70,7 +70,7 @@ def compiled(model: PartitionModel, options: OpenvinoOptions) -> ov.CompiledMode
         network = read_network(model.content)
         network.reshape({i: ov.PartialShape(each.shape) for i, each in enumerate(inputs)})
         found = core().compile_model(network, options.device, _settings(options))
-    except (RuntimeError, LookupError, TypeError, ValueError) as error:  # of many of its parts
+    except (RuntimeError, LookupError, TypeError, ValueError) as error:  # by OpenVINO
         reason = str(error).strip().splitlines()[-1]
         raise PartitionRejected(f"OpenVINO: {reason}", constraint="compile") from error
     _require("inputs", inputs, found.inputs)

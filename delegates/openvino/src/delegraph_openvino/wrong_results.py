@@ -97,7 +97,7 @@ def _wrong_with(name: str, types: Sequence[str], is_fused: bool) -> str:
 
 
 def _has_twice(axes: ArrayLike, rank: int) -> bool:
-    """Return whether one of *axes* is listed twice, counted from the front or from the end.
+    """Whether one of *axes* is listed twice, counted from the front or from the end.
 
     The tensor has *rank* axes.
     """

@@ -138,7 +138,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise ArgumentError(f"--host {host!r} cannot be used: {error.strerror}") from error
     try:
-        if os.name == "posix":  # elsewhere it lets two servers have one port
+        if os.name == "posix":  # on other systems, it lets two servers share a port
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
     except OSError as error:

@@ -315,7 +315,7 @@ async def unless_gone(receive: Receive, answer: Awaitable[Any]) -> Any:
                 task.cancel()
         with suppress(asyncio.CancelledError):
             await gone
-        del work, gone  # an error would keep this frame, and the body with it, until a collection
+        del work, gone  # an error would keep this frame, and so the body, alive until a collection
 
 
 async def _left(receive: Receive) -> None:

@@ -32,7 +32,7 @@ def announced_length(headers: Mapping[bytes, bytes], limits: Limits) -> int | No
     text = headers.get(b"content-length")
     if text is None:
         return None
-    length = int(text)  # the HTTP parser has seen that it is a number
+    length = int(text)  # the HTTP parser has checked that it is a number
     if length > limits.body:
         raise Refusal(
             Kind.TOO_LARGE, f"the body has {length} bytes, expected at most {limits.body}"

@@ -80,7 +80,7 @@ class Connection(HttpToolsProtocol):
         """Process the end of a header; a body may follow."""
         self._stop_timer()
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        self._header_bytes, self._body_bytes = -1, 0  # what follows is the body
+        self._header_bytes, self._body_bytes = -1, 0  # the body follows
         if size > self.limits.header:
             self._refuse(431, f"the header has {size} bytes, expected {self.limits.header} or less")
             return
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         super().on_message_complete()
-        if self.cycle.response_complete:  # the rest of a refused body has come
+        if self.cycle.response_complete:  # the rest of a rejected body has arrived
             self._stop_timer()
             self._await_next()
 
@@ -139,7 +139,7 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is not None and self.cycle.response_started and self._header_bytes < 0:
-            self.transport.abort()  # it has its answer already
+            self.transport.abort()  # the request is answered already
             return
         body = json.dumps({"error": reason}).encode()
         head = (

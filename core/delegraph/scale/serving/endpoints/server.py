@@ -105,7 +105,8 @@ class _Uvicorn(uvicorn.Server):
 def _config(
     application: Application, addresses: Addresses, limits: Limits, grace: float
 ) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what clients do wrong is no news
+    # Errors of clients are not worth a log line.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         application,
         http=connection_class(limits),
@@ -134,7 +135,7 @@ def _config(
 def _options(limits: Limits) -> list[tuple[str, int]]:
     """Return the gRPC options for the limits."""
     return [
-        ("grpc.so_reuseport", 0),  # a port that is taken is an error
+        ("grpc.so_reuseport", 0),  # a used port is an error
         ("grpc.max_receive_message_length", limits.body + _MESSAGE_ROOM),
         ("grpc.max_send_message_length", -1),
         ("grpc.max_concurrent_streams", _CALLS),

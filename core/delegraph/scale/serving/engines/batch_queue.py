@@ -93,7 +93,7 @@ class BatchQueue:
         try:
             return await future
         finally:
-            del future  # an error would keep this frame, and the rows with it, until a collection
+            del future  # an error would keep this frame, and so the rows, alive until a collection
 
     def _drop_abandoned(self) -> None:
         self._waiting = deque(one for one in self._waiting if not one.answer.done())

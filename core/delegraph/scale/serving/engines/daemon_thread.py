@@ -42,7 +42,7 @@ class DaemonThread:
                 found: Any = function(*arguments)
             except BaseException as error:  # noqa: BLE001 - raised in the event loop
                 give, found = future.set_exception, error
-            with suppress(RuntimeError):  # the loop is closed: nothing waits any more
+            with suppress(RuntimeError):  # the loop is closed: nothing waits for the result
                 loop.call_soon_threadsafe(tell, give, found)
 
         self._work.put(work)

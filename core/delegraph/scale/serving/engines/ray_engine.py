@@ -42,7 +42,7 @@ class RayCluster:
 
     def __init__(self, options: ServeOptions) -> None:
         self._address = options.ray_address or os.environ.get("RAY_ADDRESS") or "local"
-        self.is_own = self._address == "local"  # else Ray joins any cluster on this machine
+        self.is_own = self._address == "local"  # otherwise Ray joins any cluster on this machine
 
     def __enter__(self) -> None:
         """Start or join the cluster.
@@ -51,8 +51,9 @@ class RayCluster:
             PredictionError: Ray cannot be started or reached.
         """
         if self.is_own:
-            os.environ.setdefault("RAY_worker_niceness", "0")  # else others are served first
-            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads it when it is imported
+            # Otherwise other applications are served first.
+            os.environ.setdefault("RAY_worker_niceness", "0")
+            os.environ[ONLY_LOOPBACK] = "0"  # Ray reads the variable when it is imported
         import ray
 
         try:
@@ -87,7 +88,7 @@ class RayEngine:
     def __init__(
         self, predictor: Predictor, options: ServeOptions, name: str, cluster: RayCluster
     ) -> None:
-        with predictor:  # errors show here, and replicas find compiled kernels in the cache
+        with predictor:  # errors appear here, and replicas find compiled kernels in the cache
             self.signature = served_signature(
                 predictor.input_columns(), predictor.output_columns(), predictor.max_batch
             )
@@ -122,7 +123,8 @@ class RayEngine:
             name=DEPLOYMENT,
             num_replicas=options.replicas,
             ray_actor_options={"num_cpus": 0 if self._cluster.is_own else self._threads()},
-            max_ongoing_requests=2 * self._predictor.max_batch,  # one batch computes, one fills
+            # One batch computes while another one fills.
+            max_ongoing_requests=2 * self._predictor.max_batch,
             max_queued_requests=options.max_queued,
             health_check_period_s=HEALTH_CHECK,
             graceful_shutdown_timeout_s=options.grace,

@@ -32,7 +32,7 @@ class Dataset:
 
 
 def dataset_of(handle: Any) -> Dataset:
-    """Return *handle* after a check that it is a Dataset; a Dataset is used as its handle.
+    """Return *handle*, after a check that it is a :class:`Dataset`.
 
     Raises:
         ValueError: the handle is not a Dataset.
@@ -62,7 +62,7 @@ def check_element(element: Sequence[Any], node: FlexNode, types: str = "output_t
 
 
 def fits(shape: tuple[int, ...], declared: Shape) -> bool:
-    """Return whether *shape* matches *declared*, in which -1 matches any size."""
+    """Whether *shape* matches *declared*, in which -1 matches any size."""
     if declared is None:
         return True
     return len(shape) == len(declared) and all(

@@ -18,7 +18,7 @@ def check_range(indices: NDArray[Any], size: int, name: str = "indices") -> None
         ValueError: an index is out of range.
     """
     try:
-        np.ravel_multi_index((indices,), (size,))  # the fastest check that NumPy has
+        np.ravel_multi_index((indices,), (size,))  # the fastest check of a range that NumPy has
     except ValueError:
         if indices.size:
             low, high = int(indices.min()), int(indices.max())
@@ -62,7 +62,7 @@ def axis_of(value: Any, rank: int, name: str = "axis") -> int:
 
 
 def ignores_bad_indices(node: FlexNode) -> bool:
-    """Return whether attribute ``bad_indices_policy`` is ``IGNORE``; the default is an error."""
+    """Whether attribute ``bad_indices_policy`` is ``IGNORE``; the default is an error."""
     policies = ("", "DEFAULT", "ERROR", "IGNORE")
     return node.choice("bad_indices_policy", policies, "") == "IGNORE"
 

@@ -94,7 +94,7 @@ class Philox:
 
 
 def _group(key: int, counter: int) -> tuple[int, int, int, int]:
-    """Return the four words of the group with number *counter*, for *key*.
+    """Return the four words of the group with number *counter* in the stream of *key*.
 
     ``philox4x32`` computes many groups.
     """
@@ -184,7 +184,7 @@ def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     angles = (2 * np.pi * uniforms[1::2].astype(np.float64)).astype(type)
     points = np.zeros(len(angles), np.complex64 if type is np.float32 else np.complex128)
     points.imag = angles
-    points = np.exp(points)  # uses the C library's sine and cosine, unlike np.sin
+    points = np.exp(points)  # complex numbers use the C library's sine and cosine, unlike np.sin
     radius = np.sqrt(type(-2) * logarithms)
     values = np.empty(len(uniforms), type)
     values[0::2] = points.imag * radius

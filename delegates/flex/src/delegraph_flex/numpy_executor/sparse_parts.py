@@ -73,7 +73,7 @@ def row_order(indices: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def are_rising(indices: NDArray[Any]) -> bool:
-    """Return whether the rows of *indices* are sorted and none is repeated."""
+    """Whether the rows of *indices* are sorted and none is repeated."""
     steps = np.diff(indices.astype(np.int64), axis=0)
     if not steps.size:
         return True

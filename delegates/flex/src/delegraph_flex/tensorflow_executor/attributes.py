@@ -135,7 +135,7 @@ def function_names(attrs: Mapping[str, AttrValue]) -> list[str]:
 
 
 def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
-    """Return whether one of the attributes *attrs* is, or lists, a tensor."""
+    """Whether an attribute in *attrs* is a tensor, or a list with a tensor."""
     return any(
         isinstance(item, np.ndarray)
         for value in attrs.values()
@@ -144,7 +144,7 @@ def has_tensors(attrs: Mapping[str, AttrValue]) -> bool:
 
 
 def _holds(stored: TensorType, type: DataType) -> bool:
-    """Return whether a tensor that is *stored* in the file holds values of *type*.
+    """Whether a tensor that is *stored* in the file holds values of *type*.
 
     INT8 also holds QINT8; older files store handles as INT32.
     """

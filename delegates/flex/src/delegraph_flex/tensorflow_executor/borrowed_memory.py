@@ -32,7 +32,7 @@ class BorrowedMemory:
             ranges[key] = (start, start + root.nbytes, reference)
 
     def holds(self, array: NDArray[Any]) -> bool:
-        """Return whether the first byte of *array* is in memory of the set."""
+        """Whether the first byte of *array* is in memory of the set."""
         start = address(array)
         return any(low <= start < high for low, high, _ in tuple(self._ranges.values()))
 

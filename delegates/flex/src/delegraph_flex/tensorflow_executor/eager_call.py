@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from delegraph_flex.executor import Step
 
-try:  # the entry below Python's wrappers: 5 us a small operator, where tf.raw_ops needs 7 to 15
+try:  # The entry below Python's wrappers takes 5 us for a small operator, tf.raw_ops 7 to 15.
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context as eager_context
 except ImportError:

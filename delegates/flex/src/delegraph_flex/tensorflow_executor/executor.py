@@ -28,7 +28,7 @@ from delegraph_flex.tensorflow_executor.eager_call import eager_call, message_of
 from delegraph_flex.tensorflow_executor.interpreter_state import InterpreterState, sweep
 from delegraph_flex.tensorflow_executor.own_function import own_function
 
-try:  # borrows an aligned array's memory and copies another's; tf.constant always copies, in 7 us
+try:  # it borrows an aligned array's memory, and copies others; tf.constant always copies, in 7 us
     from tensorflow.python.framework.ops import EagerTensor
 except ImportError:
     EagerTensor = None
@@ -127,10 +127,10 @@ class TensorFlowExecutor(Executor):
 
         *signature* gives the types of its inputs and outputs; *state* is the interpreter's.
         """
-        # TensorFlow keeps this function forever; it must not keep the interpreter too.
+        # TensorFlow keeps this function forever, so it must not keep the interpreter alive.
         reference = weakref.ref(state)
         # Datasets may call from several threads, but a subgraph runs once at a time. Another
-        # subgraph may run meanwhile, because this one may be waiting for it.
+        # subgraph may run meanwhile, because this subgraph may wait for its result.
         lock = threading.RLock()
 
         def call(*values: Any) -> list[Any]:
@@ -152,7 +152,7 @@ class TensorFlowExecutor(Executor):
         return call
 
     def _keeping(self, call: Step) -> Step:
-        """Return *call*, with inputs copied if the interpreter will overwrite their memory."""
+        """Return *call*, which copies inputs whose memory the interpreter will overwrite."""
         copied = self._copied
 
         def run(*values: Any) -> Any:

@@ -53,7 +53,10 @@ class InterpreterState:
 
     @classmethod
     def of(cls, around: NodeEnvironment) -> InterpreterState:
-        """Return the state of the interpreter of *around*, which is created at the first call."""
+        """Return the state of the interpreter to which *around* belongs.
+
+        The first call creates the state.
+        """
         state = around.resources.get(KEY)
         if state is None:
             state = around.resources[KEY] = cls()

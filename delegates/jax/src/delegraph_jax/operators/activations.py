@@ -24,7 +24,8 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "RELU_N1_TO_1": lambda x: jnp.clip(x, -1, 1),
 }
 _ACTIVATIONS_WITH_HALVES: dict[str, Callable[[Any], Any]] = {
-    "LOGISTIC": lambda x: jax.nn.sigmoid(x.astype(np.float32)),  # rounded once, as the kernels do
+    # Computed in float32 and rounded once, as in the kernels.
+    "LOGISTIC": lambda x: jax.nn.sigmoid(x.astype(np.float32)),
     "TANH": jnp.tanh,
 }
 

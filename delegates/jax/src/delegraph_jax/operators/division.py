@@ -32,7 +32,8 @@ def div(call: Call) -> Any:
 def float_floor_div(call: Call) -> Any:
     """Return quotients rounded down, computed in float64 as in the official kernel."""
     divisor = jnp.asarray(call.input(1))
-    magnitude = lax.bitcast_convert_type(divisor, np.uint32) << 1  # XLA takes denormals for 0
+    # XLA takes denormal numbers for 0.
+    magnitude = lax.bitcast_convert_type(divisor, np.uint32) << 1
     call.doubts.append(((magnitude == 0).any(), "a divisor is zero"))
     return jnp.floor(call.input(0).astype(np.float64) / divisor.astype(np.float64))
 

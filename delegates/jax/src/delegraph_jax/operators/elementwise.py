@@ -77,7 +77,7 @@ def _enter_binary(name: str, types: tuple[str, ...], function: Callable[[Any, An
         return function(call.input(0), call.input(1))
 
 
-# As in TFLite: of NaN and a number, the second operand.
+# As in TFLite, the result for NaN and a number is the second operand.
 _enter_binary("MAXIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a > b, a, b))
 _enter_binary("MINIMUM", (*PLAIN, *HALVES, *QUANTIZED), lambda a, b: jnp.where(a < b, a, b))
 _enter_binary("POW", FLOATS, jnp.power)

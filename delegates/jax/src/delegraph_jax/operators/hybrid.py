@@ -18,9 +18,9 @@ from delegraph_jax.operators.registry import Call, Check, operator
 from delegraph_jax.operators.rounding import rounded
 
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
-"""Number that is added before truncation, so that halves round up and nothing less does.
+"""Number that is added before truncation, so that halves are rounded up.
 
-Adding 0.5 would also round up the number just below a half.
+It is a little below 0.5: adding 0.5 would also round up the number just below a half.
 """
 
 _ROLES: dict[str, Any] = {
@@ -51,7 +51,7 @@ def quantized_rows(rows: Any, asymmetric: bool) -> tuple[Any, Any, Any]:
 def _symmetric(low: Any, high: Any) -> tuple[Any, Any, Any]:
     largest = jnp.maximum(-low, high)
     some = jnp.where(largest == 0, np.float32(127), largest)
-    # XLA multiplies by 1/127 instead, which in float32 sometimes gives another number.
+    # XLA would multiply by 1/127, which sometimes gives another float32.
     scales = (some.astype(np.float64) / 127).astype(np.float32)
     return scales, np.float32(127) / some, jnp.zeros(low.shape, np.int32)
 
@@ -76,10 +76,7 @@ def _scales(call: Call, channels: int) -> Any:
 
 
 def _scales_along(axis: int) -> Check:
-    """Return a check that rejects weights with no, blockwise or too few scales.
-
-    The scales belong to the axis *axis*.
-    """
+    """Return a check that rejects weights with no, blockwise or too few scales along *axis*."""
 
     def check(options: Any, node: Node, tensors: Sequence[Tensor]) -> Rejection | None:
         weight = tensors[node.inputs[1]]

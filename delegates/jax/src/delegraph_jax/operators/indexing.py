@@ -20,7 +20,7 @@ def gather(call: Call) -> Any:
     batch = o.batch_dims + (positions.ndim if o.batch_dims < 0 else 0)
     call.require_positions(positions, x.shape[axis])
 
-    if not x.shape[axis]:  # any position is out of range
+    if not x.shape[axis]:  # without elements, any position is out of range
         return jnp.zeros(call.shape, x.dtype)
 
     def take(x: Any, positions: Any) -> Any:

@@ -23,7 +23,7 @@ def batch_matmul(call: Call) -> Any:
     (x_scale, x_zero), (w_scale, w_zero), (y_scale, y_zero) = (
         _quantization(tensor) for tensor in (call.tensor(0), call.tensor(1), y)
     )
-    # float64 holds all sums: products have 30 bits at most.
+    # Float64 holds all sums exactly: products have at most 30 bits.
     centred = x.astype(np.float64) - x_zero, w.astype(np.float64) - w_zero
     sums = jnp.matmul(*centred, precision=lax.Precision.HIGHEST).astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -44,7 +44,7 @@ def _affine(call: Call, x: Any) -> Any:
     """
     y = call.outputs[0]
     limits = np.iinfo(y.dtype)
-    flat = rounded(x.reshape(-1))  # XLA would otherwise join two factors
+    flat = rounded(x.reshape(-1))  # otherwise XLA would join two factors
     end = flat.size - flat.size % _LANES if call.numerics == "builtin" else 0
     inverse = np.float32(1) / np.float32(y.scale)
     low, high = (np.float32(limit - y.zero_point) for limit in (limits.min, limits.max))

@@ -24,7 +24,7 @@ EIGHT_BIT = ("INT8", "UINT8")
 QUANTIZED = (*EIGHT_BIT, "INT16")
 MOVED = (*PLAIN, *QUANTIZED, *HALVES, "BOOL")
 ANY = (*MOVED, "UINT16", "UINT32", "UINT64")
-"""Types that operators support which only move elements; some support only a part."""
+"""All types of operators that only move elements; some of these operators support fewer types."""
 
 
 Doubt = tuple[Any, str]

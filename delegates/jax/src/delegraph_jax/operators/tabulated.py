@@ -13,7 +13,7 @@ from delegraph.arithmetic import PairTables, pair_tables
 from delegraph.operators import every_value
 from delegraph_jax.operators.registry import Call, operator
 
-_UNARY = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "GELU")  # of 8 and 16 bits
+_UNARY = ("RELU", "RELU6", "LEAKY_RELU", "LOGISTIC", "TANH", "GELU")  # operators of 8 and 16 bits
 _UNARY_OF_8_BITS = ("RELU_N1_TO_1", "RELU_0_TO_1", "HARD_SWISH")
 _UNARY_OF_SIGNED = ("ABS", "EXP", "LOG")
 _PAIRS = ("ADD", "SUB", "MUL")

@@ -1,7 +1,8 @@
-"""Bounds: a rule for each kernel declares the bytes that rows access, checked before a run.
+"""Bounds: for each kernel, a rule that declares the bytes that a row reads and writes.
 
-A rule follows from the kernel and the words of its instruction. It is independent of the lowering
-that wrote the row. An error in a lowering therefore raises here, before any kernel runs.
+Every row is checked by its rule before the program runs. A rule follows from the kernel and the
+words of its instruction. It is independent of the lowering that wrote the row. An error in a
+lowering therefore raises here, before any kernel runs.
 
 Rules of a family are imported when one of its rows is checked. They are not in ``instructions``,
 so that a change of a rule does not compile kernels again.

@@ -29,14 +29,17 @@ def attention(row: Touched) -> None:
 
 
 def _last_matrix(row: Touched, name: str) -> int:
-    """Return the offset of the last head's matrix of the operand *name*, in bytes."""
+    """Return the offset in bytes from the operand *name* to the last head's matrix."""
     steps = row[f"{name}_batch"], row[f"{name}_head"]
     row.require(min(steps) >= 0, f"{name}: matrices follow the first")
     return (row["batches"] - 1) * steps[0] + (row["heads"] - 1) * steps[1]
 
 
 def _mask(row: Touched) -> None:
-    """Declare the bytes of the mask: one row per row of scores, where rows may be shared."""
+    """Declare the bytes of the attention mask that *row* reads.
+
+    Several rows of scores may share a row.
+    """
     rows, inner = row["mask_rows"], row["mask_inner"]
     row.require(0 < inner <= rows and rows % inner == 0, "rows of the mask repeat evenly")
     row.require(row["mask_step"] in (0, 4), "values of a row are adjacent or the same")
@@ -49,7 +52,7 @@ def _mask(row: Touched) -> None:
 
 
 def _scratch(row: Touched) -> None:
-    """Declare a worker's scratch memory: an offset, addresses of rows, and padded rows."""
+    """Declare a worker's scratch memory: a tap's offset, addresses of query rows, and scores."""
     at_once = row.vector_bytes if row.vector_bytes == 64 else row.vector_bytes // 2
     whole = 4 * (-(-row["key_count"] // at_once) * at_once)
     pixels = row["pixels_at"] + 8 * (row["together"] + HEIGHTS[row.vector_bytes])

@@ -29,7 +29,7 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
 
 
 def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of input bytes of *row* within reach of the windows.
+    """Return the number of input bytes of *row* from the first to the last byte that windows read.
 
     The words' names begin with *prefix*; a tap reads *tap_bytes* bytes.
     """
@@ -48,7 +48,7 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Number of bytes that the windows of an output row read, from the first to the last one."""
+    """Return the number of bytes from the first to the last one that an output row reads."""
 
     def word(name: str) -> int:
         return row[prefix + name]
@@ -58,9 +58,10 @@ def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
-    """Declare the bytes of the output and the residual of *row*.
+    """Declare the bytes of the output and of the residual, the tensor that is added to the output.
 
-    The words' names begin with *prefix*. Each *chunk* output rows follow one another without gaps.
+    The names of *row*'s words for them begin with *prefix*. Groups of *chunk* output rows are
+    stored without gaps.
     """
     image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
     width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
@@ -78,13 +79,16 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
 
 
 def touch_slopes(row: Touched, prefix: str) -> None:
-    """Declare the bytes of the slopes of *row*, if any; the words' names begin with *prefix*."""
+    """Declare the bytes of PRELU slopes that *row* reads, if any.
+
+    Words' names begin with *prefix*.
+    """
     if row.has(f"{prefix}slopes"):
         row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes: int) -> int:
-    """Number of bytes of a worker's scratch memory for windows: taps, pixels, and padded rows.
+    """Return the number of scratch bytes that a worker needs for taps, pixels and padded rows.
 
     Args:
         row: the row.
@@ -112,7 +116,7 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes
 
 
 def matrix_bytes(row: Touched, prefix: str = "") -> int:
-    """Return the bytes of *row*'s packed weights; the words' names begin with *prefix*.
+    """Return the number of bytes of *row*'s packed weights; the words' names begin with *prefix*.
 
     See ``lowering/convolution/conv_f32_packing.py``.
     """

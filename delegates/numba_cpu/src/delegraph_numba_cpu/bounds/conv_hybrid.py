@@ -9,7 +9,10 @@ from delegraph_numba_cpu.instructions import conv_int8
 
 
 def _measured(row: Touched) -> int:
-    """Declare the bytes of activations that are read; return the bytes of their measured ranges."""
+    """Declare the activations that *row* reads.
+
+    Return the number of bytes of their measured ranges.
+    """
     rows, size, pieces = row["rows"], row["size"], row["pieces"]
     length = (-(-size // pieces) + 63) // 64 * 64
     row.require((pieces - 1) * length < max(size, 1), "each piece has values")

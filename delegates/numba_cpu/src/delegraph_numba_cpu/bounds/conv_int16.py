@@ -31,7 +31,7 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare the bytes that both kernels read and write; return the record of windows.
+    """Declare the bytes that both kernels of this family access; return the record of windows.
 
     *block_bytes* is the size of the weights of 16 outputs.
     """

@@ -33,7 +33,7 @@ def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
 
 
 def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
-    """Number of input bytes that are read for *pixels* pixels of the output.
+    """Return the number of input bytes that are read for *pixels* pixels of the output.
 
     *windows* is the record of windows; *layout* is the word of this name.
     """
@@ -44,7 +44,7 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
 
 
 def image_bytes(windows: Touched, pixels: int) -> int:
-    """Number of bytes of the input images from which *pixels* output pixels are computed.
+    """Return the number of bytes of the images from which *pixels* output pixels are computed.
 
     *windows* is the record of windows.
     """
@@ -57,7 +57,7 @@ def image_bytes(windows: Touched, pixels: int) -> int:
 
 
 def touch_weights(matrix: Touched, images: int) -> None:
-    """Declare the bytes that are read of weights and their headers, for *images* matrices.
+    """Declare the bytes of weights and of their headers that are read, for *images* matrices.
 
     *matrix* is the record of the first matrix.
     """
@@ -69,14 +69,17 @@ def touch_weights(matrix: Touched, images: int) -> None:
 
 
 def product_scratch(windows: Touched, step: int) -> int:
-    """Return the scratch bytes of a product, *step* rows at a time: accumulators, sums, windows."""
+    """Return the number of scratch bytes of a product whose rows are computed *step* at a time."""
     rows = max(step, LEAST_ROWS)
     laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
     return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
 
 
 def accumulator_bytes(steps: int) -> int:
-    """Return the bytes of accumulators and split rows; a row has *steps* groups of 4 bytes."""
+    """Return the number of bytes of accumulators and split rows.
+
+    A row has *steps* groups of 4 bytes.
+    """
     return instructions.ACC_BYTES + instructions.SPLIT_BYTES * steps
 
 

@@ -21,7 +21,7 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Declare the bytes of depthwise weights; return the scratch bytes of an output row.
+    """Declare the bytes of depthwise weights; return the number of scratch bytes for an output row.
 
     *windows* and *taps* are the records of the windows and of the weights.
     """

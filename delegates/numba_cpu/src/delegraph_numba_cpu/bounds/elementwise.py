@@ -49,14 +49,15 @@ def chain(row: Touched) -> None:
     slots = row["slot_count"]
     widest = max(sizes.values())
     row.require(max(sizes) < slots <= SLOTS, "slots are counted")
-    # Repeated sources are filled by whole vectors, and the last elements work on a whole one.
+    # A repeated source is filled in whole vectors, and the last elements are computed as a whole
+    # vector.
     longest = max(row["length"], row.vector_bytes) * widest + row.vector_bytes
     row.within("an operand's register", longest, row["register_bytes"])
     row.scratch(8 * SLOTS + slots * row["register_bytes"])
 
 
 def _steps(row: Touched) -> list[tuple[Operation, list[int]]]:
-    """Return the operation and all words of each step."""
+    """Return the steps of the chain *row*: each step's operation and its words."""
     count = row["step_count"]
     row.read("steps", 8 * STEP_WORDS * count)
     steps = row.table("steps")[: STEP_WORDS * count].reshape(-1, STEP_WORDS)

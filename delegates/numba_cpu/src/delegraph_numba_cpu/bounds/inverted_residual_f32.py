@@ -52,15 +52,15 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _reach(row: Touched, outputs: int) -> int:
-    """Return the number of bytes of a row that the windows of its first *outputs* pixels read."""
+    """Return the number of bytes of a ring row that its first *outputs* windows read."""
     before = (outputs - 1) * row["stride_column"] + (row["tap_columns"] - 1) * row["tap_column"]
     return before + 4 * row["columns"]
 
 
 def _ends_of_rows(row: Touched) -> None:
-    """Check what register tiles read: the last one of a row, and a padded first one, from the ring.
+    """Check the register tiles that read the ring buffer: a row's last, and a padded first.
 
-    All others read the input.
+    All other register tiles read the input.
     """
     height, width, step = HEIGHTS[row.vector_bytes], row["out_w"], row["tap_column"]
     row.require(not row.has("expand_weight"), "computed rows are whole")
@@ -77,7 +77,7 @@ def _ends_of_rows(row: Touched) -> None:
 
 
 def _pixel_bytes(row: Touched) -> int:
-    """Return the number of bytes of an expanded or copied pixel."""
+    """Return the number of bytes of a pixel in the ring buffer, which was expanded or copied."""
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 
 

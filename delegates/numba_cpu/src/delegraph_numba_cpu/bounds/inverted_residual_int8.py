@@ -38,7 +38,9 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Declare the bytes of *row*'s first convolution; return its scratch bytes.
+    """Declare the bytes of *row*'s first convolution.
+
+    Return the number of scratch bytes that it needs.
 
     *windows* is the record of the depthwise convolution's windows.
     """

@@ -29,9 +29,9 @@ def lstm_of_floats(row: Touched) -> None:
 
 
 def _strips(row: Touched, weights: str, headers: str, columns: int, depth: int) -> None:
-    """Declare the bytes that are read of a matrix of strips, ``[columns, depth]``.
+    """Declare the bytes that *row* reads of a matrix ``[columns, depth]``, stored in strips.
 
-    *weights* and *headers* are the names of the words with its addresses.
+    *weights* and *headers* are the names of the words that hold the matrix's addresses.
     """
     if row["is_hybrid"]:
         row.read(weights, columns * padded(depth, DEPTH))

@@ -19,9 +19,9 @@ def copy(row: Touched) -> None:
 
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
-    """Return the first byte and the end of a walk through memory by *row*'s loops.
+    """Return the first byte that *row*'s loops access, and the byte after the last, as offsets.
 
-    *side* is the position in a loop of the stride to follow.
+    *side* is SOURCE or TARGET: the side of the copy whose strides are followed.
     """
     table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
@@ -34,7 +34,7 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 
 
 def _span(limits: list[int]) -> int:
-    """Return the bytes from first to last position; *limits* has counts and strides in turn."""
+    """Return the bytes from first to last position; *limits* holds each loop's count and stride."""
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 

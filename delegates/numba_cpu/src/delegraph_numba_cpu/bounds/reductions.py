@@ -7,7 +7,7 @@ from delegraph_numba_cpu.instructions import reductions
 
 
 def _reduction(row: Touched, source: int, target: int) -> None:
-    """Declare the bytes of a reduction: *source* bytes per input element, *target* per output."""
+    """Declare the bytes of a reduction; *source* and *target* are bytes per element."""
     outputs = row["outer"] * row["inner"]
     row.read("source", outputs * row["length"] * source)
     row.write("target", outputs * target)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Touched:
     """The words of a row or of a record, with the declared reads and writes.
 
-    Rules say with :meth:`read` and :meth:`write` which bytes the kernel touches.
+    A rule calls :meth:`read` and :meth:`write` to declare the bytes that the kernel accesses.
 
     Attributes:
         tiles: number of parts of the row.
@@ -53,7 +53,7 @@ class Touched:
         return {name: self._words[name] for name in self._words.keys() - self._addresses}
 
     def is_constant(self, name: str) -> bool:
-        """Return whether the word *name* points into a constant."""
+        """Whether the word *name* is an address in a constant."""
         found: bool = self._words[name].memory.is_constant
         return found
 
@@ -63,11 +63,14 @@ class Touched:
         return found
 
     def has(self, name: str) -> bool:
-        """Return whether the optional address in the word *name* is given; else the word is 0."""
+        """Whether the optional address in the word *name* is given.
+
+        It is absent if the word is 0.
+        """
         return isinstance(self._words[name], Address)
 
     def read(self, name: str, stop: int, start: int = 0) -> None:
-        """Declare that the kernel reads bytes *start* to *stop*, counted from the address *name*.
+        """Declare that the kernel reads bytes *start* to *stop* from the address in word *name*.
 
         Raises:
             Overrun: some bytes are neither in the memory nor in the readable bytes after it.
@@ -78,6 +81,8 @@ class Touched:
 
     def write(self, name: str, stop: int, start: int = 0) -> None:
         """Declare that the kernel writes, and may read, bytes *start* to *stop* from the address.
+
+        Bytes are counted from the address in word *name*.
 
         Raises:
             Overrun: some bytes are outside the memory, or the memory is a constant.
@@ -114,7 +119,7 @@ class Touched:
             raise Overrun(f"{self.kernel!r}: {what}")
 
     def table(self, name: str) -> NDArray[np.int64]:
-        """Return the int64 values of a constant, from the address on.
+        """Return the int64 values of a constant from the address in word *name* to its end.
 
         Raises:
             Overrun: the memory is not a table of constants.
@@ -154,7 +159,7 @@ class Touched:
         ]
 
     def finish(self) -> None:
-        """Check that the rule has declared an access for each address of the row.
+        """Check that the rule has declared a read or write for each address of the row.
 
         Raises:
             Overrun: an address has no declared access.

@@ -56,7 +56,9 @@ def _plain(name: str) -> str:
 
 
 def check_words(instruction: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that exactly the *words* that the kernel uses as addresses are addresses, or 0.
+    """Check that those *words* of a row that its kernel uses as addresses are addresses or 0.
+
+    *instruction* is the row's instruction.
 
     Raises:
         Overrun: an address stands for a number, or a number other than 0 for an address.

@@ -71,7 +71,7 @@ def square_root(x: Lanes) -> Lanes:
 
 
 def split(x: Lanes) -> tuple[Lanes, Lanes]:
-    """Return n and m such that ``x = 2**n * m``, n an integer and m from 0.75 to 1.5.
+    """Return n and m such that ``x = 2**n * m``; n is an integer, and m lies from 0.75 to 1.5.
 
     For 0 and infinity, n is -infinity and infinity; for negative numbers, both are undefined.
     """
@@ -98,7 +98,7 @@ def _root_estimate(x: Lanes) -> Lanes:
 
 
 def _by_sixteen(function: Callable[..., Any], *operands: Lanes) -> Lanes:
-    """Return a function that applies *function* to parts of 16 elements."""
+    """Return *function*, which takes 16 elements, applied to all elements of *operands*."""
     builder, count = operands[0].builder, operands[0].type.count
     parts = [
         function(builder, *(_elements(x.value, builder, range(i, i + 16)) for x in operands))

@@ -19,7 +19,7 @@ ANSWER = b"compiled "
 
 
 def serve(level_name: str, machine: str) -> None:
-    """Compile the families that standard input names, one per line, for a level.
+    """Compile the families that standard input names, one per line, for a level; answer each.
 
     Args:
         level_name: the level.

@@ -1,7 +1,7 @@
 """Micro-kernels in LLVM IR: sums of products of float32 values in registers.
 
-All take the addresses of a few pixels (*rows*), and the offsets of the *taps* of a window: tap *t*
-of pixel *m* is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap.
+Every micro-kernel takes the addresses of a few pixels (*rows*), and the offsets of the *taps* of a
+window: tap *t* of pixel *m* is at ``rows[m] + taps[t]``. Sums stay in registers until the last tap.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ It is 4 on processors whose multiply instructions can take one lane of a registe
 
 
 def matrix_product(heights: tuple[int, ...], widths: tuple[int, ...]) -> Any:
-    """Return an intrinsic ``product(height, *window, weight, ahead, ahead_step, *output)``.
+    """Return an intrinsic that computes a register tile: pixels by registers of columns.
 
-    It computes *height* pixels, which is one of *heights*, with registers of *widths* lanes for
-    each pixel. *window* is ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4``
-    values, which are multiplied with as many rows of weights.
+    It is called as ``product(height, *window, weight, ahead, ahead_step, *output)``. It computes
+    *height* pixels, one of *heights*. Each pixel has registers of *widths* lanes. *window* is
+    ``rows, taps, tap_count, tap_bytes``. Each tap has ``tap_bytes / 4`` values, which are
+    multiplied with as many rows of weights.
 
     For each row of weights it prefetches as many bytes at *ahead*, and adds *ahead_step* bytes to
     that address. So the next weights arrive while these are in use.
@@ -129,10 +130,16 @@ def _tap_products(
     ahead: Any,
     ahead_step: Any,
 ) -> list[Any]:
-    """Return the next weights, the next prefetch address, and the sums after a tap's products."""
+    """Append the products of one tap.
+
+    Return the weights' and prefetch's next addresses, and the sums.
+    """
 
     def added(count: int, k: Any, values: list[Any]) -> list[Any]:
-        """Return the same values after *count* more values of every pixel, from byte *k* on."""
+        """Append *count* more values of every pixel, from byte *k* of the tap on.
+
+        Return the new values.
+        """
         weights, ahead, *sums = values
         loaded = [load(builder, builder.add(at, k), vector(F32, count)) for at in tap if count > 1]
 
@@ -170,7 +177,7 @@ def _prefetch(builder: Any, address: Any) -> None:
 
 
 def _bias(builder: Any, height: int, widths: tuple[int, ...], weight: Any) -> Any:
-    """Return the start values of the sums, which are the bias, and the first weights' address."""
+    """Return the start values of all sums, which are the bias, and the first weights' address."""
     bias, address = [], weight
     for width in widths:
         bias.append(load(builder, address, vector(F32, width)))
@@ -200,12 +207,13 @@ def _add_products(
 
 
 def blocks_product(heights: tuple[int, ...], blocks: int, width: int) -> Any:
-    """Return an intrinsic ``product(height, *window, weight, apart, *output)``.
+    """Return an intrinsic that computes several blocks of columns for a few pixels.
 
-    It computes *blocks* blocks of columns of *height* pixels, which is one of *heights*. A block
-    has two registers of *width* lanes, and weights of blocks are *apart* bytes apart. *output* is
-    ``out, pitch, limits``. Other arguments are those of :func:`matrix_product`. There are enough
-    sums that reading weights alone limits the speed.
+    It is called as ``product(height, *window, weight, apart, *output)``. It computes *blocks*
+    blocks of columns of *height* pixels, one of *heights*. A block has two registers of *width*
+    lanes, and weights of blocks are *apart* bytes apart. *output* is ``out, pitch, limits``. Other
+    arguments are those of :func:`matrix_product`. There are enough sums that reading weights alone
+    limits the speed.
     """
 
     @intrinsic
@@ -284,12 +292,12 @@ def _blocks(
 
 
 def channel_product(height: int, width: int, masked: bool) -> Any:
-    """Return an intrinsic ``product(rows, taps, tap_count, channel, weight, *output)``.
+    """Return an intrinsic that computes one register of depthwise channels for some pixels.
 
-    It computes one register of *width* channels for each of *height* pixels. *channel* is the
-    offset of the first channel in a pixel. With *masked*, only the first *columns* channels are
-    read and written. *output* is ``out, pitch, pixels, columns, limits``, as of
-    :func:`matrix_product`.
+    It is called as ``product(rows, taps, tap_count, channel, weight, *output)``. It computes
+    *width* channels of *height* pixels. *channel* is the offset of the first channel in a pixel.
+    With *masked*, only the first *columns* channels are read and written. *output* is ``out, pitch,
+    pixels, columns, limits``, as of :func:`matrix_product`.
     """
 
     @intrinsic
@@ -340,12 +348,12 @@ def channel_product(height: int, width: int, masked: bool) -> Any:
 
 
 def row_product(height: int, width: int, kernel: int, stride: int) -> Any:
-    """Return an intrinsic ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``.
+    """Return an intrinsic that computes one register of depthwise channels for adjacent pixels.
 
-    It computes one register of *width* channels for each of *height* adjacent pixels. Windows are
-    *kernel* wide and *stride* apart, and values that they share are read once. *source* is the
-    first pixel's offset from the taps, *step* the distance of input pixels. Of *taps*, only the
-    first of each window row is used.
+    It is called as ``product(source, step, taps, tap_rows, weight, out, pitch, limits)``. It
+    computes *width* channels of *height* adjacent pixels. Windows are *kernel* wide and *stride*
+    apart, and values that they share are read once. *source* is the first pixel's offset from the
+    taps, *step* the distance of input pixels. Of *taps*, only the first of each window row is used.
     """
 
     @intrinsic

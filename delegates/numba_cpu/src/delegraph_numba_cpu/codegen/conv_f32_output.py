@@ -1,4 +1,4 @@
-"""Output of float32 sums of products in registers: clamps, residual, slopes, stores."""
+"""Output of float32 sums of products in registers: clamps, residual, PRELU slopes, stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOW, HIGH, SUM_LOW, SUM_HIGH, COLUMNS, RESIDUAL_PITCH, RESIDUAL_COLUMNS, SLOPES 
         "slopes",
     )
 )  # fmt: skip
-"""Offsets in *limits*, which is the address of the instruction's word ``low``."""
+"""Offsets of the output's parameters in *limits*, the address of the instruction's word ``low``."""
 
 
 def write(
@@ -43,10 +43,10 @@ def write(
     columns: Any,
     limits: Any,
 ) -> None:
-    """Clamp the sums, add the residual and apply slopes if there are any, and store the pixels.
+    """Append the output of sums: clamp, add the residual, apply slopes, and store the pixels.
 
-    A register tile may have more rows than there are pixels. Its last rows are then copies of the
-    last pixel, and are stored in the same place.
+    The residual and slopes may be absent. A register tile may have more rows than there are pixels.
+    Its last rows are then copies of the last pixel, and are stored in the same place.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
     rows = row_numbers(builder, height, pixels)
@@ -61,7 +61,7 @@ def write(
             sums = _with_residual(builder, sums, rows, starts, widths, residual, columns, limits)
             sums = _with_slopes(builder, sums, starts, widths, slopes, columns, limits)
             with builder.if_else(whole) as (yes, no):
-                with yes:  # on processors without masks in registers, masked stores are slow
+                with yes:  # where registers have no masks, masked stores are slow
                     store_rows(builder, sums, rows, starts, out, pitch)
                 with no:
                     masks = _masks(builder, widths, columns)
@@ -89,7 +89,7 @@ def store_rows(
     pitch: Any,
     masks: list[Any] | None = None,
 ) -> None:
-    """Store the registers of all rows at *out*; *masks* has a mask for each register of a row."""
+    """Store all registers of all rows; *masks* has a mask for each register of a row."""
     for i, value in enumerate(values):
         m, j = divmod(i, len(starts))
         place = _place(builder, out, rows[m], pitch, starts[j])
@@ -109,9 +109,9 @@ def _with_residual(
     columns: Any,
     limits: Any,
 ) -> list[Any]:
-    """Return the sums after the residual is added and they are clamped again.
+    """Return *sums* plus the residual, clamped again; without a residual (0), return *sums*.
 
-    Without a residual (0), the sums are returned unchanged.
+    The residual is a tensor that is added to the convolution's result.
     """
     before = builder.block
     with builder.if_then(builder.icmp_signed("!=", residual, integer(0))):
@@ -164,7 +164,7 @@ def _with_slopes(
 
 
 def clamped(builder: Any, sums: list[Any], limits: Any, low: int, high: int) -> list[Any]:
-    """Return sums clamped between the float32 at the offsets *low* and *high* in *limits*."""
+    """Return *sums* clamped between two float32, at offsets *low* and *high* in *limits*."""
     lowest = load(builder, builder.add(limits, integer(low)), F32)
     highest = load(builder, builder.add(limits, integer(high)), F32)
     return [

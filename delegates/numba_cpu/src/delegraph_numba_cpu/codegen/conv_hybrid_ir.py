@@ -48,7 +48,7 @@ def _sum(builder, x, y):
 
 
 def _folded(builder, x, combine):
-    """Return one number: all 16 elements of *x*, combined half with half."""
+    """Return one number: all 16 elements of *x*, combined by *combine*, half with half."""
     for count in (8, 4, 2, 1):
         lanes = [(lane + count) % 16 for lane in range(16)]
         turned = builder.shuffle_vector(x, x, ir.Constant(V16I32, lanes))
@@ -64,7 +64,7 @@ def _places(builder, base, index, vectors, itemsize):
 
 @intrinsic
 def measure_floats(context, source, count, target):
-    """Store the least of *count* > 0 float32 and 0, and the largest; NaN if one is not finite."""
+    """Store the least and the largest of *count* > 0 float32 and 0; NaN if one is not finite."""
 
     def generate(lowering, builder, signature, arguments):
         source, count, target = arguments
@@ -102,7 +102,7 @@ def measure_floats(context, source, count, target):
 
 
 def _rounder(builder, inverse, low, high):
-    """Return a function of 16 float32: times *inverse*, rounded and clamped, as int32."""
+    """Return a function that quantises 16 float32 to int32: scaled, rounded and clamped."""
     factor, lowest, highest = (splat(builder, each, 16) for each in (inverse, low, high))
     half = constant(int(np.float32(BELOW_HALF).view(np.int32)))
 
@@ -110,14 +110,17 @@ def _rounder(builder, inverse, low, high):
         x = builder.fmul(x, factor)
         sign = builder.and_(builder.bitcast(x, V16I32), constant(-0x80000000))
         x = builder.fadd(x, builder.bitcast(builder.or_(sign, half), V16F32))
-        # Truncating after the clamp is the same, as bounds are integers.
+        # Truncation after the clamp gives the same result, as the bounds are integers.
         return builder.fptosi(clamp(builder, x, lowest, highest), V16I32)
 
     return rounded
 
 
 def _convert(builder, source, count, target, width, convert):
-    """Append a loop over *count* > 0 float32; *convert* makes 16 values of *width* bytes of 16."""
+    """Append a loop over *count* > 0 float32.
+
+    *convert* makes 16 values of *width* bytes from 16.
+    """
     index = integer(0)
     for vectors in (VECTORS, 1):
 
@@ -204,7 +207,7 @@ def _finisher(kind):
                 if kind == V16F32:
                     zeros = splat(builder, builder.sitofp(zero, F32), 16)
                     return builder.fsub(found, builder.fmul(zeros, sums))
-                # Products may wrap around; differences fit int32, and are right all the same.
+                # Products may wrap around, but differences fit int32 and are right.
                 whole = builder.sub(found, builder.mul(splat(builder, zero, 16), sums))
                 return builder.sitofp(whole, V16F32)
 

@@ -32,13 +32,13 @@ from delegraph_numba_cpu.instructions.conv_hybrid import GROUP_BYTES, HEADER_BYT
 i64 = types.int64
 
 WIDTH = 4 if dot_products_neon.IS_THERE else dot_products.LANES
-"""Number of columns of a cell, whose sums are kept in one vector."""
+"""Number of columns of a cell: adjacent columns whose sums one vector holds."""
 
 INTEGERS, FLOATS, HALVES = vector(I32, WIDTH), vector(F32, WIDTH), vector(I16, WIDTH)
 
 
 def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
-    """Return the int32 sums of products of each row with the columns of each cell.
+    """Append loops that multiply each row with the columns of each cell; return the int32 sums.
 
     Args:
         builder: appends instructions.
@@ -75,11 +75,11 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
 
 
 def _scaled_sums(builder, rows_at, weights, block, biases, parts, steps):
-    """Return float32 sums: the biases plus each part's sums of products times the part's scales.
+    """Return float32 sums for weights of 4 bits whose scales differ from part to part of a row.
 
-    Two weights share a byte. The scales of a part, of all 64 outputs, are stored after its weights.
-    *weights* is the address of the group, and *block* the number of its first block of 16 outputs
-    that is computed.
+    They are the biases plus, for each part, its sum of products times its scale. Two weights share
+    a byte. The scales of a part, for all 64 outputs, are stored after its weights. *weights* is the
+    address of the group, and *block* the number of its first block of 16 outputs that is computed.
     """
     loop = Loop(builder, parts)
     place, taken = loop.carried(weights), loop.carried(integer(0))
@@ -117,9 +117,10 @@ def _tile(rows, blocks, weights_a_byte, *, by_parts=False):
 
     @intrinsic
     def tile(context, a, row_bytes, weights, block, parts, steps, headers, acc):
-        """Store ``bias + a @ weights``; rows are *row_bytes* apart, rows of results a group apart.
+        """Store ``bias + a @ weights`` for the rows at *a*, which are *row_bytes* apart.
 
-        *weights* is the address of the group, *block* the number of its first block of columns.
+        Rows of results are as far apart as 64 values. *weights* is the address of a group of 64
+        outputs, *block* the number of its first block of columns.
         """
 
         def generate(lowering, builder, signature, arguments):

@@ -34,7 +34,7 @@ def _number(value):
 
 
 def _mover(instruction, tile):
-    """Return an intrinsic that loads or stores a tile register; rows in memory have a distance."""
+    """Return an intrinsic that loads or stores tile register *tile* by the LLVM *instruction*."""
 
     @intrinsic
     def move(context, address, row_bytes):
@@ -73,7 +73,7 @@ dot_last_0, dot_last_1, dot_last_2, dot_last_3 = (_dotter(n, _LAST_A, _LAST_B) f
 
 @intrinsic
 def _configure(context, address):
-    """Configure the tile registers by the 64 bytes at an address."""
+    """Configure the tile registers as the 64 bytes at an address describe."""
 
     def generate(lowering, builder, signature, arguments):
         place = pointer(builder, arguments[0], I8)
@@ -114,7 +114,10 @@ def lay_out_tiles(memory, steps):
 
 @jit
 def multiply_tile_16(a, a_bytes, weights, steps, header, acc):
-    """Store ``bias + a @ weights`` of 16 rows and one block; see :func:`multiply_tile`."""
+    """Store ``bias + a @ weights`` of 16 rows and 16 columns.
+
+    Arguments are as for :func:`multiply_tile`.
+    """
     load_0(header, 0)
     for step in range(0, steps - 15, 16):
         load_a(a + 4 * step, a_bytes)
@@ -143,7 +146,7 @@ def multiply_tile(a, a_bytes, weights, block_bytes, steps, header, acc):
     """
     first, second = weights, weights + block_bytes
     third, fourth = second + block_bytes, second + 2 * block_bytes
-    load_0(header, 0)  # the same for all rows
+    load_0(header, 0)  # all rows begin with the same bias
     load_1(header + HEADER_BYTES, 0)
     load_2(header + 2 * HEADER_BYTES, 0)
     load_3(header + 3 * HEADER_BYTES, 0)

@@ -1,7 +1,8 @@
 """Micro-kernels of 8-bit products: dot products into accumulators, accumulators into bytes.
 
-Accumulators are stored to memory between the two parts. This costs little beside the arithmetic,
-and avoids a micro-kernel for every combination of both.
+Weights are stored in blocks of 16 columns. A step is 4 bytes of a row, and 4 bytes of each column.
+Accumulators are stored to memory between products and conversion. This costs little beside the
+arithmetic, and avoids a micro-kernel for every combination of both.
 """
 
 from __future__ import annotations
@@ -46,35 +47,41 @@ _SIZES = {
     "generic": ((2, 1), (2, 1), (1, 2), 2),
 }
 (WIDE_ROWS, WIDE), (NARROW_ROWS, _), (_, SINGLE), TAP_PIXELS = _SIZES[level().name]
-"""Rows and blocks of 16 columns that registers hold: with several blocks, with one, of one row."""
+"""Sizes of register tiles, in rows and blocks of 16 columns: wide, narrow, and of a single row."""
 
 WIDE_TALL, NARROW_TALL = (8, 16) if level().vector_bytes == 64 else (WIDE_ROWS, NARROW_ROWS)
-"""Rows of taller tiles, for images whose sizes 7 does not divide."""
+"""Rows of the taller wide and narrow tiles, for images whose sizes 7 does not divide."""
 
 SHORT_SPLIT, TALL_SPLIT = 7, SPLIT_ROWS
-"""Rows of tiles of :func:`split_rows`, chosen in the same way."""
+"""Rows of the lower and of the taller tile of rows from :func:`split_rows`."""
 
 i64 = types.int64
 V8I32 = ir.VectorType(I32, 8)
 
 
 def _dot_tile(rows, blocks, chains=1):
-    """Return an intrinsic that multiplies *rows* rows with *blocks* times 16 columns.
+    """Return an intrinsic that multiplies *rows* rows of bytes with *blocks* blocks of 16 columns.
 
-    Steps are added to *chains* accumulators in turn, so that a sum waits less for its previous
-    product.
+    Consecutive steps are added to *chains* different accumulators. A sum then waits less for its
+    previous product.
     """
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart, blocks 64."""
+        """Store ``bias + a @ weights + sums``, int32.
+
+        Results of rows are *acc_bytes* apart, those of blocks 64 bytes.
+        """
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
             size = rows * blocks
 
             def add_steps(count, values):
-                """Return *values* after *count* more steps."""
+                """Append *count* more steps.
+
+                Return the new sums and the addresses of the next weights and bytes.
+                """
                 *found, place, row = values
                 for k in range(count):
                     prepared = []
@@ -117,7 +124,10 @@ def _dot_tile(rows, blocks, chains=1):
 
 
 def _lane_tile(rows, blocks, chains=1):
-    """Return the same for AArch64, where one row has enough accumulators."""
+    """Return :func:`_dot_tile` for AArch64.
+
+    *chains* has no effect, as one row has enough sums there.
+    """
     return conv_int8_neon.dot_tile(rows, blocks)
 
 
@@ -134,13 +144,13 @@ HAS_SPLIT_ROWS = dot_products.HAS_MADD
 
 
 def _dot_split(rows):
-    """Return an intrinsic that multiplies *rows* split rows with 8 columns."""
+    """Return an intrinsic that multiplies *rows* rows from :func:`split_rows` with 8 columns."""
 
     @intrinsic
     def dot_split(context, a, row_bytes, weights, steps, header, sums, acc, acc_bytes):
-        """Store bias + a @ weights + sums, int32; rows are *acc_bytes* apart.
+        """Store ``bias + a @ weights + sums``, int32; results of rows are *acc_bytes* apart.
 
-        These are as many sums as registers can hold beside weights.
+        With 8 columns, registers hold all sums and the weights.
         """
 
         def generate(lowering, builder, signature, arguments):
@@ -172,7 +182,7 @@ dot_split, dot_split_tall = _dot_split(SHORT_SPLIT), _dot_split(TALL_SPLIT)
 
 
 def _splitter(dwords):
-    """Return an intrinsic that stores the even bytes of words as int16, then the odd ones."""
+    """Return an intrinsic that stores the even bytes of words as int16, then the odd bytes."""
     kind = ir.VectorType(I32, dwords)
 
     @intrinsic
@@ -193,7 +203,7 @@ split_4, split_1 = _splitter(4), _splitter(1)
 
 @jit
 def split_rows(a, a_bytes, rows, steps, target):
-    """Store rows of bytes as int16: even bytes of each 4, then odd ones."""
+    """Convert *rows* rows of unsigned bytes to int16, as :func:`_dot_split` reads them."""
     for _ in range(rows):
         for step in range(0, steps - 3, 4):
             split_4(a + 4 * step, target + 8 * step)
@@ -203,17 +213,17 @@ def split_rows(a, a_bytes, rows, steps, target):
 
 
 def _dot_taps(pixels, vectors, group):
-    """Return an intrinsic for adjacent outputs of a depthwise convolution.
+    """Return an intrinsic that computes adjacent output pixels of an int8 depthwise convolution.
 
     Args:
         pixels: number of outputs.
         vectors: number of computed vectors of 16 channels.
-        group: number of vectors that are stored together.
+        group: number of vectors of 16 channels in a pixel of the packed line and of the results.
     """
 
     @intrinsic
     def dot_taps(context, line, pixel_bytes, weights, offsets, count, header, acc):
-        """Store bias + the sums of taps into ``[pixels, group, 16], int32``."""
+        """Store the bias plus each pixel's sum over all taps, int32 ``[pixels, group, 16]``."""
 
         def generate(lowering, builder, signature, arguments):
             line, pixel_bytes, weights, offsets, count, header, acc = arguments
@@ -251,7 +261,7 @@ def _dot_taps(pixels, vectors, group):
 
 
 def _dot_group(pixels):
-    """Return :func:`_dot_taps` for 64 channels, in one call if there are enough registers."""
+    """Return a function like :func:`_dot_taps` for *pixels* pixels of 64 channels."""
     if level().vector_bytes != 32:
         return _dot_taps(pixels, GROUP, GROUP)
     dot_vector = _dot_taps(pixels, 1, GROUP)
@@ -272,7 +282,7 @@ dot_tap, dot_tap_64 = _dot_taps(1, 1, 1), _dot_group(1)
 
 @intrinsic
 def pack_column(context, a, b, c, d, count, flip, target):
-    """Store 16 words of the bytes at four addresses, for *count* channels."""
+    """Store a word for each of *count* channels, at most 16: its bytes at *a*, *b*, *c* and *d*."""
 
     def generate(lowering, builder, signature, arguments):
         *rows, count, flip, target = arguments
@@ -307,7 +317,7 @@ def pack_column(context, a, b, c, d, count, flip, target):
 
 @intrinsic
 def pack_column_64(context, a, b, c, d, flip, target):
-    """Store 64 words of the bytes at four addresses, in the order of ``dot_products.zipped``."""
+    """Store a word for each of 64 channels: its bytes at *a*, *b*, *c* and *d*."""
 
     def generate(lowering, builder, signature, arguments):
         *rows, flip, target = arguments
@@ -323,7 +333,7 @@ def pack_column_64(context, a, b, c, d, flip, target):
 
 @intrinsic
 def fill_dwords(context, target, value):
-    """Store 16 copies of the low half of an int64."""
+    """Store 16 copies of the low 32 bits of *value*."""
 
     def generate(lowering, builder, signature, arguments):
         target, value = arguments
@@ -335,7 +345,7 @@ def fill_dwords(context, target, value):
 
 @intrinsic
 def sum_bytes(context, source, count):
-    """Return the sum of unsigned bytes, after :func:`dot_products.seen`."""
+    """Return the sum of *count* unsigned bytes, each as :func:`dot_products.seen` changes it."""
 
     def generate(lowering, builder, signature, arguments):
         source, count = arguments

@@ -1,6 +1,6 @@
-"""Tiles of 8-bit products on AArch64, whose instructions take four bytes of a lane for all columns.
+"""Register tiles of 8-bit products on AArch64, where an instruction reads four bytes of one lane.
 
-A row is therefore loaded 16 bytes at a time, for four steps.
+It multiplies them with every column. A row is therefore loaded 16 bytes at a time, for four steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ def dot_tile(rows, blocks):
 
     @intrinsic
     def dot_tile(context, a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes):
-        """Store ``bias + a @ weights + sums``, int32; rows are *acc_bytes* apart, blocks 64."""
+        """Store ``bias + a @ weights + sums``, int32.
+
+        Results of rows are *acc_bytes* apart, those of blocks 64 bytes.
+        """
 
         def generate(lowering, builder, signature, arguments):
             a, row_bytes, weights, block_bytes, steps, headers, sums, acc, acc_bytes = arguments
@@ -63,7 +66,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     values = [part for _ in rows_at for _ in places for part in dot_products_neon.NOTHING]
 
     def weights_of(index, count):
-        """Yield the weights at all places for each of *count* steps."""
+        """Yield, for each of *count* steps from *index* on, the weights at all places."""
         for k in range(0, count, weights_a_byte):
             step = builder.udiv(builder.add(index, integer(k)), integer(weights_a_byte))
             at = builder.mul(step, integer(step_bytes))
@@ -76,7 +79,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
                 )
 
     def added(values, index, count):
-        """Return *values* after the products of *count* steps are added."""
+        """Append the products of *count* steps from *index* on; return the new values."""
         at = builder.shl(index, integer(2))
         kind = I32 if count == 1 else vector(I32, count)
         loaded = [load(builder, builder.add(row, at), kind) for row in rows_at]

@@ -28,7 +28,7 @@ from delegraph_numba_cpu.codegen.vector_ir import (
 from delegraph_numba_cpu.instructions.conv_int8 import HEADER, HEADER_BYTES
 
 ROWS = 4
-"""Number of rows of 16 results that are finished together and share the header's vectors."""
+"""Number of rows of 16 results that are converted together and share the header's vectors."""
 
 i64 = types.int64
 
@@ -49,7 +49,10 @@ def _nearest(builder, acc, scale, offset):
 
 
 def _exact(builder, acc, factor, offset, zero):
-    """Return ``floor(acc * factor + offset) + zero``, int32, rounded only once before the floor."""
+    """Return int32 ``floor(acc * factor + offset) + zero``.
+
+    Only one rounding precedes the floor.
+    """
     arguments = [builder.sitofp(acc, V16F64), factor, offset]
     value = dot_products.rounded_down(builder, call(builder, "llvm.fma.v16f64", V16F64, arguments))
     return builder.add(value, zero)
@@ -66,7 +69,7 @@ def _exact_away(builder, acc, factor, offset, zero, away):
 
 
 def _exact_close(builder, acc, factor, offset, zero, away):
-    """Return the result of :func:`_exact_away`, as if float64 had more bits.
+    """Return the result of :func:`_exact_away` for products that need more bits than float64 has.
 
     Rounding before the floor can only raise the value to the next integer. The rest after
     subtraction of that integer has few bits, and is negative if this happened.
@@ -133,7 +136,8 @@ def _if_near(exact, takes_away):
                 yield dot_products.rounded_to_even(builder, value)
 
         def rescale_all(vectors):
-            quick, difference = [], constant(0)  # no difference is negative: none cancels another
+            # No difference is negative, so none cancels another.
+            quick, difference = [], constant(0)
             for vector, (scale, offset, below, *away) in zip(vectors, parts, strict=True):
                 found, least = nearest(vector, scale, (offset, below), away)
                 quick.append(found)
@@ -159,13 +163,16 @@ def _finisher(prepare):
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
-        """Store the first *count* of 16 clamped results of each of *rows* >= 1 rows."""
+        """Store *count* of 16 rescaled, clamped results of each of *rows* >= 1 rows."""
 
         def generate(lowering, builder, signature, arguments):
             acc, acc_bytes, rows, header, target, row_bytes, count, low, high = arguments
 
             def rows_by(size, write):
-                """Convert *size* rows at a time; the last rows may be converted twice."""
+                """Append a loop that converts *size* rows at a time by *write*.
+
+                The last rows may be repeated.
+                """
                 rescale_all = prepare(builder, [header] * size)
                 last = builder.sub(rows, integer(size))
                 loop = Loop(builder, rows, size)
@@ -208,7 +215,7 @@ def _finisher_64(prepare):
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):
-        """Store rows of 64 results, clamped within 0..255, then xored with *flip*."""
+        """Store rows of 64 rescaled results, clamped to 0..255, then xored with *flip*."""
 
         def generate(lowering, builder, signature, arguments):
             acc, rows, header, target, row_bytes, flip, low, high = arguments

@@ -33,7 +33,7 @@ _AVX512_VNNI = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "fm
 _AVX512_VBMI = (*_AVX512_VNNI, "avx512vbmi")
 _AMX_INT8 = (*_AVX512_VBMI, "amx-tile", "amx-int8")
 
-# All that LLVM may use of a Cortex-A76; Neoverse N1 and Apple's M1 have it too.
+# The features that LLVM may use of a Cortex-A76; Neoverse N1 and Apple's M1 have them too.
 _NEON_DOTPROD = ("neon", "lse", "rdm", "rcpc", "fullfp16", "dotprod")
 _NEON_I8MM = (*_NEON_DOTPROD, "i8mm")
 

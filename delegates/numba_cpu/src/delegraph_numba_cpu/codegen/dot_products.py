@@ -37,13 +37,13 @@ def constant(value, kind=V16I32):
 
 
 SEEN = int.from_bytes(bytes([level().byte_shift]) * 4, "little")
-"""Number that is xored with four unsigned activations before they are multiplied."""
+"""Number that is xored with four unsigned activations, which gives the form that is multiplied."""
 
 
 def seen(builder, x):
-    """Return unsigned activations in the form in which they are multiplied.
+    """Return unsigned activations *x* in the form that products need: less 128 on some levels.
 
-    They are vectors, or integers of 8 or 32 bits. See ``CpuLevel.byte_shift``.
+    *x* is a vector of bytes, or an integer of 8 or 32 bits. See ``CpuLevel.byte_shift``.
     """
     if not level().byte_shift:
         return x
@@ -70,7 +70,7 @@ def prepare_weights(builder, weights):
 
 
 def nibbles(builder, packed):
-    """Return two vectors: 16 times the weight in each byte's low half, and in its high half.
+    """Return the weights in each byte's low half, times 16, and those in its high half, times 16.
 
     Args:
         builder: appends instructions.
@@ -109,7 +109,7 @@ def dot(builder, acc, activations, weights):
 
 
 def add_sums(builder, accumulators, sums):
-    """Return rows of int32 vectors with one number added to each row.
+    """Return accumulators with one number added to all of each row.
 
     Args:
         builder: appends instructions.
@@ -130,7 +130,7 @@ def add_sums(builder, accumulators, sums):
 
 
 def dot_halves(builder, acc, halves, weights):
-    """Return the result of :func:`dot` for activations that are already pairs of int16.
+    """Return the result of :func:`dot` for activations that were already split into int16 pairs.
 
     Args:
         builder: appends instructions.
@@ -199,7 +199,7 @@ ROUNDS_QUICKLY = _HAS_AVX512 or _HAS_AVX2
 
 
 def rounded_to_even(builder, x):
-    """Return 16 float32 as int32, halves to even."""
+    """Return 16 float32 as int32, rounded to nearest, halves to even."""
     if _HAS_AVX512:
         mask = ir.Constant(I16, -1)
         arguments = [x, constant(0), mask, ir.Constant(I32, 4)]
@@ -223,7 +223,7 @@ def rounded_down(builder, x):
 
 
 def clamped(builder, x, low, high):
-    """Return 16 int32 between two vectors of bounds."""
+    """Return 16 int32 clamped between the vectors *low* and *high*."""
     for name, limit in (("smax", low), ("smin", high)):
         x = call(builder, f"llvm.{name}.v16i32", V16I32, [x, limit])
     return x
@@ -267,7 +267,7 @@ GROUP = 4
 
 
 def zipped(builder, rows):
-    """Return four vectors of 16 words; each word holds one column's bytes of four rows of 64 bytes.
+    """Return four vectors of 16 words; a word has one byte of each of four rows of 64 bytes.
 
     Lane e of vector j holds channel ``16 * (e // 4) + 4 * j + e % 4``. Pairwise zips within 16
     bytes give this order, which is the cheapest.
@@ -296,7 +296,7 @@ def _zip(builder, a, b, high):
 
 
 def unzipped(builder, vectors, low, high):
-    """Return 64 clamped bytes from four int32 vectors in the order of :func:`zipped`.
+    """Return 64 clamped bytes from four int32 *vectors* in the order that :func:`zipped` gives.
 
     Args:
         builder: appends instructions.
@@ -319,7 +319,7 @@ def unzipped(builder, vectors, low, high):
 
 
 def _packed(builder, vectors):
-    """Return int32 as saturated unsigned bytes: 16 bytes of each of the four vectors in turn."""
+    """Return int32 as saturated unsigned bytes: 16 bytes, four of each vector, then the next 16."""
     words, kind = vector(I16, 32), vector(I8, 64)
     if _HAS_AVX512:
         halves = [

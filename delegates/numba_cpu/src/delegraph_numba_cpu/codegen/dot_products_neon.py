@@ -52,7 +52,7 @@ def dot(builder, sums, activations, weights):
 
 
 def total(builder, sums):
-    """Return the four int32 that the sums of :func:`dot` stand for."""
+    """Return the four int32 sums from *sums*, which :func:`dot` holds in one or two vectors."""
     if _HAS_DOT:
         return sums[0]
     return call(builder, "llvm.aarch64.neon.addp.v4i32", V4I32, sums)
@@ -77,7 +77,7 @@ def joined(builder, parts):
 
 
 def dot_of_16(builder, acc, activations, weights):
-    """Return 16 int32 plus dot products of four bytes, all vectors of 16 int32."""
+    """Return *acc* plus dot products of four bytes; all vectors have 16 int32."""
     found = []
     four = zip(*(quarters(builder, each) for each in (acc, activations, weights)), strict=True)
     for start, *operands in four:

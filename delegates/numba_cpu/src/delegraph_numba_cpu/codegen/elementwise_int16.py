@@ -25,7 +25,7 @@ def _scaled(x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes) -> Lanes:
 def rescale(
     x: Lanes, zero_point: Lanes, left: Lanes, down: Lanes, multiplier: Lanes, right: Lanes
 ) -> Lanes:
-    """Return int16 at another scale, as int32; *down* is the number of bits of a floor shift."""
+    """Return int16 *x*, less its zero point, at another scale as int32."""
     number = ((x.widen(I32, signed=True) - zero_point) << left) >> down
     return _scaled(number, left.filled(0), multiplier, right)
 
@@ -41,6 +41,6 @@ def store_int16(
     x: Lanes, left: Lanes, multiplier: Lanes, right: Lanes, zero_point: Lanes, low: Lanes,
     high: Lanes,
 ) -> Lanes:  # fmt: skip
-    """Return int32 rescaled to the scale of the results, clamped, as int16."""
+    """Return int32 *x* rescaled to the scale of the results and clamped, as int16."""
     number = _scaled(x, left, multiplier, right) + zero_point
     return number.at_least(low).at_most(high).narrow(I16)

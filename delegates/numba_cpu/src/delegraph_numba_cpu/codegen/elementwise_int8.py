@@ -19,7 +19,7 @@ def _unsigned_less(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, signed: bool) -> Lanes:
-    """Return float32 as bytes, clamped; *half* is added before the truncation.
+    """Return float32 *x* rounded, plus *zero*, clamped to bytes; *half* is added before truncation.
 
     The lowering has checked that all values fit int32.
     """
@@ -27,7 +27,7 @@ def _rounded(x: Lanes, half: Lanes, zero: Lanes, low: Lanes, high: Lanes, *, sig
 
 
 def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
-    """Return int32 as bytes, clamped."""
+    """Return int32 clamped between *low* and *high*, as bytes."""
     if not _PACKS:
         return whole.at_least(low).at_most(high).narrow(I8)
     found, low, high = _saturated(whole, signed), low.narrow(I8), high.narrow(I8)
@@ -38,7 +38,7 @@ def _as_bytes(whole: Lanes, low: Lanes, high: Lanes, signed: bool) -> Lanes:
 
 
 def _saturated(x: Lanes, signed: bool, zero: Lanes | None = None) -> Lanes:
-    """Return 64 int32 as the nearest bytes; *zero* is added to the nearest 16 bits, if given."""
+    """Return 64 int32, each as the nearest byte; *zero* is added to the nearest int16, if given."""
     builder, words, kind = x.builder, ir.VectorType(I16, 32), ir.VectorType(I8, 64)
     parts = [_shuffled(builder, x.value, range(i, i + 16)) for i in range(0, 64, 16)]
     halves = [
@@ -50,7 +50,7 @@ def _saturated(x: Lanes, signed: bool, zero: Lanes | None = None) -> Lanes:
     name = "packsswb" if signed else "packuswb"
     zipped = call(builder, f"llvm.x86.avx512.{name}.512", kind, halves)
     dwords = builder.bitcast(zipped, ir.VectorType(I32, 16))
-    # Every 16 bytes hold four of each part.
+    # Each 16 bytes hold four elements of each part.
     order = [4 * (i % 4) + i // 4 for i in range(16)]
     return Lanes(builder, builder.bitcast(_shuffled(builder, dwords, order), kind))
 
@@ -62,7 +62,7 @@ def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
-    """Return ``a * a_factor + b * b_factor + offset`` of 8-bit integers, rounded and clamped.
+    """Return the operation ``a * a_factor + b * b_factor + offset`` on bytes, rounded and clamped.
 
     Sums and products are rounded one by one; the lowering has tried this on every pair.
     """
@@ -76,7 +76,7 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
 
 
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the same sum, rounded to the nearest integer and clamped.
+    """Return the operation of :func:`_sum` with its result rounded to the nearest integer.
 
     The zero point is in the offset. The lowering has tried this on every pair, with products that
     are rounded before they are added and with others.
@@ -106,7 +106,7 @@ def _quantized(signed: bool) -> Callable[..., Lanes]:
 
 
 def _product(signed: bool) -> Callable[..., Lanes]:
-    """Return ``(a - a_zero) * (b - b_zero) * factor`` of 8-bit integers, rounded and clamped."""
+    """Return the operation ``(a - a_zero) * (b - b_zero) * factor`` on bytes, rounded, clamped."""
 
     def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
                  *rounding: Lanes) -> Lanes:  # fmt: skip

@@ -26,7 +26,7 @@ def _floor_division(a: Lanes, b: Lanes) -> Lanes:
 
 
 def _as_bool(compare: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return the comparison *compare* with results as bytes, 0 or 1."""
+    """Return an operation that applies *compare* and stores its results as bytes, 0 or 1."""
     return lambda a, b: compare(a, b).widen(I8, signed=False)
 
 
@@ -49,7 +49,7 @@ for _code, _letter in (
 
 
 def _saturate(element: Any) -> Callable[..., Lanes]:
-    """Return a function that truncates float32 to integers from *low* to *high*.
+    """Return an operation that truncates float32 to integers of type *element*.
 
     NaN and larger values become *largest*.
     """

@@ -29,9 +29,9 @@ WIDE, HALF, QUARTER = GRANULE, GRANULE // 2, GRANULE // 4
 """Numbers of elements in a vector: smaller for operations with more temporaries."""
 
 CURVE = WIDE if GRANULE == 64 else HALF
-"""Number of elements in a vector for long computations.
+"""Number of elements in a vector for long computations; with 32 registers, four vectors at once.
 
-With 32 registers, four vectors hide latencies.
+Each then waits less for its previous result.
 """
 
 TYPES = {"f": F32, "b": I8, "h": I16, "i": I32, "l": I64}
@@ -156,7 +156,7 @@ def _parameter(builder: Any, step: Any, first_step: Any, i: int, letter: str, la
 
 
 def clamped(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
-    """Return *function*, of two operands, with its results clamped to two more arguments."""
+    """Return an operation that clamps the results of *function*, which has two operands."""
     return lambda a, b, low, high: function(a, b).at_least(low).at_most(high)
 
 
@@ -200,7 +200,7 @@ def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
 
 
 def permuted(x: Lanes, table: Any) -> Lanes:
-    """Return entries of a table of 256 bytes at 64 indices, by two permutations of 128 bytes."""
+    """Return the bytes of a table of 256 bytes at 64 indices, by two permutations of 128 bytes."""
     builder, kind = x.builder, x.type
     parts = [load(builder, builder.add(table, integer(64 * i)), kind) for i in range(4)]
     low, high = (
@@ -231,7 +231,10 @@ operation(Operation.LOOKUP_PAIR, "t", lanes=1)(
 def lookup_pair_by_position(
     a: Lanes, b: Lanes, vector: Any, rest: Any, length: Any, vector_end: Any, position: Any
 ) -> Lanes:
-    """Return entries of two tables: the second serves the last elements of every *length*."""
+    """Return entries of two tables, *vector* and *rest*.
+
+    *rest* serves the end of each *length* elements.
+    """
     builder = a.builder
     place = builder.urem(*(builder.trunc(number, I32) for number in (position, length)))
     is_vector = builder.icmp_unsigned("<", place, builder.trunc(vector_end, I32))
@@ -239,9 +242,9 @@ def lookup_pair_by_position(
 
 
 def _quantize(element: Any) -> Callable[..., Lanes]:
-    """Return float32 times a factor, rounded to even, clamped, plus the zero point.
+    """Return an operation that quantises float32: scaled, rounded to even, plus a zero point.
 
-    Limits are relative to the zero point. NaN becomes the least value.
+    Results are clamped before the zero point is added. NaN becomes the least value.
     """
 
     def function(x: Lanes, factor: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
@@ -252,7 +255,7 @@ def _quantize(element: Any) -> Callable[..., Lanes]:
 
 
 def _quantize_by_division(element: Any) -> Callable[..., Lanes]:
-    """The same by a division in float64, halves away from zero; the limits are absolute."""
+    """Return an operation that quantises by a float64 division, halves rounded away from zero."""
 
     def function(x: Lanes, scale: Lanes, low: Lanes, high: Lanes, zero_point: Lanes) -> Lanes:
         ratio = (x.to_float(F64) / scale.to_float(F64)).number_at_least(-1e9).at_most(1e9)
@@ -280,7 +283,7 @@ for code, letter in (
 
 
 def _dequantize(signed: bool) -> Callable[..., Lanes]:
-    """Return ``q * scale + offset``."""
+    """Return the operation ``q * scale + offset`` on quantized values of one type."""
 
     def function(q: Lanes, scale: Lanes, offset: Lanes) -> Lanes:
         return q.widen(I32, signed=signed).to_float() * scale + offset
@@ -295,7 +298,10 @@ operation(Operation.DEQUANTIZE_INT16, "ff", HALF)(_dequantize(True))
 
 @operation(Operation.DEQUANTIZE_FLOAT16, lanes=HALF)
 def widen_float16(q: Lanes) -> Lanes:
-    """Return float16, given as int16, as float32; not all processors have an instruction for it."""
+    """Return float16 *q*, given as int16, as float32.
+
+    Not all processors have an instruction for it.
+    """
     bits = q.widen(I32, signed=True)
     magnitude = ((bits & 0x7FFF) << 13).as_float() * 2.0**112
     is_finite = ((bits & 0x7C00) - 0x7C00) < 0

@@ -55,7 +55,7 @@ def sine(x: Lanes, table: Any, quarter: Lanes) -> Lanes:
 
 
 def _parts(exponent: Lanes, table: Any) -> list[Lanes]:
-    """Return the three numbers that a table holds for each lane."""
+    """Return the three float64 of the table for each lane's exponent."""
     builder, count = exponent.builder, exponent.type.count
     places = exponent.widen(I64, signed=False) * 24 + Lanes(builder, splat(builder, table, count))
     return [_gathered(places + 8 * i) for i in range(3)]

@@ -18,7 +18,7 @@ jit = njit(
     nogil=True,
     error_model="numpy",
     boundscheck=False,
-    no_cpython_wrapper=True,  # Python calls no helpers; saves a third of the time to compile
+    no_cpython_wrapper=True,  # Python calls no helpers; this saves a third of the compile time
     no_cfunc_wrapper=True,
 )
 """Decorator that compiles a helper of kernels: no exceptions, no Python objects."""
@@ -30,7 +30,7 @@ def pointer(builder: Any, address: Any, type: Any) -> Any:
 
 
 def call(builder: Any, name: str, result: Any, arguments: Any) -> Any:
-    """Call the LLVM intrinsic or C function of that name."""
+    """Call the LLVM intrinsic or C function *name*, which returns the type *result*."""
     module = builder.module
     function = module.globals.get(name)
     if function is None:
@@ -87,7 +87,7 @@ def real(record, i):
 
 @intrinsic
 def atomic_load(context: Any, address: Any) -> Any:
-    """Return an int64 that other threads may write."""
+    """Return the int64 at *address*, which other threads may write at the same time."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(pointer(builder, arguments[0], I64), "seq_cst", 8)
@@ -97,7 +97,7 @@ def atomic_load(context: Any, address: Any) -> Any:
 
 @intrinsic
 def atomic_store(context: Any, address: Any, value: Any) -> Any:
-    """Write an int64 that other threads may read."""
+    """Store an int64 at *address*, which other threads may read at the same time."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[1], pointer(builder, arguments[0], I64), "seq_cst", 8)
@@ -108,7 +108,10 @@ def atomic_store(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def atomic_add(context: Any, address: Any, value: Any) -> Any:
-    """Add to an int64; return its previous value."""
+    """Add *value* to the int64 at *address* in one step for all threads.
+
+    Return its previous value.
+    """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw(
@@ -120,7 +123,10 @@ def atomic_add(context: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def compare_and_swap(context: Any, address: Any, old: Any, new: Any) -> Any:
-    """Write *new* if the int64 is *old*; return its previous value."""
+    """Write *new* if the int64 at *address* is *old*, in one step for all threads.
+
+    Return what it was.
+    """
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         result = builder.cmpxchg(
@@ -145,7 +151,7 @@ def call_kernel(context: Any, address: Any, record: Any, tile: Any, worker: Any)
 
 @intrinsic
 def not_inlined(context: Any) -> Any:
-    """Keep LLVM from inlining the helper that calls this."""
+    """Prevent LLVM from inlining the function that calls this intrinsic."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -156,7 +162,7 @@ def not_inlined(context: Any) -> Any:
 
 @intrinsic
 def pause(context: Any) -> Any:
-    """Tell the processor that this thread polls memory."""
+    """Tell the processor that this thread is polling memory, so that it saves power."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if machine() == "x86_64":
@@ -210,7 +216,7 @@ def copy_bytes(context: Any, target: Any, source: Any, count: Any) -> Any:
 
 @intrinsic
 def fill_bytes(context: Any, target: Any, value: Any, count: Any) -> Any:
-    """Set *count* bytes to the low byte of an int64."""
+    """Set *count* bytes to the low byte of *value*."""
 
     def generate(lowering: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to = pointer(builder, arguments[0], I8)

@@ -96,7 +96,7 @@ class Lanes:
         return self._apply("shl", self.value, self._other(other))
 
     def __rshift__(self, other: Any) -> Lanes:
-        """Arithmetic shift to the right."""
+        """Shift to the right by *other* bits, with copies of the sign bit."""
         return self._apply("ashr", self.value, self._other(other))
 
     def __lt__(self, other: Any) -> Lanes:

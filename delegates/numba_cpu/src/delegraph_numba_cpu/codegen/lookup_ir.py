@@ -40,12 +40,12 @@ def load_f16(context, address):
 
 
 def _bytes(builder, values):
-    """Return the 16 integers in 16 bytes, in order, as vectors of 16."""
+    """Return 16 bytes, each of which is one integer, as a list of vectors of 16."""
     return [values]
 
 
 def _nibbles(builder, values):
-    """Return the 32 integers in 16 bytes of two each, in order, as vectors of 16."""
+    """Return the 32 integers in 16 bytes, two in each, as a list of vectors of 16."""
     four = ir.Constant(V16I8, [4] * LANES)
     low = builder.ashr(builder.shl(values, four), four)
     high = builder.ashr(values, four)

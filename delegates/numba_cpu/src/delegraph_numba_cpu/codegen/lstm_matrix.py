@@ -1,6 +1,6 @@
 """Products of a few rows of unsigned bytes and strips: 64 columns of signed bytes.
 
-They serve matrices that multiply one vector after another: weights are read once, in order.
+They serve matrices that multiply one vector after another. Weights are read once, in order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ i64 = types.int64
 
 def _dot_block(rows):
     """Return an intrinsic that multiplies *rows* rows with as many columns as registers hold."""
-    sets = 2 if rows == 1 else 1  # one row has too few sums to hide the latency of a product
+    sets = 2 if rows == 1 else 1  # one row has too few sums to hide the time of a product
 
     @intrinsic
     def dot_block(context, x, row_bytes, weights, bias, target, target_bytes):
@@ -86,16 +86,16 @@ _dot_row_block, _dot_rows_block = _dot_block(1), _dot_block(MANY)
 
 @jit
 def dot_row(x, row_bytes, weights, bias, target):
-    """Store 64 int32: the product of a row and a strip, plus the bias."""
+    """Store 64 int32: the product of the row of bytes *x* and a strip of weights, plus the bias."""
     for n in range(0, 4, _BLOCKS):
         _dot_row_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
 
 
 @jit
 def dot_rows(x, row_bytes, weights, bias, target):
-    """Store the products of :data:`MANY` rows and a strip, plus the bias: int32 ``[MANY, 64]``.
+    """Store the products of :data:`MANY` rows at *x* and a strip of weights, plus the bias.
 
-    Rows are *row_bytes* apart.
+    Results are int32 ``[MANY, 64]``. Rows are *row_bytes* apart.
     """
     for n in range(0, 4, _BLOCKS):
         _dot_rows_block(x, row_bytes, weights + 64 * n, bias + 64 * n, target + 64 * n, 256)
@@ -103,7 +103,7 @@ def dot_rows(x, row_bytes, weights, bias, target):
 
 @jit
 def copy_unsigned(source, target, count):
-    """Copy int8 values as unsigned bytes, plus 128."""
+    """Copy *count* int8 values as unsigned bytes: each value plus 128."""
     whole = count // 8 * 8
     for i in range(0, whole, 8):
         flip_8(source + i, target + i, 128)

@@ -17,9 +17,10 @@ LN2_LOW = math.log(2) - LN2_HIGH
 
 
 def fit(function: Callable[[float], float], degree: int, low: float, high: float) -> list[float]:
-    """Return the polynomial that equals a function at the Chebyshev points of an interval.
+    """Return coefficients of a polynomial that approximates *function* on an interval.
 
-    Its largest error is little more than that of the best polynomial. Highest power first.
+    The polynomial equals the function at the interval's Chebyshev points. Its largest error is
+    little more than that of the best polynomial. The highest power comes first.
     """
     curve = Chebyshev.interpolate(np.vectorize(function), degree, domain=[low, high])
     return [float(c) for c in curve.convert(kind=Polynomial).coef[::-1]]
@@ -44,7 +45,7 @@ LARGEST = 3.4028234663852886e38
 
 
 def polynomial(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """Return a polynomial by Horner's rule, the highest power's coefficient first."""
+    """Return the value at *x* of a polynomial, by Horner's rule; the highest power comes first."""
     first, second, *others = coefficients
     value = x.times_plus(first, second)
     for coefficient in others:
@@ -148,7 +149,7 @@ def split(x: Lanes) -> tuple[Lanes, Lanes]:
 def gelu(x: Lanes) -> Lanes:
     """Return ``x / 2 * erfc(-x / sqrt(2))`` by a fit of erfc."""
     v = x * -math.sqrt(0.5)
-    z = v.magnitude().at_most(10.1)  # beyond it, erfc is 0 or 2 in float32
+    z = v.magnitude().at_most(10.1)  # beyond this, erfc is 0 or 2 in float32
     t = reciprocal(z.times_plus(0.5, 1.0))
     exponent = polynomial(t, ERFC_FIT) - z * z
     half = t * 0.5 * bounded_exp(exponent)

@@ -15,11 +15,11 @@ SQUARE_BYTES = 16
 
 
 def _zipped(builder, vectors, groups):
-    """Return vectors with *groups* adjacent squares, each transposed.
+    """Return *vectors* with *groups* adjacent squares, each square transposed.
 
     An element's number consists of the bits of its row and column. Zipping the first half of the
     vectors with the second rotates these bits by one. After as many zips as a column number has
-    bits, rows are columns. Each of the *groups* of lanes is a separate square, since registers are
+    bits, rows are columns. Each group of lanes is a separate square, since registers are
     shuffled best in such groups.
     """
     side = len(vectors)
@@ -67,7 +67,7 @@ def _turner(unit, groups):
 
 
 def transposer(unit, load_one, store_one):
-    """Return a function that transposes a matrix of elements of *unit* bytes.
+    """Return a function that transposes a matrix, whose elements have *unit* bytes, in memory.
 
     It is ``transpose(source, source_step, target, target_step, height, width)``. Element (i, j) at
     ``source + i * source_step + j * unit`` goes to ``target + j * target_step + i * unit``. There

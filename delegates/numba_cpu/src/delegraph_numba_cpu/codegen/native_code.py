@@ -29,7 +29,7 @@ from delegraph_numba_cpu.codegen.targets import initialize, triple_of
 
 
 class KernelLibrary(AOTCodeLibrary):  # type: ignore[misc]  # Numba has no types
-    """A function with all that it calls, fully optimized when native code is requested."""
+    """A compiled function and all functions that it calls, optimized when its code is requested."""
 
     def object_code(self, function: str, symbol: str) -> bytes:
         """Return an object file of one function and all that it calls, optimized.

@@ -1,4 +1,4 @@
-"""Symbols that Numba's wrappers of kernels call when a kernel raises; kernels never raise."""
+"""Symbols of Numba that kernels refer to and never use, as they never raise."""
 
 from __future__ import annotations
 

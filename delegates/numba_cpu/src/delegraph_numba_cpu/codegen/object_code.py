@@ -28,7 +28,7 @@ def unpack(packed: bytes) -> Objects:
     """Return the kernels in bytes that :func:`pack` made.
 
     Raises:
-        ValueError: the bytes are not of that form; sizes are checked before they are used.
+        ValueError: :func:`pack` did not make the bytes; sizes are checked before use.
     """
     import json
 

@@ -46,7 +46,7 @@ UNSIGNED = Vector("uint8", I8, BYTE_LANES, types.int64)
 
 @intrinsic
 def add_product(context, x, y, summand):
-    """Return ``x * y + summand`` of float vectors, rounded once where the processor can."""
+    """Return ``x * y + summand`` of float vectors, rounded once if the processor can."""
 
     def generate(lowering, builder, signature, arguments):
         return vector_ir.multiply_add(builder, *arguments)
@@ -55,7 +55,7 @@ def add_product(context, x, y, summand):
 
 
 def filler(vector):
-    """Return a function that makes a vector of copies of a number."""
+    """Return a function that makes a vector, all of whose lanes are one number."""
 
     @intrinsic
     def fill(context, number):
@@ -74,7 +74,7 @@ floats, ints, signed, unsigned = map(filler, (FLOATS, INTS, SIGNED, UNSIGNED))
 
 
 def unary(vector, function, result=None):
-    """Return an intrinsic on one vector that computes *function*, a function of :class:`Lanes`.
+    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to one vector.
 
     The result has the type *result*, or that of the argument.
     """
@@ -90,7 +90,7 @@ def unary(vector, function, result=None):
 
 
 def binary(vector, function):
-    """Return an intrinsic on two vectors that computes *function*, a function of :class:`Lanes`."""
+    """Return an intrinsic that applies *function*, written with :class:`Lanes`, to two vectors."""
 
     @intrinsic
     def compute(context, x, y):
@@ -287,7 +287,7 @@ def folder(vector, function):
 
 
 def cutter(vector):
-    """Return ``cut(x, count, rest)``: the first *count* lanes of *x*, other lanes of *rest*."""
+    """Return ``cut(x, count, rest)``: the first *count* lanes of *x*, then those of *rest*."""
 
     @intrinsic
     def cut(context, x, count, rest):

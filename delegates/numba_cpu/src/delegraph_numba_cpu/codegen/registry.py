@@ -10,9 +10,10 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 from delegraph_numba_cpu.instructions import Instruction
 
 KERNELS: dict[str, dict[str, Callable[..., None]]] = {}
-"""Family to kernel name to Python function ``(words, tile, worker) -> None``, all int64.
+"""Mapping from a family to its kernels, and from a kernel's name to its Python function.
 
-Families import one another, and kernels of two families may have the same name.
+A function is ``(words, tile, worker) -> None``, all int64. Families import one another, and kernels
+of two families may have the same name.
 """
 
 _level = LEVELS["generic"]
@@ -46,7 +47,7 @@ def kernel(instruction: Instruction) -> Callable[[Any], Any]:
 
 
 def named_kernel(family: str, name: str) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function a kernel without an :class:`Instruction`."""
+    """Return a decorator that makes a Python function the kernel *name* of *family*."""
 
     def add(function: Any) -> Any:
         KERNELS.setdefault(family, {})[name] = function

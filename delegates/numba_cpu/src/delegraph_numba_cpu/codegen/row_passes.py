@@ -83,7 +83,7 @@ def larger(x, y):
 
 
 def folded(x, combine):
-    """Return one number: all elements combined, half with half, again and again."""
+    """Return one number: all elements of *x*, combined half with half, again and again."""
     builder, count = x.builder, LANES
     while count > 1:
         count //= 2
@@ -100,7 +100,7 @@ def folded(x, combine):
 
 
 def float_kernel(instruction, row, padding):
-    """Define the kernel that calls *row* for each row of a tile.
+    """Define the kernel of *instruction* that calls *row* for each row of floats of a tile.
 
     Args:
         instruction: the instruction.

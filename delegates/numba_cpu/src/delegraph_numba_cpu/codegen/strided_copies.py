@@ -25,7 +25,7 @@ i64 = types.int64
 
 
 def _copier(unit, is_masked=False):
-    """Return an intrinsic that copies *count* pieces of *unit* bytes.
+    """Return an intrinsic that copies *count* pieces of *unit* bytes, at equal distances.
 
     If *is_masked*, it copies only the first *size* bytes of each piece.
     """
@@ -58,9 +58,9 @@ _copy_first = _copier(64, is_masked=True)
 
 @intrinsic
 def _copy_part(context, source, target, size, first, last, around, flip):
-    """Write up to 64 bytes of a line, of which only bytes *first* to *last* are copied.
+    """Write up to 64 bytes of a line; bytes *first* to *last* are copied, the others are *around*.
 
-    Arguments are those of :func:`copy_part`.
+    Arguments are as for :func:`copy_part`.
     """
 
     def generate(lowering, builder, signature, arguments):

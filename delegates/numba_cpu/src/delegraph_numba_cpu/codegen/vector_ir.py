@@ -24,7 +24,7 @@ _NAMES = {F32: "f32", F64: "f64", I1: "i1", I8: "i8", I16: "i16", I32: "i32", I6
 
 
 def vector(element: Any, lanes: int) -> Any:
-    """Return the type of *lanes* values."""
+    """Return the LLVM type of a vector of *lanes* values of type *element*."""
     return ir.VectorType(element, lanes)
 
 
@@ -81,14 +81,14 @@ def strided(builder: Any, first: Any, step: Any, count: int) -> list[Any]:
 
 
 def _hidden(builder: Any, value: Any) -> Any:
-    """Return the same int64, of which LLVM cannot see how it was computed."""
+    """Return *value* through an instruction that hides from LLVM how it was computed."""
     kind = ir.FunctionType(I64, [I64])
     return builder.asm(kind, "", "=r,0", [value], side_effect=True)
 
 
 def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
-    """Return a mask of the first *count* lanes, at most all, and none if *count* < 0."""
-    if lanes == 64 and HAS_BYTE_MASKS:  # one instruction makes the 64 bits
+    """Return a mask of the first *count* lanes; none if *count* < 0, all if it exceeds *lanes*."""
+    if lanes == 64 and HAS_BYTE_MASKS:  # one instruction makes all 64 bits
         for name, bound in (("smax", 0), ("smin", 64)):
             count = call(builder, f"llvm.{name}.i64", I64, [count, integer(bound)])
         bits = call(builder, "llvm.x86.bmi.bzhi.64", I64, [integer(-1), count])
@@ -98,7 +98,7 @@ def first_lanes(builder: Any, count: Any, lanes: int) -> Any:
 
 
 def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
-    """Return a vector from memory; lanes outside the mask are 0 and are not read."""
+    """Return a vector from memory; lanes outside *mask* are 0, and their memory is not read."""
     arguments = [
         pointer(builder, address, kind),
         ir.Constant(I32, 1),
@@ -109,7 +109,7 @@ def masked_load(builder: Any, address: Any, mask: Any, kind: Any) -> Any:
 
 
 def masked_store(builder: Any, value: Any, address: Any, mask: Any) -> None:
-    """Write the lanes in the mask to memory, and no others."""
+    """Write the lanes of *value* that are in *mask* to memory, and no others."""
     arguments = [value, pointer(builder, address, value.type), ir.Constant(I32, 1), mask]
     call(builder, f"llvm.masked.store.{_suffix(value.type)}.p0", ir.VoidType(), arguments)
 
@@ -197,7 +197,7 @@ def clamp(builder: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 def merged(builder: Any, *values: tuple[Any, Any]) -> Any:
-    """Return a phi: of *values*, pairs of a value and a block, the one whose block was run."""
+    """Return a phi node: of the pairs (value, LLVM block), the value whose block ran before."""
     phi = builder.phi(values[0][0].type)
     for value, block in values:
         phi.add_incoming(value, block)
@@ -248,7 +248,7 @@ def repeated(
     values: list[Any],
     body: Callable[[Any, list[Any]], list[Any]],
 ) -> tuple[Any, list[Any]]:
-    """Append a loop over whole steps, maybe none; return its end index and the final values.
+    """Append a loop over the whole steps from *start* to *end*; return its end index and values.
 
     Args:
         builder: appends instructions.

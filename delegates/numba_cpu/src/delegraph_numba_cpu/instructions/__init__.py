@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Instruction:
-    """The kernel of a call, and the names of the words that the kernel reads.
+    """A kernel, and the names of the words of the record that it reads.
 
     >>> scale = Instruction("scale", "example", "x y count factor:f")
     >>> scale.slots("y", "factor")
@@ -44,11 +44,11 @@ class Instruction:
         self._position = {name: i for i, name in enumerate(self.names)}
 
     def slots(self, *names: str) -> tuple[int, ...]:
-        """Numbers of the named words in the record, from 0."""
+        """Return the position of each named word in the record, counted from 0."""
         return tuple(self._position[name] for name in names)
 
     def pack(self, **values: Any) -> Words:
-        """Record of one call, int64; a value must be given for each word.
+        """Return the record of one call, int64; each word needs a value.
 
         Raises:
             TypeError: a word is missing, or the instruction has no word of that name.

@@ -1,7 +1,7 @@
 """Kernels of the executor, which take words as arguments, and the layout of its memory."""
 
 RUN = "run"
-"""``run(table, 0, 0)``: run all tiles of all rows in this thread."""
+"""``run(table, 0, 0)``: run all tiles of all rows of *table* in this thread."""
 
 INVOKE = "invoke"
 """``invoke(control, table, threads)``: run a table on up to *threads* threads of a pool.
@@ -13,7 +13,7 @@ WORK = "work"
 """``work(control, 0, 0)``: serve as the next worker of a pool, until the pool stops."""
 
 END = "end"
-"""``end(control, 0, 0)``: stop the workers."""
+"""``end(control, 0, 0)``: stop the workers of a pool."""
 
 LOOK = "look"
 """``look(address, count, 0)``: poll a word *count* times, to measure the time of a poll."""

@@ -19,7 +19,7 @@ SLACK = 64
 """Number of bytes after every block of a program's memory that kernels may read, but not write."""
 
 
-# Classes written by hand: a process that runs a kept program starts sooner without ``dataclasses``.
+# These classes are not dataclasses, so that a process that runs a kept program starts sooner.
 
 
 class Memory:
@@ -27,7 +27,8 @@ class Memory:
 
     Attributes:
         size: number of bytes.
-        address: address in the process; 0 until it is known, which is at once for a constant.
+        address: address in the process; 0 until it is known. The address of a constant is known
+            from the start.
         tensor: the tensor at the border of the partition; None for memory of the program.
         array: object that keeps the memory alive.
         name: name in messages.
@@ -36,8 +37,9 @@ class Memory:
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
         is_in_place: whether the memory is the model's own, which may be at any address.
         is_read_only: whether rows must not write the memory, although it is not a constant.
-        is_report: whether the memory stands for the header of the row's program.
-        first: number of the first row that uses it.
+        is_report: whether the memory is the header of the row's program, in which kernels report
+            failures.
+        first: number of the first row that uses the memory.
         last: number of the last row that uses it; -1 if none does.
     """
 
@@ -136,7 +138,7 @@ class Address:
 
     @property
     def address(self) -> int:
-        """Address of the byte in the process; the memory must have its place."""
+        """Address of the byte in the process; the address of its memory must be known."""
         return self.memory.address + self.offset
 
     def __add__(self, offset: int) -> Address:

@@ -70,9 +70,10 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
         offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
-        Overrun: another row may have written one.
+        Overrun: a row may overwrite a record.
     """
-    uses: dict[int, tuple[Memory, int, int]] = {}  # block of working memory: first and last row
+    # For a block of working memory: the block, its first and its last row.
+    uses: dict[int, tuple[Memory, int, int]] = {}
     writers: dict[int, int] = {}
     for number, row in enumerate(rows):
         for name, word in row.words.items():
@@ -106,7 +107,7 @@ def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
         offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
-        Overrun: another word of the row points into it.
+        Overrun: another word of the row points into the scratch memory.
     """
     words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]

@@ -36,7 +36,7 @@ def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
     )
     if not reasons:
         return states
-    import json  # here: most subgraphs are claimed as a whole
+    import json  # imported here: most subgraphs are claimed as a whole and need no JSON
 
     return states + json.dumps(reasons).encode()
 

@@ -34,7 +34,10 @@ def _digest_of(packages: Iterable[Iterable[str]]) -> str:
 
 
 def _record(package: Path) -> Path | None:
-    """Return the path of an installed package's list of files; None for a package of sources."""
+    """Return the path of pip's list of the files of *package*.
+
+    The result is None for a package that runs from sources.
+    """
     for described in sorted(package.parent.glob("*.dist-info")):
         record = described / "RECORD"
         if described.name.partition("-")[0].lower() == package.name and record.is_file():

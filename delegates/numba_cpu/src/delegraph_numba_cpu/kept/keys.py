@@ -116,7 +116,7 @@ def version() -> str | None:
             code_state(os.path.dirname(delegraph.__file__), DECIDING),
             code_state(PACKAGE, is_edited=manifest.in_place),
         )
-    except OSError:  # an archive
+    except OSError:  # the package is in an archive
         return None
     state = sha256(repr(states).encode()).hexdigest()
     return f"{manifest.sources[:16]}-{state[:32]}"

@@ -135,7 +135,10 @@ def sums_of(*pieces: Bytes) -> bytes:
 
 
 def _pages(pieces: Iterable[Bytes]) -> Iterator[NDArray[np.uint64]]:
-    """Yield pages of *pieces* as ``[pages, 512], uint64``; a page across pieces is copied."""
+    """Yield the bytes of *pieces* as pages, ``[pages, 512], uint64``.
+
+    A page across pieces is copied.
+    """
     left = np.empty(0, np.uint8)
     for piece in pieces:
         rest = piece
@@ -151,7 +154,7 @@ def _pages(pieces: Iterable[Bytes]) -> Iterator[NDArray[np.uint64]]:
 
 
 def parts_of(header: Any) -> list[tuple[str, Any, int]]:
-    """Return name, dtype and length of each part between header and constants.
+    """Return name, dtype and length of each table between the header and the constants of a file.
 
     Args:
         header: a record of :data:`HEADER`.

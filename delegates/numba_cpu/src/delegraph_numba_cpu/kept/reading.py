@@ -86,9 +86,11 @@ def read(content: memoryview, key: bytes, host: Host) -> Program:
     except Overrun as error:
         raise file.UnfitFile(str(error)) from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise file.UnfitFile(f"{type(error).__name__}: {error}") from error  # a rule's arithmetic
+        # The arithmetic of a rule failed.
+        raise file.UnfitFile(f"{type(error).__name__}: {error}") from error
     except DelegraphError as error:
-        raise file.UnfitFile(str(error)) from error  # more memory than the limit allows
+        # The program needs more memory than the limit allows.
+        raise file.UnfitFile(str(error)) from error
 
 
 class _Reader:
@@ -98,7 +100,7 @@ class _Reader:
         address = self._content.__array_interface__["data"][0]
         self._require(address % file.LINE == 0, "it lies at an address that does not suit vectors")
         self._require(len(self._content) >= file.HEADER.itemsize, "it has no header")
-        # Copies: what was checked stays, whatever somebody writes to the file meanwhile.
+        # A copy, so that a checked value stays as it was checked if the file is changed meanwhile.
         self._header = header = self._content[: file.HEADER.itemsize].copy().view(file.HEADER)[0]
         self._require(bytes(header["magic"]) == file.MAGIC.rstrip(b"\0"), "it is another file")
         self._require(int(header["version"]) == file.VERSION, "it has another version")
@@ -166,11 +168,11 @@ class _Reader:
         memory = self._placed(kind, size, place, is_record=records > 0)
         if records:
             memory.instruction = self._instructions[number]
-            memory.records = [{}] * records  # until words are read
+            memory.records = [{}] * records  # placeholders until the words are read
         return memory
 
     def _placed(self, kind: int, size: int, place: int, *, is_record: bool) -> Memory:
-        """Return a memory of the given *kind* at *place*."""
+        """Return the memory that the file describes by *kind* and *place*, after checks."""
         if kind == file.REPORT:
             return report()
         if kind == file.WORKING:
@@ -271,14 +273,14 @@ class _Reader:
             for words in memory.records:
                 check_numbers(instruction, words, 1)
             if id(memory) in self._offsets:
-                continue  # a row writes it
+                continue  # a row writes this record when the program runs
             self._require(
                 memory.size == _WORD * len(instruction.names) * count, "a record of other size"
             )
             raw = np.array(self._values[start : self._next_word], np.int64)
             memory.array = raw
             memory.address = raw.__array_interface__["data"][0]
-        for memory in self._memories:  # now that all addresses are known
+        for memory in self._memories:  # now all addresses are known
             if memory.instruction is not None and memory.array is not None:
                 self._write_addresses(memory)
 

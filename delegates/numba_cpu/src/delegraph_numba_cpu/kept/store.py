@@ -40,7 +40,7 @@ MOST_PROGRAMS = 4
 
 
 def is_wanted(kept_programs: bool) -> bool:
-    """Return whether programs may be stored, by the option and the environment."""
+    """Whether programs may be stored, by the option and the environment."""
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
@@ -224,7 +224,8 @@ class KeptPrograms:
         self._remember(program)
         if self._places is None or self._written >= MOST_FILES:
             return
-        from delegraph_numba_cpu.kept.writing import pieces_of  # here: once for each program
+        # Imported here: it is needed once for each program.
+        from delegraph_numba_cpu.kept.writing import pieces_of
 
         self._written += 1
         shared: dict[bytes, bytes] | None = {} if self._places.cache is None else None
@@ -239,7 +240,7 @@ class KeptPrograms:
 
     def _read(self, context: DelegateContext, maker: Maker, places: Places) -> Program | None:
         if places.cache is None:
-            return None  # it is made for the file
+            return None  # the program is made for a model file
         if places.entries is not None:
             self.in_model = _missing(places.entries, maker)
         host = Host(
@@ -263,7 +264,7 @@ class KeptPrograms:
         return None
 
     def _say_unfit(self, error: UnfitFile, *, is_from_model: bool) -> None:
-        import logging  # here: few files are unfit
+        import logging  # imported here: few files are unfit
 
         logger = logging.getLogger(__name__)
         if not is_from_model:
@@ -292,6 +293,6 @@ def _missing(entries: ModelEntries, maker: Maker) -> str:
 
 
 def _version_everywhere() -> str:
-    from delegraph_numba_cpu.kept import code_digest  # here: few model files have programs
+    from delegraph_numba_cpu.kept import code_digest  # imported here: few model files have programs
 
     return code_digest.version_everywhere()

@@ -36,17 +36,19 @@ class _Writer:
     def __init__(self, program: Program, shared: dict[bytes, bytes] | None) -> None:
         self._program = program
         self._shared = shared
-        self._shared_constants: dict[bytes, bytes] = {}  # name to sums
+        # Mapping from a constant's name to its sums.
+        self._shared_constants: dict[bytes, bytes] = {}
         self._memories: dict[int, Memory] = {}
         self._instructions: dict[Instruction, int] = {}
         for row in program.rows:
             self._add_all(row.instruction, row.words)
         self._number = {identity: i for i, identity in enumerate(self._memories)}
-        self._places: dict[int, int] = {}  # of constants, by number of the memory
+        # Mapping from a memory's number to the place of its constant.
+        self._places: dict[int, int] = {}
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Add a memory, and the memories to which its records point."""
+        """Number *memory* for the file, and each memory to which its records point."""
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
@@ -55,7 +57,10 @@ class _Writer:
                 self._add_all(memory.instruction, words)
 
     def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
-        """Add the memories to which the words of a row or record point, in order."""
+        """Number the memories to which the words of a row or record point.
+
+        *instruction* is its instruction.
+        """
         self._instruction_number(instruction)
         for name in instruction.names:
             if isinstance(words[name], Address):
@@ -65,7 +70,7 @@ class _Writer:
         return self._instructions.setdefault(instruction, len(self._instructions))
 
     def pieces(self, key: bytes) -> list[NDArray[np.uint8]]:
-        """Return the whole file, in pieces."""
+        """Return the content of the whole file, in pieces."""
         program, memories = self._program, list(self._memories.values())
         records = np.array([self._memory(i, m) for i, m in enumerate(memories)], file.MEMORY)
         rows = [
@@ -103,7 +108,7 @@ class _Writer:
         return kind, number, memory.size, place, len(memory.records)
 
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
-        """Return the kind of a memory, and its place, whose meaning depends on the kind."""
+        """Return the kind of a memory, and its place; the kind decides what the place means."""
         if memory.is_report:
             return file.REPORT, 0
         if memory.tensor is not None:
@@ -114,7 +119,7 @@ class _Writer:
             kind = file.TABLE if memory.is_in_place else file.MODEL
             return kind, memory.model_tensor
         if memory.records:
-            return file.CONSTANT, 0  # its words are in the file
+            return file.CONSTANT, 0  # the words of this memory are in the file
         if self._shared is not None and memory.size >= file.LEAST_SHARED:
             return file.SHARED, self._share(memory, self._shared)
         place = self._places[number] = self._constants_end
@@ -153,7 +158,7 @@ class _Writer:
     def _words(
         self, instruction: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
-        """Yield for each word the number of the memory that it points into or -1, and its value."""
+        """Yield for each word the number of the memory that it points into, or -1, and a value."""
         for name, number in zip(instruction.names, numbers.tolist(), strict=True):
             word = words[name]
             if isinstance(word, Address):

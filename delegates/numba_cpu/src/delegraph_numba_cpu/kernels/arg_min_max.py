@@ -25,7 +25,7 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = instructions
 
 
 def searcher(load, size):
-    """Return a function that finds the first largest or smallest of single elements.
+    """Return a function that finds the largest or smallest of elements, one by one.
 
     Args:
         load: loads an element at an address.
@@ -40,7 +40,7 @@ def searcher(load, size):
     def find(source, length, step, smallest):
         first = 0
         best = load(source)
-        while best != best and first + 1 < length:  # NaN
+        while best != best and first + 1 < length:  # ``best`` is NaN
             first += 1
             best = load(source + size * step * first)
         position = first if best == best else 0
@@ -58,7 +58,7 @@ find_u8, find_i32 = searcher(load_u8, 1), searcher(load_i32, 4)
 
 
 def row_searcher(load, size, fill, start, turned, larger, fold, cut):
-    """Return a function that finds the first largest or smallest element of a row, by vectors.
+    """Return a function that finds a row's first largest or smallest element, by vectors.
 
     Args:
         load: loads a vector.
@@ -96,13 +96,13 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
 
 @jit
 def turned_floats(vector, is_turned):
-    """Return the vector, negated if *is_turned*."""
+    """Return *vector*, negated if *is_turned*, which reverses the order of floats."""
     return r.multiply_floats(vector, r.floats(np.float32(-1.0))) if is_turned else vector
 
 
 @jit
 def turned_ints(vector, is_turned):
-    """Return the vector, each element replaced by its bitwise complement if *is_turned*."""
+    """Return *vector*, its bits inverted if *is_turned*, which reverses the order of integers."""
     return r.flip_ints(vector, r.ints(-1)) if is_turned else vector
 
 
@@ -129,7 +129,7 @@ def found_in_row(source, length, kind, smallest):
 
 @kernel(instructions.ARG)
 def arg(record, tile, worker):
-    """Store the positions of the extremes of this tile's outputs."""
+    """Store the positions of the largest or smallest elements for this tile's outputs."""
     length, inner, kind = word(record, LENGTH), word(record, INNER), word(record, KIND)
     outputs, tiles = word(record, OUTER) * inner, word(record, TILES)
     smallest, source = word(record, SMALLEST), word(record, SOURCE)

@@ -113,12 +113,15 @@ plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True,
 
 @kernel(ATTENTION)
 def attention(record, tile, worker):
-    """Compute this tile's units of attention; a unit is up to ``together`` queries of one head."""
+    """Compute this tile's share of attention.
+
+    A unit of work is up to ``together`` queries of a head.
+    """
     queries, together = word(record, QUERIES), word(record, TOGETHER)
     blocks = (queries + together - 1) // together
     units, tiles = word(record, BATCHES) * word(record, HEADS) * blocks, word(record, TILES)
     scratch = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
-    store_i64(scratch, 0)  # the only tap
+    store_i64(scratch, 0)  # the offset of the only tap
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
         image, first = unit // blocks, unit % blocks * together
         attend(record, scratch, image, first, min(together, queries - first))
@@ -144,7 +147,9 @@ def attend(record, scratch, image, first, count):
 
 @jit
 def operand(record, slot, batch_slot, image):
-    """Return the address of the head *image* in an operand, counted over all batches.
+    """Return the address of the matrix of head *image* in an operand.
+
+    Heads are counted over all batches.
 
     The word at *batch_slot* is the distance between batches; the word after it is that between
     heads.
@@ -178,7 +183,7 @@ def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row,
 
 @jit
 def whole_columns(columns):
-    """Return the number of columns of the register tile that computes the last *columns* ones."""
+    """Return the columns of the register tile that computes the last *columns* columns."""
     if columns <= NARROW:
         return HALF if columns <= HALF else NARROW
     return MIDDLE if columns <= MIDDLE else WIDE
@@ -186,7 +191,7 @@ def whole_columns(columns):
 
 @jit
 def share(record, row, number):
-    """Replace a row of scores by its softmax; *number* counts the queries of all heads."""
+    """Replace a row of scores by its softmax; *number* is the query's number, over all heads."""
     count, beta = word(record, KEY_COUNT), real(record, BETA)
     whole = (count + LANES - 1) // LANES * LANES
     maximum = largest_score(record, row, number, count)
@@ -196,7 +201,7 @@ def share(record, row, number):
 
 @jit
 def largest_score(record, row, number, count):
-    """Scale a row of scores, add the mask's row to it, and return the largest score."""
+    """Scale a row of *count* scores, add its row of the mask, and return the largest score."""
     factor = load_f32(word(record, FACTOR)) if word(record, FACTOR) else ONE
     mask = word(record, MASK)
     if mask == 0:

@@ -1,4 +1,4 @@
-"""Products of rows of float32 and matrices that are used once."""
+"""Products of rows of float32 and matrices that are used once, so that packing does not pay."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AT_ONCE = 4
 
 @intrinsic
 def dot_rows(context, x, rows, depth, count, y):
-    """Store the dot products of the vector ``x`` and *count* rows of a matrix, float32.
+    """Store the dot products of the vector *x* and of *count* rows of a matrix, float32.
 
     Args:
         context: the typing context of Numba.
@@ -91,7 +91,7 @@ _EVEN_AND_ODD = [
 
 
 def _adder(vectors, masked):
-    """Return an intrinsic that computes *vectors* vectors of columns of a vector-matrix product.
+    """Return an intrinsic that computes *vectors* vectors of results of a vector-matrix product.
 
     If *masked*, *vectors* is 1, and only the first *count* lanes are read and written.
     """

@@ -92,9 +92,9 @@ def conv(record, tile, worker):
 
 @jit
 def multiply_blocks(record, rows, taps, pixels, column, end, row):
-    """Compute as many pairs or fours of blocks of columns as fit; return the next column.
+    """Compute blocks of columns, two or four at a time, while they fit; return the next column.
 
-    It serves chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
+    The function is for chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
     """
     count, size = word(record, TAP_ROWS) * word(record, TAP_COLUMNS), word(record, TAP_BYTES)
     weight = word(record, WEIGHT) + row // word(record, OUT_H) * word(record, WEIGHT_IMAGE)
@@ -191,7 +191,7 @@ def matrix(rows, taps, count, size, weight, out, residual, pitch, pixels, column
 def low_tiles(
     rows, taps, count, size, weight, ahead, step, out, residual, pitch, pixels, columns, limits
 ):
-    """Write up to ``WIDE`` columns of the pixels that fill no full register tile.
+    """Write up to ``WIDE`` columns of a few pixels, by register tiles of lower height.
 
     There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
     tiles have.

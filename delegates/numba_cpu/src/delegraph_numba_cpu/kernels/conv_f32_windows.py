@@ -43,7 +43,7 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 @jit
 def own_scratch(record, worker):
-    """Return the address of the worker's scratch memory."""
+    """Return the address of the scratch memory of *worker*."""
     return word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
 
 
@@ -71,7 +71,10 @@ def output_offset(record, row):
 
 @jit
 def chunk_source(record, scratch, row, count):
-    """Return the address of the first tap of a chunk's first pixel; pad input rows if needed."""
+    """Return the address of the first tap of a chunk's first pixel.
+
+    Pad the input rows if needed.
+    """
     image, y = row // word(record, OUT_H), row % word(record, OUT_H)
     source = word(record, X) + image * word(record, IN_IMAGE)
     first = y * word(record, STRIDE_H) - word(record, TOP)

@@ -128,10 +128,10 @@ def round_rows(record, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Quantisation parameters of a row whose pieces were measured, as of :func:`parameters`."""
+    """Return the quantization of a row from its pieces' ranges: see :func:`parameters`."""
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
-        unsound += load_f32(place) * np.float32(0)  # NaN stays NaN, whatever is added
+        unsound += load_f32(place) * np.float32(0)  # a NaN stays NaN whatever is added
         low, high = min(low, load_f32(place)), max(high, load_f32(place + 4))
     return parameters(low + unsound, high + unsound, is_asymmetric)
 
@@ -156,7 +156,7 @@ def multiply(record, tile, worker):
 
 @jit
 def multiply_pixels(record, first, last, first_column, last_column, memory):
-    """Compute pixels *first* to *last* of the output, in blocks of 16 outputs.
+    """Compute output pixels *first* to *last*, for the blocks of 16 outputs from *first_column* on.
 
     Scratch memory holds accumulators, before them padded lines, the windows' record, and windows.
     """
@@ -187,9 +187,10 @@ def multiply_pixels(record, first, last, first_column, last_column, memory):
 
 @jit
 def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
-    """Multiply rows of bytes with up to four blocks of 16 outputs, from block *n* on.
+    """Compute results of *rows* rows of bytes and up to four blocks of 16 outputs.
 
-    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
+    The first block is number *n*. Micro-kernels compute a fixed number of rows; results of missing
+    rows are ignored.
     """
     headers, start = word(record, HEADERS) + n * HEADER_BYTES, 0
     while start < rows:

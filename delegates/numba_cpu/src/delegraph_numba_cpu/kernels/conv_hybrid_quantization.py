@@ -1,4 +1,4 @@
-"""Scale and zero point of a row of float activations that become bytes."""
+"""Scale and zero point of a row of float activations that are quantized to bytes at run time."""
 
 from __future__ import annotations
 

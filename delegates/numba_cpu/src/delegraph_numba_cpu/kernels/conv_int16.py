@@ -175,7 +175,7 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(record, sums, rows, column, target):
-    """Store up to 16 results, int16, of each of *rows* windows, from output *column* on."""
+    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most."""
     header = word(record, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(record, ROUNDING), word(record, LOW), word(record, HIGH)
     outputs, row = word(record, OUTPUTS), sums + instructions.SUMS_BYTES

@@ -1,4 +1,4 @@
-"""Rows of bytes times weights."""
+"""Products of rows of bytes and packed weights, by the micro-kernels of each processor level."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR =
 
 @jit
 def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
-    """Store rows of up to 16 results; the words of *record* from LOW on describe the rounding."""
+    """Convert accumulators to bytes, and store up to 16 results of each row."""
     low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
     if rounding == EXACT:
         finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
@@ -76,13 +76,13 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 @jit
 def tile_height(rows, short, tall):
-    """Return *short* or *tall*: with tiles of that height, the fewest rows are computed again."""
+    """Return the tile height, *short* or *tall*, for which fewer rows are computed twice."""
     return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
 
 
 @jit
 def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes):
-    """Multiply ``WIDE_ROWS`` or ``WIDE_TALL`` rows, as *height* says, with ``WIDE`` blocks."""
+    """Multiply *height* rows, ``WIDE_ROWS`` or ``WIDE_TALL``, with ``WIDE`` column blocks."""
     if height == WIDE_ROWS:
         dot_wide(a, a_bytes, weights, size, steps, headers, sums, acc, acc_bytes)
     else:
@@ -91,20 +91,21 @@ def dot_wide_rows(height, a, a_bytes, weights, size, steps, headers, sums, acc, 
 
 @jit
 def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
-    """Multiply rows of bytes with blocks of columns.
+    """Compute a part of the product of a matrix of bytes and packed weights; store it as bytes.
 
     Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
 
     Args:
         a: address of the rows, unsigned.
-        a_bytes: distance of rows.
+        a_bytes: bytes from one row to the next.
         rows: number of rows.
-        sums: address of an int32 per row that is added to its accumulators; 0 for none.
-        matrix: see ``MATRIX``.
+        sums: address of an int32 for each row, which is added to the row's accumulators; 0 for
+            none.
+        matrix: address of the record of the weights; see ``instructions.MATRIX``.
         first: number of the first block of 16 columns.
         last: number of the block after the last one.
         target: address of the first row of results, of all columns.
-        row_bytes: distance of rows of results.
+        row_bytes: bytes from one row of results to the next.
         acc: memory for accumulators and split rows.
     """
     if HAS_SPLIT_ROWS and rows > 1:
@@ -137,7 +138,7 @@ def multiply(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc
 
 @jit
 def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_bytes, acc):
-    """Multiply int16 rows, some rows with all columns at a time; see :func:`multiply`."""
+    """Compute a part of a product by micro-kernels for int16, on rows from :func:`split_rows`."""
     steps, whole = word(matrix, STEPS), word(matrix, OUTPUTS) // 64 * 4
     record, split = matrix + 8 * LOW, acc + instructions.ACC_BYTES
     height = tile_height(rows, SHORT_SPLIT, TALL_SPLIT)
@@ -161,10 +162,10 @@ def multiply_split(a, a_bytes, rows, sums, matrix, first, last, target, row_byte
 
 @jit
 def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
-    """Store products of split rows with 64 columns, or up to 16, from block *n* on.
+    """Store products of split rows and up to 64 columns, from block *n* on.
 
     Args:
-        split: see :func:`split_rows`.
+        split: address of the rows, from :func:`split_rows`.
         height: number of rows.
         matrix: see ``MATRIX``.
         n: number of the first block of 16 columns.
@@ -188,7 +189,10 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
 
 @jit
 def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the 64 columns from block *n* on; arguments as for :func:`multiply`."""
+    """Compute the 64 columns from block *n* on in tile registers.
+
+    See :func:`multiply` for arguments.
+    """
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place = target + 16 * n
@@ -205,7 +209,7 @@ def multiply_tiles(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 16 columns of block *n*; arguments as for :func:`multiply`."""
+    """Compute the columns of block *n*, 16 at most, in tile registers; see :func:`multiply`."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -220,7 +224,7 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add each row's int32 of *sums* to all its accumulators."""
+    """Add to each row's accumulators in *acc* the int32 of *sums* for that row."""
     for m in range(TILE_ROWS):
         value = load_i32(sums + 4 * m)
         for i in range(columns):
@@ -230,7 +234,7 @@ def add_sums(acc, sums, columns):
 
 @jit
 def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the 64 columns from block *n* on; arguments as for :func:`multiply`."""
+    """Compute the 64 columns from block *n* on; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place = target + 16 * n
@@ -256,7 +260,7 @@ def multiply_64(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 32 columns from block *n* on; arguments as for :func:`multiply`."""
+    """Compute up to 32 columns from block *n* on; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -277,7 +281,7 @@ def multiply_32(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
-    """Multiply with the up to 16 columns of block *n*; arguments as for :func:`multiply`."""
+    """Compute the columns of block *n*, 16 at most; see :func:`multiply` for arguments."""
     size, steps, record = word(matrix, BLOCK_BYTES), word(matrix, STEPS), matrix + 8 * LOW
     weights, header = word(matrix, WEIGHTS) + n * size, word(matrix, HEADERS) + n * HEADER_BYTES
     place, columns = target + 16 * n, word(matrix, OUTPUTS) - 16 * n
@@ -299,7 +303,7 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def finish_rows_64(acc, rows, header, target, row_bytes, record):
-    """Store rows of 64 results; *record* as for :func:`finish_rows`."""
+    """Convert accumulators to bytes, and store 64 results of each row; see :func:`finish_rows`."""
     rounding, flip = word(record, 2), word(record, 3)
     low, high = word(record, 0) + flip, word(record, 1) + flip
     if rounding == EXACT:
@@ -320,7 +324,7 @@ def sums_from(sums, row):
 
 @jit
 def add_rows(a, a_bytes, rows, matrix, sums):
-    """Store, for each row, the int32 that is added to its accumulators.
+    """Store for each row the int32 that :func:`multiply` adds to the row's accumulators.
 
     Args:
         a: address of the rows, unsigned.

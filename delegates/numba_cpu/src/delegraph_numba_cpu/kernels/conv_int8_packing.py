@@ -26,7 +26,7 @@ sum_of = r.folder(r.INTS, r.plus)
 
 @jit
 def pack_group(record, image, group):
-    """Pack up to 64 outputs of the matrix *image*, and write their headers."""
+    """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers."""
     outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
     weights = word(record, WEIGHTS) + image * blocks_of_16 * block_bytes
@@ -45,7 +45,7 @@ def pack_group(record, image, group):
     source = word(record, SOURCE) + (image * outputs + 64 * group) * depth
     for i in range(count):
         place = i
-        if count == 64:  # in the order of ``dot_products.zipped``
+        if count == 64:  # complete groups are in the order of ``dot_products.zipped``
             place = 16 * (i // 4 % 4) + i // 16 * 4 + i % 4
         pack_row(source, depth, weights + place // 16 * block_bytes + place % 16 * 4)
         bias = headers + place // 16 * HEADER_BYTES + place % 16 * 4
@@ -56,7 +56,7 @@ def pack_group(record, image, group):
 
 @jit
 def pack_row(source, count, target):
-    """Store *count* bytes as 32-bit words that are 64 bytes apart.
+    """Store *count* bytes as 32-bit words, 64 bytes apart: one column of a block of weights.
 
     Zeros fill the last word.
     """

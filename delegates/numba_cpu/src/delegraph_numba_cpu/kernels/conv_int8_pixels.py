@@ -52,7 +52,7 @@ def multiply_pixels(
         if layout == instructions.WINDOWED:
             gather_pixels(x, windows, first, count, rows_at, memory)
             a = rows_at
-        elif layout == instructions.FLIPPED or count < 16:  # micro-kernels read as many as 16 rows
+        elif layout == instructions.FLIPPED or count < 16:  # micro-kernels read up to 16 rows
             copy_flipped(a, rows_at, count * row_bytes, word(windows, FLIP))
             a = rows_at
         added = add_rows(a, row_bytes, count, matrix, sums)
@@ -64,7 +64,7 @@ def multiply_pixels(
 
 @jit
 def gather_pixels(x, windows, first, count, target, lines):
-    """Write the windows of *count* output pixels, of any images, as matrix rows.
+    """Write the windows of *count* output pixels, which may be of several images, as matrix rows.
 
     *lines* is the address of ``LINES_BYTES`` bytes of scratch memory; 0 for none.
     """

@@ -1,4 +1,4 @@
-"""Writes windows of images as rows of bytes."""
+"""Copies windows of int8 images to rows of bytes, with padding where a window leaves the image."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from delegraph_numba_cpu.instructions import conv_int8 as instructions
 
 
 LINES_BYTES = instructions.ACC_BYTES
-"""Memory for padded lines: that of accumulators, which are not in use yet."""
+"""Number of bytes for padded lines, in the memory of accumulators, which are not in use yet."""
 
 EDGE_BYTES = 512
-"""Number of bytes of a line that are copied in the time of a window that reaches over an edge."""
+"""Number of bytes of a line that can be copied in the time of a window across an edge."""
 
 
 @jit
 def gather(image, windows, row, column, count, target, lines):
-    """Write *count* windows along a row of the output, from *column* on, as matrix rows.
+    """Write *count* windows along an output row, from *column* on, as matrix rows.
 
-    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, if :func:`have_room`; else 0.
+    *lines* is the address of ``LINES_BYTES`` bytes of scratch memory, or 0 if :func:`have_room`
+    returns 0.
     """
     if word(windows, IS_TRANSPOSED):
         for i in range(count):
@@ -44,7 +45,7 @@ def gather(image, windows, row, column, count, target, lines):
         word(windows, LEFT), word(windows, STRIDE_W), word(windows, ROW_BYTES),
     )  # fmt: skip
     end = column + count
-    # Windows whose taps are neighbours, and all inside the image, are copied line by line.
+    # Windows without gaps between taps that lie inside the image are copied line by line.
     first, last = end, end
     if word(windows, DILATION_W) == 1:
         first = min(max(-(-left // stride), column), end)
@@ -77,14 +78,14 @@ def gather(image, windows, row, column, count, target, lines):
 
 @jit
 def padded_bytes(windows):
-    """Return the number of bytes of a line of the image with what windows see beside it."""
+    """Return the number of bytes of a line of the image with its padding at both sides."""
     seen = (word(windows, OUT_WIDTH) - 1) * word(windows, STRIDE_W) + word(windows, KERNEL_W)
     return max(word(windows, LEFT) + word(windows, WIDTH), seen) * word(windows, CHANNELS)
 
 
 @jit
 def have_room(windows):
-    """Return whether taps are neighbours, and padded lines fit into ``LINES_BYTES``.
+    """Whether taps have no gaps between them, and padded lines fit into ``LINES_BYTES``.
 
     Words of a kept program may be any numbers. Small factors keep their products from overflow.
     """
@@ -98,7 +99,7 @@ def have_room(windows):
 
 @jit
 def pad_lines(image, windows, y, target):
-    """Write the lines of windows, from line *y* of the image on, with what is around the image."""
+    """Write the lines that windows read, from line *y* of the image on, with their padding."""
     size, line_bytes = word(windows, WIDTH) * word(windows, CHANNELS), padded_bytes(windows)
     place = target + word(windows, LEFT) * word(windows, CHANNELS)
     fill_bytes(target, word(windows, ZERO), word(windows, KERNEL_H) * line_bytes)
@@ -111,7 +112,7 @@ def pad_lines(image, windows, y, target):
 
 @jit
 def copy_padded(windows, column, count, target, lines):
-    """Write *count* windows, from *column* of the output on, from padded lines."""
+    """Write *count* windows, from output column *column* on, by copying from padded *lines*."""
     row_bytes, step = word(windows, ROW_BYTES), word(windows, STRIDE_W) * word(windows, CHANNELS)
     line_bytes, size = padded_bytes(windows), word(windows, KERNEL_W) * word(windows, CHANNELS)
     source = lines + column * step
@@ -122,7 +123,7 @@ def copy_padded(windows, column, count, target, lines):
 
 @jit
 def gather_edge(line, windows, column, end, target):
-    """Write one line of windows that reach over an edge of the image, or have gaps."""
+    """Write one line of windows that cross an edge of the image, or whose taps have gaps."""
     if word(windows, DILATION_W) != 1:
         gather_taps(line, windows, column, end, target)
         return
@@ -139,7 +140,7 @@ def gather_edge(line, windows, column, end, target):
 
 @jit
 def gather_taps(line, windows, column, end, target):
-    """Write one line of the windows of some columns of the output, tap by tap."""
+    """Write one line of the windows of output columns *column* to *end*, tap by tap."""
     if column >= end:
         return
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
@@ -201,7 +202,7 @@ def copy_flipped(source, target, count, flip):
 
 @jit
 def gather_transposed(image, windows, row, column, target):
-    """Write the inputs that contribute to one output of a transposed convolution."""
+    """Write the inputs that one output pixel of a transposed convolution reads, as a matrix row."""
     channels, width, flip = word(windows, CHANNELS), word(windows, WIDTH), word(windows, FLIP)
     stride_h, stride_w = word(windows, STRIDE_H), word(windows, STRIDE_W)
     for i in range(word(windows, KERNEL_H)):

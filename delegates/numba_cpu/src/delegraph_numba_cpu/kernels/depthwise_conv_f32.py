@@ -66,10 +66,10 @@ def depthwise(record, tile, worker):
 
 @jit
 def filter_rows(record, rows, taps, inner_taps, count, channel, out):
-    """Compute up to ``LANES`` channels of output rows at an address.
+    """Compute up to ``LANES`` channels of adjacent output rows, and write them at *out*.
 
-    Tiles of registers that are not at a padded edge of the image read from *inner_taps*. The last
-    one of a row counts as such.
+    Register tiles that are not at a padded edge of the image read from *inner_taps*, and so does
+    the last tile of a row.
     """
     width, kernel, step = word(record, OUT_W), word(record, TAP_COLUMNS), word(record, TAP_COLUMN)
     stride, is_whole = word(record, STRIDE_COLUMN), word(record, COLUMNS) >= LANES
@@ -106,13 +106,13 @@ def channel_weights(record, channel):
 
 @jit
 def first_channel(record, channel):
-    """Return the offset in a pixel of a block of channels; the last one ends with the pixel."""
+    """Return the offset of a block of channels in a pixel; the last block ends with the pixel."""
     return 4 * max(0, min(channel, word(record, COLUMNS) - LANES))
 
 
 @jit
 def filter_pixels(record, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels at an address, for windows of any shape."""
+    """Compute up to ``LANES`` channels of pixels, for windows of any shape, at *out*."""
     count = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     weight, first = channel_weights(record, channel), first_channel(record, channel)
     pitch, columns, limits = word(record, PITCH), word(record, COLUMNS), record + 8 * LOW
@@ -132,7 +132,7 @@ XS, YS, VALUES, TIMES, PARTS = REPEAT.slots("x", "y", "values", "times", "tiles"
 
 @kernel(REPEAT)
 def repeat_channels(record, tile, worker):
-    """Write copies of each value."""
+    """Write this tile's values, each ``times`` times."""
     values, tiles, times = word(record, VALUES), word(record, PARTS), word(record, TIMES)
     first, last = values * tile // tiles, values * (tile + 1) // tiles
     target = word(record, YS) + 4 * first * times

@@ -55,7 +55,7 @@ def line_columns(windows):
 
 @jit
 def row_address(image, modulus, row_bytes, windows, row, nothing):
-    """Return the address of an input row, or *nothing* for a row outside the image.
+    """Return the address of row *row* of the input, or *nothing* for a row outside the image.
 
     Row *r* is stored as row *r* modulo *modulus* of the memory at *image*.
     """
@@ -95,7 +95,7 @@ def pack_line(image, modulus, windows, taps, row, channel, wide, nothing, line):
         b = b if first + 1 < kernel else nothing
         c = c if first + 2 < kernel else nothing
         d = d if first + 3 < kernel else nothing
-        # A row outside the image has the same bytes for every column: its step is 0.
+        # A row outside the image has the same bytes for every column, so its step is 0.
         a, a_step = (a, 0) if a == nothing else (a + channel, channels)
         b, b_step = (b, 0) if b == nothing else (b + channel, channels)
         c, c_step = (c, 0) if c == nothing else (c + channel, channels)

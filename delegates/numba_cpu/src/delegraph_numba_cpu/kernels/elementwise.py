@@ -7,7 +7,8 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from delegraph_numba_cpu.codegen import elementwise_int8 as elementwise_int8  # adds operations
+# Imported to add its operations.
+from delegraph_numba_cpu.codegen import elementwise_int8 as elementwise_int8
 from delegraph_numba_cpu.codegen import elementwise_int16 as elementwise_int16
 from delegraph_numba_cpu.codegen import elementwise_integer as elementwise_integer
 from delegraph_numba_cpu.codegen import elementwise_sin_cos as elementwise_sin_cos
@@ -46,7 +47,7 @@ LAYOUT, ITEMSIZE, RANK, SHAPE, STRIDES = (
 )
 DIRECT, PERIODIC = int(instructions.Layout.DIRECT), int(instructions.Layout.PERIODIC)
 SLOTS = instructions.SLOTS
-SHORT = 64  # bytes up to which a loop is faster than a call
+SHORT = 64  # number of bytes up to which a loop is faster than a call
 
 
 @kernel(instructions.CHAIN)
@@ -71,7 +72,7 @@ def chain(record, tile, worker):
 
 @jit
 def register(record, slots, slot):
-    """Return the address of a slot's register: memory for the elements of one piece."""
+    """Return the address of the register of *slot*: memory for the elements of one piece."""
     return slots + 8 * SLOTS + slot * word(record, REGISTER_BYTES)
 
 
@@ -85,7 +86,7 @@ def run_steps(record, slots, start, count):
 
 @jit
 def bind(record, slots, start, count):
-    """Write the addresses of *count* elements, from *start* on, to the slots of sources and target.
+    """Write to each slot the address of its elements from *start* on, for sources and target.
 
     Strided sources are first copied to their registers.
     """
@@ -105,7 +106,7 @@ def bind(record, slots, start, count):
 
 @jit
 def run_rest(record, slots, start, whole, rest):
-    """Run all steps on the last elements of a piece, fewer than GRANULE, copied to registers."""
+    """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers."""
     sources = word(record, SOURCE_COUNT)
     for source in range(sources):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
@@ -133,7 +134,7 @@ def repeat_periodic(record, slots):
 
 @jit
 def repeat(source_record, base, target, start, count):
-    """Copy *count* elements of a source, from *start* on, broadcast to the target's shape."""
+    """Copy *count* elements of a source, from *start* on, repeated to the target's shape."""
     size, last = word(source_record, ITEMSIZE), word(source_record, RANK) - 1
     inner, step = word(source_record, SHAPE + last), word(source_record, STRIDES + last)
     row, column = start // inner, start % inner
@@ -174,7 +175,7 @@ def fill(target, source, count, size):
     """Fill *count* bytes with copies of one element of *size* bytes: 1, 2, 4 or 8."""
     if size == 4:
         value = load_i32(source)
-        for i in range(0, count, GRANULE):  # registers have room after their end
+        for i in range(0, count, GRANULE):  # registers have room after their last element
             store_copies(target + i, value)
     elif size == 1:
         fill_bytes(target, load_i8(source), count)

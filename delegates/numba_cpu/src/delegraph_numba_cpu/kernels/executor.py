@@ -60,7 +60,7 @@ BETWEEN_RUNS = -1 << 32
 
 @named_kernel("executor", layout.RUN)
 def run(table, unused, unused_too):
-    """Run every tile of every row in the calling thread."""
+    """Run every tile of every row of *table* in the calling thread."""
     run_alone(table)
 
 
@@ -78,7 +78,7 @@ def invoke(control, table, threads):
 
 @named_kernel("executor", layout.WORK)
 def work(control, unused, unused_too):
-    """Take part in the runs of a pool, as its next worker, until the pool ends."""
+    """Work as the pool's next worker: run tiles of every run, until the pool ends."""
     worker = atomic_add(control + HIRED, 1) + 1  # the number selects its scratch memory
     seen = 0  # the epoch before the first run
     while True:
@@ -90,14 +90,17 @@ def work(control, unused, unused_too):
 
 @named_kernel("executor", layout.END)
 def end(control, unused, unused_too):
-    """Stop the workers of a pool after the present run."""
+    """Stop the workers of a pool after their present run."""
     atomic_store(control + IS_OVER, 1)
     begin_epoch(control)
 
 
 @named_kernel("executor", layout.LOOK)
 def look(address, count, unused):
-    """Poll the word at *address* *count* times, as waiting threads do, to measure the time."""
+    """Poll the word at *address* *count* times, as waiting threads do.
+
+    The caller measures the time.
+    """
     for _ in range(count):
         if atomic_load(address) == -1:
             return
@@ -130,7 +133,8 @@ def lead(control, table, threads):
     store_i64(control + LAST, before_first + load_i64(table) * ROW_BYTES)
     store_i64(control + TABLE, table)
     atomic_store(control + ASKED, threads)
-    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)  # a turn without tiles
+    # A turn that has no tiles.
+    atomic_store(control + TURN, (atomic_load(control + TURN) + 1) & LOW)
     begin_epoch(control)
     go_on(control, before_first, 0)
     share(control, 0)
@@ -138,7 +142,7 @@ def lead(control, table, threads):
 
 @jit
 def share(control, worker):
-    """Run unclaimed tiles until the run ends, or until more threads take part than may."""
+    """Run unclaimed tiles until the run ends, or until too many threads take part in it."""
     while True:
         turn = atomic_load(control + TURN)
         if turn < 0 or (worker and worker >= room(control)):
@@ -174,7 +178,7 @@ def run_unclaimed(control, worker, turn):
 
 @jit
 def share_count(control):
-    """Return the number of shares of each row of the present run."""
+    """Return the number of shares into which each row of the present run is divided."""
     return min(atomic_load(control + ASKED), layout.MOST_SHARES)
 
 
@@ -190,7 +194,7 @@ def run_tile(control, row, tile, worker):
 
 @jit
 def go_on(control, row, worker):
-    """Begin the next row with several tiles, or end the run, after the last tile of *row*.
+    """Go on after the last tile of *row*: begin the next row with several tiles, or end the run.
 
     Rows of a single tile before it are run here, as other threads have nothing to do for them.
     """

@@ -15,7 +15,7 @@ def wrapped(value):
 
 @jit
 def scaled(value, multiplier, shift, is_up):
-    """Return ``value * multiplier * 2**(shift - 31)``, rounded twice.
+    """Return ``value * multiplier * 2**(shift - 31)``, rounded after each of two steps.
 
     The second rounding rounds halves up if *is_up*, else away from zero.
     """

@@ -56,7 +56,10 @@ RING_AT, RING_ROWS, ZEROS, RESULT_AT, HAS_ENDS, LAST_AT = INVERTED_RESIDUAL.slot
 
 @kernel(INVERTED_RESIDUAL)
 def inverted_residual(record, tile, worker):
-    """Compute a tile of expand, depthwise and project; expanded rows are in a ring buffer."""
+    """Compute a tile of expand, depthwise and project convolutions.
+
+    A ring buffer has expanded rows.
+    """
     expand, project = record + EXPAND, record + PROJECT
     row, last = row_range(record, tile)
     scratch, project_rows = own_scratch(record, worker), own_scratch(project, worker)
@@ -103,7 +106,7 @@ def inverted_residual(record, tile, worker):
 
 @jit
 def clear_edges(record, ring):
-    """Write the zeros beside the rows of the ring buffer, and the row of zeros after them."""
+    """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows."""
     left, size = word(record, LEFT), word(record, ROW)
     right = left + word(record, COPIED)
     for i in range(word(record, RING_ROWS)):
@@ -114,7 +117,7 @@ def clear_edges(record, ring):
 
 @jit
 def fill_ring(record, ring, worker, base, first, end):
-    """Compute or copy expanded rows; *base* is the number of rows of the images before."""
+    """Compute or copy expanded rows *first* to *end* into the ring buffer."""
     expand = record + EXPAND
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
@@ -137,7 +140,7 @@ def fill_ring(record, ring, worker, base, first, end):
 
 @jit
 def copy_pixels(expand, source, target):
-    """Copy pieces of a row, such as its pixels, to places with another distance."""
+    """Copy equal pieces of a row, such as pixels, to addresses with another stride."""
     size, pitch, step = word(expand, TAP_BYTES), word(expand, PITCH), word(expand, STRIDE_COLUMN)
     source += word(expand, LEFT)
     for _ in range(word(expand, OUT_W)):
@@ -148,7 +151,7 @@ def copy_pixels(expand, source, target):
 
 @jit
 def ring_row(record, ring, y):
-    """Return the address of an expanded row."""
+    """Return the address of expanded row *y* in the ring buffer."""
     return ring + y % word(record, RING_ROWS) * word(record, ROW)
 
 
@@ -175,7 +178,7 @@ def write_row_taps(record, table, first, rows, size, zeros, y, count):
 
 @jit
 def filter_chunk(record, taps, inner_taps, result, count):
-    """Compute the depthwise rows of a chunk."""
+    """Compute *count* rows of the depthwise convolution: a chunk."""
     rows, width = taps + word(record, ROWS_AT), word(record, OUT_W)
     room = 8 * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     for channel in range(0, word(record, COLUMNS), LANES):

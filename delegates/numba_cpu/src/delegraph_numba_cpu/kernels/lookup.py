@@ -1,4 +1,4 @@
-"""Rows of tables of integers, as float32."""
+"""The kernel of EMBEDDING_LOOKUP in tables of integers: rows of a table, as float32."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SUMS, SCALES = instructions.HEADER["sum"], instructions.HEADER["scale"]
 
 
 def sign_bit(x):
-    """Return 1.0 where the sign bit of a float32 is set, else 0.0."""
+    """Return 1.0 for each float32 of *x* whose sign bit is set, else 0.0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -88,7 +88,7 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def accumulate(record, source, length, weights, headers, width, target, memory):
-    """Add the product of a vector and a matrix, stored in strips of columns, to *width* floats.
+    """Add the product of a vector and a matrix of strips to the *width* floats at *target*.
 
     *width* is a whole number of strips; *length* is the length of the vector.
     """
@@ -100,7 +100,7 @@ def accumulate(record, source, length, weights, headers, width, target, memory):
 
 @jit
 def accumulate_floats(vector, length, weights, width, target):
-    """Add the product of a vector and a float32 matrix, stored in strips, to *width* floats."""
+    """Add the product of a vector and a float32 matrix of strips to the floats at *target*."""
     for first in range(0, width, STRIP):
         place = target + 4 * first
         a, b = load_all(place), load_all(place + 4 * r.LANES)

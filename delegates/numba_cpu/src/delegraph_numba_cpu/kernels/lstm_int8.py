@@ -82,7 +82,7 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 @kernel(instructions.PROJECT)
 def project(record, tile, worker):
-    """Compute this tile's rows of the inputs' part of all gates: the input times its weights."""
+    """Compute for this tile's rows the inputs' part of all gates: the input times its weights."""
     rows, tiles, inputs = word(record, P_ROWS), word(record, P_TILES), word(record, P_INPUTS)
     width, row = word(record, P_WIDTH), word(record, P_ROW)
     row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
@@ -196,13 +196,13 @@ def finish_gate(record, gates, k, cell, sequence):
 
 @jit
 def look_up(table, value):
-    """Return the entry for an int16 of a table with an entry for each bit pattern."""
+    """Return the table's entry for int16 *value*; *table* has an entry for each bit pattern."""
     return load_i16(table + 2 * (value & 0xFFFF))
 
 
 @jit
 def rounded_shift(value, shift):
-    """Return ``value / 2**shift`` to nearest, halves away from zero."""
+    """Return ``value / 2**shift`` rounded to nearest, halves away from zero."""
     return (value + (1 << (shift - 1)) + (value >> 63)) >> shift
 
 

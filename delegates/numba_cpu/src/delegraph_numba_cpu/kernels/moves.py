@@ -52,7 +52,7 @@ def _mover(unit, load, store):
 
 
 def _turning_mover(unit, load, store):
-    """Return a function like that of :func:`_mover`, faster where rows become columns.
+    """Return a function like :func:`_mover`'s that is faster where rows become columns.
 
     Rows become columns if the source's rows and the target's columns are adjacent elements. Then it
     transposes small squares in registers.
@@ -110,7 +110,7 @@ def nest(record, tile, worker):
 
 @kernel(instructions.UPDATE)
 def update(record, tile, worker):
-    """Copy this tile's share of the rows to the start position in the target."""
+    """Copy this tile's share of rows into the target, from the start position in a tensor."""
     starts, index_bytes = word(record, U_STARTS), word(record, U_INDEX_BYTES)
     target, limit = word(record, U_TARGET), word(record, U_LIMITS)
     for _ in range(word(record, U_RANK)):
@@ -125,7 +125,7 @@ def update(record, tile, worker):
 
 @jit
 def walk(source_start, target_start, loops, depth, rows, grain, unit, tile, tiles):
-    """Copy one tile's share of the rows of a loop nest; a row is a run of the innermost loop."""
+    """Copy one tile's share of the rows of a loop nest; a row is one run of the innermost loop."""
     inner = loops + LOOP_BYTES * (depth - 1)
     middle = inner - LOOP_BYTES
     count, source_step, target_step = load_i64(inner), load_i64(inner + 8), load_i64(inner + 16)
@@ -161,7 +161,7 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 @kernel(instructions.FILL)
 def fill(record, tile, worker):
-    """Fill this tile's share of the rows."""
+    """Fill this tile's share of the rows of the loop nest with one value."""
     loops, depth, rows = word(record, F_LOOPS), word(record, F_DEPTH), word(record, F_ROWS)
     unit, value, tiles = word(record, F_UNIT), word(record, F_VALUE), word(record, F_TILES)
     inner = loops + LOOP_BYTES * (depth - 1)
@@ -210,7 +210,7 @@ P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instru
 
 @kernel(instructions.PICK)
 def pick(record, tile, worker):
-    """Copy this tile's share of the runs."""
+    """Copy this tile's share of the runs of bytes."""
     source, outer, offsets = word(record, P_SOURCE), word(record, P_OUTER), word(record, P_OFFSETS)
     inner, run = word(record, P_INNER), word(record, P_RUN)
     rows, tiles = word(record, P_ROWS), word(record, P_TILES)
@@ -246,7 +246,7 @@ def pick_runs(source, offsets, target, count, run):
 
 @kernel(instructions.GATHER)
 def gather(record, tile, worker):
-    """Copy this tile's share of the runs, except those whose position is out of range."""
+    """Copy this tile's share of the runs of bytes; skip runs whose position is out of range."""
     source, positions, limits = (
         word(record, G_SOURCE),
         word(record, G_POSITIONS),
@@ -344,7 +344,7 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 @kernel(instructions.RECODE)
 def recode(record, tile, worker):
-    """Convert this tile's share of the runs by the table."""
+    """Convert this tile's share of the runs of bytes by the table."""
     run, runs, tiles = word(record, R_RUN), word(record, R_RUNS), word(record, R_TILES)
     table = word(record, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):

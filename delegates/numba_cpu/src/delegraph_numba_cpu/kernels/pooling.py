@@ -173,7 +173,7 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
 @jit
 def store_rounded(target, total, half, share, least, most, count):
-    """Store the clamped means of one vector of channels, from sums of bytes.
+    """Store the clamped means of one vector of channels, given the sums of bytes *total*.
 
     *half* is the number of elements plus a half, and *share* half its reciprocal; see
     :func:`mean_bytes`.

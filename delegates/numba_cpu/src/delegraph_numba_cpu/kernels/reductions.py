@@ -40,19 +40,19 @@ STRIP = 4 * r.LANES
 
 @jit
 def never(x, y):
-    """Return 0: the result does not depend on the order of these elements."""
+    """Return 0, which says that the result does not depend on the order of elements."""
     return 0
 
 
 @jit
 def not_in_order(record, source, length):
-    """Return 0, which is not used: this reduction is never done in order."""
+    """Return 0; it is never called, as reductions with this function run in any order."""
     return 0
 
 
 @jit
 def always(x, y):
-    """Return 1: the result depends on the order, since a product that overflows stays infinite."""
+    """Return 1, which says that the result depends on the order: an overflow stays infinite."""
     return 1
 
 
@@ -163,31 +163,31 @@ def reduction(
 
 @jit
 def as_is(record, vector):
-    """Return the vector unchanged."""
+    """Return *vector* unchanged: a reduction that converts no elements."""
     return vector
 
 
 @jit
 def over_divisor(record, vector):
-    """The vector divided by the instruction's ``divisor``."""
+    """Return *vector* divided by the instruction's word ``divisor``."""
     return r.divide_floats(vector, r.floats(real(record, DIVISOR)))
 
 
 @jit
 def times_sign(record, vector):
-    """The vector times the instruction's ``sign``."""
+    """Return *vector* times the instruction's word ``sign``."""
     return r.multiply_floats(vector, r.floats(real(record, SIGN)))
 
 
 @jit
 def masked_and_flipped(record, vector):
-    """Return sign-extended bytes with the instruction's ``mask`` and ``flip`` applied."""
+    """Return sign-extended bytes, masked by the word ``mask`` and xored with the word ``flip``."""
     return r.flip_ints(r.mask_ints(vector, r.ints(word(record, MASK))), r.ints(word(record, FLIP)))
 
 
 @jit
 def flipped(record, vector):
-    """Return the vector xored with the instruction's ``flip``."""
+    """Return *vector* xored with the instruction's word ``flip``."""
     return r.flip_ints(vector, r.ints(word(record, FLIP)))
 
 
@@ -224,7 +224,7 @@ reduction(
 
 @kernel(instructions.SCALE)
 def scale(record, tile, worker):
-    """Convert all sums to bytes, in fixed point."""
+    """Convert all sums of bytes to bytes, in fixed-point arithmetic."""
     period, up = word(record, PERIOD), word(record, UP)
     for start in range(0, word(record, COUNT), period):
         for i in range(0, period, r.LANES):
@@ -244,7 +244,7 @@ def scale(record, tile, worker):
 
 @intrinsic
 def scaled_sums(context, x, multiplier, left, right, up):
-    """Return :func:`fixed_point.scaled` of each int32; halves of the first *up* are rounded up.
+    """Return :func:`fixed_point.scaled` of each int32 of *x*; halves of the first *up* go up.
 
     At most one of the shifts *left* and *right* is not 0.
     """
@@ -275,7 +275,7 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 @kernel(instructions.SCALE_REAL)
 def scale_real(record, tile, worker):
-    """Convert all sums to bytes, in float32."""
+    """Convert all sums of bytes to bytes, in float32 arithmetic."""
     for i in range(word(record, COUNT)):
         product = real(record, REAL_SCALE) * np.float32(load_i32(word(record, S_SOURCE) + 4 * i))
         value = product + real(record, REAL_BIAS)

@@ -1,4 +1,4 @@
-"""Loops that do nothing but multiply, or nothing but read: the most that a processor can do."""
+"""Loops that only multiply or only read, to measure the highest rates of a processor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ It is one less where weights take four registers.
 
 
 def _summed(kind: Any, chains: int, step: Any, add: str) -> Any:
-    """Return ``loop(rounds, factors, result)``, which writes the total of independent sums.
+    """Return ``loop(rounds, factors, result)``, which adds products to several independent sums.
 
     Args:
         kind: type of the vector that holds a sum.
@@ -58,7 +58,7 @@ def _summed(kind: Any, chains: int, step: Any, add: str) -> Any:
             rounds, factors, result = arguments
             a = load(builder, factors, kind)
             b = load(builder, builder.add(factors, integer(64)), kind)
-            # LLVM would merge equal sums into one.
+            # Start values differ: LLVM would merge equal sums into one.
             starts = [ir.Constant(kind, [i] * kind.count) for i in range(chains)]
 
             def body(index: Any, sums: list[Any]) -> list[Any]:
@@ -81,7 +81,7 @@ def _add_product(builder: Any, total: Any, a: Any, b: Any) -> Any:
 
 
 def _add_dot(builder: Any, total: Any, a: Any, b: Any) -> Any:
-    """Return a sum plus its dot products with weights.
+    """Return *total* plus its dot products with the weights *b*.
 
     The sum itself is a factor. A constant product would be computed once, before the loop.
     """

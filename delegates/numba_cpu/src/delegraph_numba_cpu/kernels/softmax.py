@@ -126,7 +126,8 @@ def softmax_int16(record, tile, worker):
 def exponential(record, difference):
     """Return the exponential of a difference to the row's maximum, in Q0.15."""
     right = word(record, RIGHT)
-    shifted = types.int64(types.int32(difference << word(record, LEFT)))  # wraps as in C
+    # Int32 arithmetic wraps around, as in C.
+    shifted = types.int64(types.int32(difference << word(record, LEFT)))
     high = (shifted * word(record, MULTIPLIER) + (1 << 30)) >> 31
     if right:
         high = (high + ((1 << right) >> 1) - types.int64(high < 0)) >> right
@@ -149,5 +150,6 @@ def interpolated(points, q):
     q = min(max(q, -32768), 32767)
     place = points + 8 * (256 + (q >> 7))
     first = load_i64(place)
-    slope = types.int64(types.int16(load_i64(place + 8) - first))  # wraps as in C
+    # Int16 arithmetic wraps around, as in C.
+    slope = types.int64(types.int16(load_i64(place + 8) - first))
     return first + ((slope * (q & 0x7F) + 64) >> 7)

@@ -1,4 +1,4 @@
-"""SVDF; see ``instructions/svdf.py``."""
+"""SVDF layers: the kernels of ``instructions/svdf.py``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from delegraph_numba_cpu.kernels.fixed_point import scaled, wrapped
 
 
 def sign_bit(x):
-    """Return 1.0 where the sign bit of a float32 is set, else 0.0."""
+    """Return 1.0 for each float32 of *x* whose sign bit is set, else 0.0."""
     return (x.bits() < 0).choose(x.filled(1.0), 0.0)
 
 
@@ -44,7 +44,7 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 @kernel(instructions.INTEGER)
 def svdf(record, tile, worker):
-    """Compute this tile's units, counted over all sequences."""
+    """Compute this tile's units of all sequences; a unit is one output of an integer layer."""
     units, inputs, tiles = word(record, UNITS), word(record, INPUTS), word(record, TILES)
     tasks = word(record, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -62,7 +62,7 @@ def compute_units(record, first, unit, count, source, target):
 
     *first* is the number of the sequence's first unit, counted over all sequences.
     """
-    # Loaded once: LLVM would load the words again after each store.
+    # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
     into, shift_into = word(record, MULTIPLIER_IN), word(record, SHIFT_IN)
     out, shift_out = word(record, MULTIPLIER_OUT), word(record, SHIFT_OUT)
@@ -97,7 +97,7 @@ def filtered(state, times, window, latest):
     """Shift a filter's int16 window by one time step; return its dot product with the weights."""
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
-    # Without masks for int16, the last elements are computed one at a time.
+    # There are no masks for int16, so the last elements are computed one at a time.
     for k in range(0, last if HAS_MASKS else last - r.LANES + 1, r.LANES):
         value = load_shorts(state + 2 * k + 2, last - k, zero)
         store_shorts(state + 2 * k, value, last - k)
@@ -114,7 +114,7 @@ def filtered(state, times, window, latest):
 
 @kernel(instructions.FLOAT)
 def svdf_f32(record, tile, worker):
-    """Compute this tile's units, counted over all sequences."""
+    """Compute this tile's units of all sequences; a unit is one output of a float layer."""
     units, rank, row = word(record, F_UNITS), word(record, F_RANK), 4 * word(record, F_WINDOW)
     tasks, tiles = word(record, F_BATCH) * units, word(record, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles

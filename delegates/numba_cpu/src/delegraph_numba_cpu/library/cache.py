@@ -21,7 +21,7 @@ from delegraph_numba_cpu.library.families import source_digest
 
 
 class OpensCache(Protocol):
-    """Type of ``DelegateContext.cache``."""
+    """Interface of the function that opens a cache: ``DelegateContext.cache``."""
 
     def __call__(self, namespace: str, version: str) -> BlobCache:
         """Return the cache for *namespace* and *version*."""
@@ -53,7 +53,7 @@ def numba_version() -> str:
     """Text that identifies Numba's version, found without importing Numba or reading metadata."""
     found = find_spec("numba")
     if found is None or found.origin is None:
-        return ""  # then nothing fits, and compiling says what is missing
+        return ""  # the version then fits no entry, and compiling reports what is missing
     try:
         return Path(found.origin).with_name("_version.py").read_text(encoding="utf-8")
     except OSError:

@@ -101,7 +101,7 @@ def compile_side_by_side(
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             for compiler in compilers:
-                compiler.kill()  # so that the threads need not wait for the rest
+                compiler.kill()  # its thread need not wait for the family in progress
             raise
     return found
 
@@ -128,7 +128,7 @@ class Compiler:
                 "the cache with 'delegraph numba warmup' first"
             )
         process = subprocess.Popen(
-            # -I: neither the environment nor the present folder has a say in what is imported.
+            # -I: the environment and the present folder have no influence on what is imported.
             [
                 sys.executable,
                 "-I",
@@ -152,7 +152,7 @@ class Compiler:
         )
         self._listener.start()
         self._process = process
-        if self._is_killed:  # since then
+        if self._is_killed:  # :meth:`kill` was called meanwhile
             process.kill()
         return process
 
@@ -167,7 +167,7 @@ class Compiler:
         if process is None:
             return
         assert process.stdin is not None
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # the process has ended already
             process.stdin.close()
         process.wait()
         self._listener.join()
@@ -184,10 +184,10 @@ class Compiler:
         process = self._process or self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        with suppress(OSError):  # then it says why below
+        with suppress(OSError):  # the process has ended; its output is reported below
             process.stdin.write(f"{family}\n".encode())
             process.stdin.flush()
-        for line in process.stdout:  # what Python's start printed may come first
+        for line in process.stdout:  # Python's start may have printed lines before the answer
             if line.startswith(ANSWER):
                 size = int(line[len(ANSWER) :])
                 packed = process.stdout.read(size)

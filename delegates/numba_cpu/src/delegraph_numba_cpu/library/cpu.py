@@ -59,7 +59,7 @@ _OF_LINUX = {
 
 _OF_NUMPY = (
     ("AVX2", "avx2"),
-    ("AVX2", "bmi2"),  # every processor with the one has the other
+    ("AVX2", "bmi2"),  # every processor with one of them has the other
     ("F16C", "f16c"),
     ("FMA3", "fma"),
     ("AVX512F", "avx512f"),
@@ -132,11 +132,12 @@ def system_value(name: str) -> int:
 
 
 def _numpy_features() -> dict[str, bool]:
-    """Return the features that NumPy has detected, from a private table, as there is no public one.
+    """Return the features that NumPy has detected, from NumPy's private table.
 
-    None if NumPy is missing, as in a build of a wheel without compilers.
+    There is no public table. The result is None if NumPy is missing, as in a build of a wheel
+    without compilers.
     """
-    for name in ("numpy._core", "numpy.core"):  # the second is NumPy 1.26's
+    for name in ("numpy._core", "numpy.core"):  # the second name is that of NumPy 1.26
         with contextlib.suppress(ImportError):
             module = import_module(f"{name}._multiarray_umath")
             features: dict[str, bool] = module.__cpu_features__
@@ -145,7 +146,7 @@ def _numpy_features() -> dict[str, bool]:
 
 
 def may_use_tiles() -> bool:
-    """Return whether this process may use matrix registers; on Linux it has to ask for permission.
+    """Whether this process may use AMX's tile registers; on Linux it has to ask for permission.
 
     Source:
         Using XSTATE features in user space applications, Documentation/arch/x86/xstate.rst of
@@ -178,7 +179,7 @@ def level_named(name: str) -> CpuLevel:
     for level in levels:
         if level.name == name:
             return level
-    from delegraph.errors import DelegateError  # the build of a wheel gets here without the core
+    from delegraph.errors import DelegateError  # imported here: a wheel is built without the core
 
     has = ", ".join(level.name for level in levels)
     raise DelegateError(f"{asked}: this processor has only: {has}")

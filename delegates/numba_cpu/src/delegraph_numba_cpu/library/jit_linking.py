@@ -67,7 +67,8 @@ class LinkedObjects:
         known = {family: cache.read(key_of(family)) for family in families}
         found = {family: packed for family, packed in known.items() if packed is not None}
         if len(found) < len(families):
-            from delegraph_numba_cpu.library.building import build  # not needed by most processes
+            # Imported here: most processes compile nothing.
+            from delegraph_numba_cpu.library.building import build
 
             to_compile = [family for family in families if family not in found]
             found |= build(to_compile, self._level, cache, progress)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from _thread import RLock, allocate_lock  # as threading has them, whose import takes long
+from _thread import RLock, allocate_lock  # the locks of ``threading``, whose import takes long
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WORDS = (None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _Entry = ctypes.CFUNCTYPE(*_WORDS)
-_BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # run() reads no other word
+_BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # the result of run() is not used
 
 
 class Library:
@@ -49,7 +49,7 @@ class Library:
         self._lock = allocate_lock()
 
     def renew_lock(self) -> None:
-        """Replace the lock, which another thread may have held when the process forked."""
+        """Replace the lock, which another thread may have held when the process was forked."""
         self._lock = allocate_lock()
 
     def address(self, family: str, kernel: str) -> int:
@@ -87,7 +87,7 @@ class Library:
                 self._kernels.load(missing, open_cache, progress)
             if "executor" in missing:
                 self._set_entries()
-            self._loaded.update(missing)  # last, in case of an interrupt
+            self._loaded.update(missing)  # last, in case of an interrupt before
 
     def _set_entries(self) -> None:
         run, invoke, work, end, look = (
@@ -99,7 +99,8 @@ class Library:
 
 
 def _linked_objects(level: CpuLevel) -> LinkedObjects:
-    from delegraph_numba_cpu.library.jit_linking import LinkedObjects  # imports llvmlite
+    # Imported here: it imports llvmlite.
+    from delegraph_numba_cpu.library.jit_linking import LinkedObjects
 
     return LinkedObjects(level)
 

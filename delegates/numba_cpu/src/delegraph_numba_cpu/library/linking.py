@@ -28,7 +28,7 @@ from delegraph_numba_cpu.library.families import families, sources_digest
 from delegraph_numba_cpu.library.prebuilt import MANIFEST, OBJECTS, Manifest, sources_symbol
 
 Progress = Callable[[str, int, int], None]
-"""Function that gets a level, and how many of its families are compiled, of how many."""
+"""Function that gets a level, the number of its compiled families, and the number of all."""
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
@@ -123,7 +123,7 @@ def find_linker(machine: str | None = None) -> list[str] | None:
     if host_system() != "linux":
         return None
     of_host = ("ld",) if machine in (None, host_machine()) else ()
-    for name in ("ld.lld", *of_host):  # the first knows every family
+    for name in ("ld.lld", *of_host):  # the first one knows all processors
         found = shutil.which(name)
         if found:
             return [found]
@@ -177,7 +177,7 @@ def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list
 
 
 def _surroundings(machine: str, sources: str) -> bytes:
-    """Return object code for symbols that kernels never use, and for the digest *sources*.
+    """Return object code for the symbols that kernels never use, and for the digest *sources*.
 
     *machine* is the target's type of processor.
     """

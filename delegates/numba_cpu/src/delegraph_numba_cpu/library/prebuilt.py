@@ -75,7 +75,7 @@ class PrebuiltLibrary:
         getattr(self._library, sources_symbol(sources))
 
     def address(self, family: str, kernel: str) -> int:
-        """Return the address of *kernel*, of *family*."""
+        """Return the address of *kernel*, which belongs to *family*."""
         symbol = getattr(self._library, symbol_of(family, kernel))
         address = ctypes.cast(symbol, ctypes.c_void_p).value
         assert address is not None
@@ -128,14 +128,14 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
     """Return the prebuilt file for a level, or the reason why there is none."""
-    from pathlib import Path  # here, as its import takes milliseconds
+    from pathlib import Path  # lazy, as its import takes milliseconds
 
     name, reason = file_name(level)
     return reason or Path(FOLDER, name)
 
 
 def has_file(level: CpuLevel) -> bool:
-    """Return whether there is a prebuilt file for a level."""
+    """Whether there is a prebuilt file for *level*."""
     return not file_name(level)[1]
 
 
@@ -184,7 +184,7 @@ def _present_sources() -> str:
 
 
 def _warn(text: str, *values: object) -> None:
-    import logging  # here: few libraries cannot be used
+    import logging  # imported here: few libraries cannot be used
 
     logging.getLogger(__name__).warning(text, *values)
 

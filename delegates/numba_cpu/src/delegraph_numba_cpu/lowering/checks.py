@@ -26,7 +26,7 @@ _RANGES = {
 
 
 def check_types(call: Call, *allowed: str) -> Rejection | None:
-    """Return a rejection for the first tensor of *call* whose type is not in *allowed*."""
+    """Return a rejection for the first tensor of *call* whose type is not among *allowed*."""
     given = (i for i in (*call.node.inputs, *call.node.outputs) if i >= 0)
     return first_rejection(*(check_type(call.context.tensors[i], *allowed) for i in given))
 
@@ -53,7 +53,7 @@ def check_quantization(call: Call) -> Rejection | None:
 
 
 def check_same_type(*tensors: Tensor) -> Rejection | None:
-    """Return a rejection for the first of *tensors* whose type differs from the first one's."""
+    """Return a rejection for the first of *tensors* with another type than the first one."""
     first, *others = tensors
     for tensor in others:
         if tensor.type is not first.type:
@@ -64,7 +64,7 @@ def check_same_type(*tensors: Tensor) -> Rejection | None:
 
 
 def check_type(tensor: Tensor, *allowed: str) -> Rejection | None:
-    """Return a rejection if a tensor's type is not *allowed*."""
+    """Return a rejection if the type of *tensor* is not among *allowed*."""
     if tensor.type.name in allowed:
         return None
     expected = " or ".join(allowed)
@@ -84,7 +84,7 @@ def check_shapes(call: Call, inputs: int) -> Rejection | None:
 
 
 def check_bias(call: Call, position: int = 2) -> Rejection | None:
-    """Return a rejection unless there is no bias, or one value per output of the weights."""
+    """Return a rejection unless input *position*, a bias, has one value per output or is absent."""
     weight, bias = call.input(1), call.optional_input(position)
     if bias is None or not weight.shape:
         return None
@@ -105,7 +105,7 @@ def check_one_scale(tensor: Tensor) -> Rejection | None:
 
 
 def check_positive_scales(tensor: Tensor) -> Rejection | None:
-    """Return a rejection if a scale of a tensor is not above 0 and finite."""
+    """Return a rejection if a scale of *tensor* is not positive and finite."""
     scales = [] if tensor.quantization is None else tensor.quantization.scales.tolist()
     if all(0 < scale < np.inf for scale in scales):
         return None
@@ -113,14 +113,14 @@ def check_positive_scales(tensor: Tensor) -> Rejection | None:
 
 
 def check_multiplier(real: float) -> Rejection | None:
-    """Return a rejection for the multiplier *real* of 2**31 or more, which no kernel shifts by."""
+    """Return a rejection if *real* is 2**31 or more, by which no kernel can multiply."""
     if not 2.0**31 <= real < np.inf:
         return None
     return Rejection("multiplier", actual=f"{real:g}", expected="less than 2**31")
 
 
 def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
-    """Return a rejection unless there is one scale, or one for each channel of *shape*."""
+    """Return a rejection unless *tensor* has one scale, or one for each channel of *shape*."""
     quantization = tensor.quantization
     if quantization is None or quantization.block_size or len(quantization.scales) == 1:
         return check_one_scale(tensor)
@@ -132,7 +132,7 @@ def check_scales(tensor: Tensor, shape: Sequence[int]) -> Rejection | None:
 
 
 def check_one_zero_point(tensor: Tensor) -> Rejection | None:
-    """Return a rejection for channels with different zero points."""
+    """Return a rejection if channels of *tensor* have different zero points."""
     points = [] if tensor.quantization is None else tensor.quantization.zero_points.tolist()
     if len(set(points)) < 2:
         return None
@@ -140,10 +140,10 @@ def check_one_zero_point(tensor: Tensor) -> Rejection | None:
 
 
 def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None:
-    """Check that the outputs have the sizes that the node's parameters request.
+    """Check that the outputs have the sizes *asked*, which the node's parameters request.
 
     Raises:
-        OperatorError: the sizes differ.
+        OperatorError: the sizes *found* differ from them; *what* names the sizes in the message.
     """
     asked, found = list(asked), list(found)
     if asked != found:
@@ -151,6 +151,6 @@ def require_asked(what: str, asked: Iterable[int], found: Iterable[int]) -> None
 
 
 def activation_of(call: Call) -> ActivationFunctionType:
-    """Return the fused activation of a node."""
+    """Return the fused activation of the node *call*; NONE if its options have none."""
     none = ActivationFunctionType.NONE
     return getattr(call.options, "fused_activation_function", none)

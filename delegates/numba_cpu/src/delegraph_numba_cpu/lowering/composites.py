@@ -1,4 +1,4 @@
-"""STABLEHLO_COMPOSITE: the nodes of its decomposition take its place.
+"""Replaces a STABLEHLO_COMPOSITE node by the nodes of its decomposition.
 
 The values inside then stay in the program's memory, and fusers see nodes on both sides of the
 composite's border.
@@ -35,7 +35,7 @@ MOST_NODES = 4096
 
 
 class InlinedContext:
-    """The host's context, with tensors of inlined subgraphs after its own.
+    """The host's context, whose list of tensors is followed by tensors of inlined subgraphs.
 
     Attributes:
         tensors: tensors of the host, then copies of inner tensors, with indices in this list.
@@ -49,7 +49,10 @@ class InlinedContext:
         return getattr(self._host, name)
 
     def add(self, tensor: Tensor) -> int:
-        """Append a copy of a tensor of another subgraph; return its index."""
+        """Append a copy of *tensor*, which belongs to another subgraph.
+
+        Return its index in ``tensors``.
+        """
         index, is_constant = len(self.tensors), tensor.is_constant
         copy = Tensor(
             index, tensor.type, tensor.shape,
@@ -63,7 +66,7 @@ class InlinedContext:
 
 
 def inlined(calls: Sequence[Call]) -> list[Call]:
-    """Return *calls* with each composite replaced by the calls of its decomposition.
+    """Return *calls* with each composite replaced by the nodes of its decomposition.
 
     The decomposition's inputs get the shapes of the composite's inputs.
 
@@ -78,7 +81,7 @@ def inlined(calls: Sequence[Call]) -> list[Call]:
 
 
 def _expanded(call: Call, *, is_sized: bool, left: int = MOST_NODES) -> Iterator[Call]:
-    """Yield *call*, or for a composite the calls of its decomposition.
+    """Yield *call*; if it is a composite, yield the nodes of its decomposition instead.
 
     Args:
         call: the call; its context is an :class:`InlinedContext`.
@@ -120,7 +123,7 @@ def _called(call: Call) -> DelegateContext:
 
 
 def _give_shapes(call: Call, inner: DelegateContext) -> None:
-    """Let the host compute the shapes inside a composite if its input shapes have changed.
+    """Make the host compute the shapes inside a composite if its input shapes have changed.
 
     Raises:
         OperatorError: a shape inside is known only while invoking.
@@ -152,14 +155,14 @@ def check_composite(call: Call) -> Rejection | None:
 
 
 def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None:
-    """Return a rejection unless operands and tensors of the decomposition match.
+    """Return a rejection unless operands match the inputs and outputs of the decomposition.
 
     Composites inside the decomposition are checked as well.
     """
     index = int(call.options.decomposition_subgraph_index)
     if index in active:
         return Rejection("subgraph", f"subgraph {index} calls itself")
-    call.context.subgraph(index)  # which LiteRT does not let a delegate's kernel prepare
+    call.context.subgraph(index)  # LiteRT does not let a delegate's kernel prepare another subgraph
     inner = _called(call)
     if inner.refused_nodes:
         return Rejection("subgraph", f"subgraph {index} has nodes that are not well-formed")
@@ -193,7 +196,7 @@ def _check_borders(call: Call, active: tuple[int, ...] = ()) -> Rejection | None
 
 
 def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration]]) -> bool:
-    """Return whether each node reads only inputs, constants and results of earlier nodes."""
+    """Whether each node of *plan* reads only inputs, constants and results of earlier nodes."""
     known = {-1, *inner.inputs}
     for node, _ in plan:
         if any(i not in known and not inner.tensors[i].is_constant for i in node.inputs):
@@ -203,7 +206,7 @@ def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration
 
 
 def _are_alike(outer: Tensor, inner: Tensor) -> bool:
-    """Return whether the tensors have equal type and quantization."""
+    """Whether two tensors have the same type and quantization."""
     if outer.type is not inner.type or inner.is_constant:
         return False
     a, b = outer.quantization, inner.quantization
@@ -230,5 +233,5 @@ def lower_composite(call: Call, builder: ProgramBuilder) -> None:
     raise OperatorError(f"{call.name} was not replaced by its nodes")
 
 
-# Operands have whatever types the nodes inside take; what is claimed is what the kit has models of.
+# Operands may have all types that the inner nodes take; claimed are the types of the kit's models.
 register({COMPOSITE: Operator(check_composite, lower_composite, ("FLOAT32",), ("subgraph",))})

@@ -9,12 +9,12 @@ WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Return whether a tensor is computed from a constant by widening nodes only."""
+    """Whether *tensor* is computed from a constant by nodes that only widen its type."""
     return widened_constant(call, tensor) is not None
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant from which a tensor is computed by widening nodes only, or None.
+    """Return the constant from which widening nodes alone compute *tensor*; None if there is none.
 
     Delegraph runs such nodes while preparing; their results are known when kernels are lowered.
     """

@@ -9,10 +9,10 @@ from delegraph_numba_cpu.lowering.convolution.inverted_residual_int8 import fuse
 from delegraph_numba_cpu.lowering.elementwise.elementwise_f32 import fuse_chain
 from delegraph_numba_cpu.lowering.fusion import Fuser
 
-# The first that takes a node has it. Only the first two ever want the same node: a convolution that
-# begins an inverted residual is a layer as well, so the larger step is asked for first. Strips
-# begin with convolutions of bytes, attention with a product, which comes before the scale and the
-# mask that chains, which begin with element-wise nodes, would take.
+# The first fuser that accepts a node gets the node. Only the first two ever accept the same node:
+# the convolution that begins an inverted residual also begins a layer, so the larger fusion is
+# tried first. Strips begin with int8 convolutions. Attention begins with a product, before the
+# scale and the mask, which chains would accept.
 FUSERS: tuple[Fuser, ...] = (
     fuse_inverted_residual,
     fuse_layer,

@@ -45,14 +45,14 @@ class Partition:
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the position of the only reader of a node's only output, or None."""
+        """Return the position of the only reader of a node's only output; None if there is none."""
         outputs = self.calls[position].node.outputs
         return self.only_reader(outputs[0]) if len(outputs) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Several nodes as one step, which runs at the position of the last one.
+    """Several nodes that one step computes, which runs at the position of the last node.
 
     Attributes:
         members: positions of the nodes.

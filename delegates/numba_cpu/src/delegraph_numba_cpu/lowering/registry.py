@@ -79,7 +79,7 @@ def with_operands(
 
 
 Check = Callable[[Call], Rejection | None]
-"""Returns the reason why a node is rejected; None if it is accepted. Shapes may still change.
+"""Function that returns the reason why a node is rejected; None if the node is accepted.
 
 A check need not test whether each operand is present: :meth:`Operator.rejection` turns an
 ``OperatorError`` into a rejection.
@@ -161,7 +161,7 @@ def register_variants(type: str, operators: Mapping[str, Operator], position: in
 
 
 def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
-    """Return an operator that selects the variant for the type of an input."""
+    """Return an operator that selects a variant by the type of the node's input at *position*."""
 
     def check(call: Call) -> Rejection | None:
         found = call.input(position).type.name
@@ -173,7 +173,7 @@ def _by_type(variants: Mapping[str, Operator], position: int) -> Operator:
 
     def lower(call: Call, builder: ProgramBuilder) -> None:
         found = call.input(position).type.name
-        if found not in variants:  # only claims with open shapes come that far
+        if found not in variants:  # only claims with open shapes come to this line
             expected = " or ".join(sorted(variants))
             raise OperatorError(f"input {position} has turned out to be {found}, not {expected}")
         variants[found].lower(call, builder)

@@ -44,7 +44,7 @@ def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]
 
 
 def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
-    """Return whether a fusion would read a variable after another node may have written it."""
+    """Whether a fusion would read a variable after another node may have written it."""
     last = max(fusion.members)
     for member in fusion.members:
         call = partition.calls[member]

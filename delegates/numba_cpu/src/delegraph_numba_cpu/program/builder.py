@@ -29,7 +29,7 @@ from delegraph_numba_cpu.program.shared_constants import SharedConstants
 from delegraph_numba_cpu.program.working_memory import WorkingMemory
 
 TILE_NANOSECONDS = 1000
-"""Least time of a tile: a few times what threads need to begin and end a row together."""
+"""Least duration of a tile: a few times what threads need to begin and end a row together."""
 
 SPARE_TILE_NANOSECONDS = 5 * TILE_NANOSECONDS
 """Least time of a tile where a worker has several: to begin one takes 50 to 100 nanoseconds."""
@@ -79,7 +79,8 @@ class ProgramBuilder:
         working_memory: WorkingMemory | None = None,
     ) -> None:
         self.context = context
-        self._host_tensors = len(context.tensors)  # others are of inlined subgraphs
+        # Tensors from this index on belong to inlined subgraphs.
+        self._host_tensors = len(context.tensors)
         self.kernel_library = library
         self.level = library.level
         self.workers = workers
@@ -94,7 +95,7 @@ class ProgramBuilder:
         self._shared = SharedConstants(self._working_memory.limit)
 
     def tensor(self, index: int) -> Memory:
-        """Return the memory of a tensor, inside the partition or at its border."""
+        """Return the memory of the tensor *index*, inside the partition or at its border."""
         found = self._tensors.get(index)
         if found is None:
             tensor = self.context.tensors[index]
@@ -121,13 +122,13 @@ class ProgramBuilder:
         return self._tables[tensor.index]
 
     def border(self, index: int) -> None:
-        """Declare that the host owns the memory of a tensor, and may move it."""
+        """Declare that the host owns the memory of the tensor *index*, and may move it."""
         tensor = self.context.tensors[index]
         if not tensor.is_constant:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=name_of(tensor))
 
     def alias(self, index: int, of: int) -> bool:
-        """Let the tensors *index* and *of* share one memory, if possible.
+        """Make the tensors *index* and *of* share one memory, if possible.
 
         Returns:
             Whether they share memory. They cannot if *index* is already used.
@@ -177,7 +178,7 @@ class ProgramBuilder:
         if found is None:
             keep = partial(self.constant, is_own=is_own)
             found = self._packed[key] = self._shared.memory(pack(), keep)
-        found.last = -1  # of an earlier program
+        found.last = -1  # of the program before, which had other rows
         return found
 
     def record(self, key: object, instruction: Instruction, **words: Any) -> Memory:

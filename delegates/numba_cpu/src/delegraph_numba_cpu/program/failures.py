@@ -9,7 +9,7 @@ from delegraph_numba_cpu.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class WrongPosition:
-    """A computed position that is out of range.
+    """A position, computed by the model, that is out of range.
 
     Attributes:
         nodes: indices of the nodes whose row found the position.
@@ -26,7 +26,7 @@ class WrongPosition:
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Return the wrong position that ended a run, and clear its record; None if there is none."""
+    """Return the wrong position that ended *program*'s run, and clear it; None if there is none."""
     found = None
     for number, row in enumerate(program.rows):
         if "wrong" not in row.words:

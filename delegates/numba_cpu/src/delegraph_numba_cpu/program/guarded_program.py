@@ -45,10 +45,10 @@ class GuardedProgram(Program):
         super().__init__(rows, library, workers, working_memory)
         self._single = [Program([row], library, workers) for row in rows]
         for program in self._single:
-            program.run_time.observe(1.0)  # takes workers
+            program.run_time.observe(1.0)  # a known time above the limit: it takes workers
 
     def _guard(self, memory: Memory) -> None:
-        """Allocate a guarded block, which becomes the permanent place of *memory*."""
+        """Allocate a guarded block and make it the permanent place of *memory*."""
         if memory.is_constant or memory.is_report:
             return
         piece = GuardedMemory(memory.size, 0 if memory.tensor is not None else SLACK)

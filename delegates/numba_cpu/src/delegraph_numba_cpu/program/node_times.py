@@ -29,7 +29,7 @@ class TimedProgram:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._pace = RunTimeEstimate()
-        self._pace.is_known = True  # there is nothing to learn from a part
+        self._pace.is_known = True  # the time of a part of the program says nothing about the whole
         groups = groupby(range(len(program.rows)), key=lambda i: program.rows[i].nodes)
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
@@ -56,7 +56,7 @@ class TimedProgram:
 
 
 class _Part:
-    """Consecutive rows of a program, in the form that a pool runs."""
+    """Consecutive rows of a program, in the form that the thread pool runs."""
 
     def __init__(
         self, program: Program, nodes: tuple[int, ...], rows: list[int], run_time: RunTimeEstimate

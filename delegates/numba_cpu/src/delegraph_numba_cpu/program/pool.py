@@ -83,7 +83,8 @@ class Pool:
         self._told: set[int] = set()
         self._crews: dict[str, Crew] = {}
         if hasattr(os, "register_at_fork"):
-            # Threads do not survive a fork. This is no Python code, which could be interrupted.
+            # Threads do not survive a fork. The handler below is not Python code, which could be
+            # interrupted.
             os.register_at_fork(after_in_child=self._crews.clear)
         atexit.register(self.stop)
 
@@ -110,10 +111,10 @@ class Pool:
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
     def warn_of(self, threads: int) -> None:
-        """Log a warning, once for each *threads*, if runs have fewer threads than *threads*."""
+        """Log a warning, once for each *threads*, if a run has fewer threads than *threads*."""
         if threads <= self.most_threads or threads in self._told:
             return
-        import logging  # here: few ask for so many
+        import logging  # imported here: few users request so many threads
 
         self._told.add(threads)
         logging.getLogger(__name__).warning(
@@ -142,8 +143,8 @@ class Crew:
         self.control[layout.CORES] = physical_cores()
         self._address = self.control.ctypes.data
         self.threads: list[threading.Thread] = []
-        self._hired = 0  # of them, as far as known
-        self._library: Library | None = None  # of the first workers
+        self._hired = 0  # number of workers, as far as this object knows
+        self._library: Library | None = None  # the kernels that the first workers use
         self._is_stopped = False
 
     def run(self, table: int, library: Library, workers: int) -> None:
@@ -156,7 +157,7 @@ class Crew:
 
     def _hire(self, library: Library, count: int) -> None:
         """Start threads until *count* workers are alive, or as many as the system allows."""
-        import threading  # here: one worker needs no thread
+        import threading  # imported here: a run without workers needs no thread
 
         if not self.threads:
             self._library = library
@@ -170,7 +171,7 @@ class Crew:
                 thread.start()
             except RuntimeError:
                 self.threads.remove(thread)
-                return  # no caller waits for a missing worker
+                return  # a missing worker is no error: no caller waits for it
         for _ in range(LOOKS_FOR_WORKERS):
             if self.control[layout.HIRED] >= count:
                 break
@@ -178,7 +179,7 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Measure the time of a poll, and set the number of polls, as processors differ a lot."""
+        """Set how often a waiting worker polls before it sleeps, by the measured time of a poll."""
         address, looks = self._address, 200
         best = 1.0
         for _ in range(3):
@@ -199,7 +200,7 @@ class Crew:
 
 
 def _work(library: Library, control: NDArray[np.int64]) -> None:
-    """Run a worker until the pool stops; the frame keeps the control block alive."""
+    """Run a worker until the pool stops; this function's frame keeps the control block alive."""
     library.work(control.ctypes.data, 0, 0)
 
 

@@ -1,6 +1,6 @@
-"""A program: a table of rows, which are kernel calls, with their memory addresses.
+"""A program: a table of rows, which are kernel calls, with the memory that they use.
 
-``builder.py`` makes a program when shapes are known; the room ``kept`` reads one from a file.
+``builder.py`` makes a program when shapes are known; the package ``kept`` reads one from a file.
 Memory inside the program is planned once. The host owns the tensors at its border, and addresses
 in the rows are updated when the host moves them.
 """
@@ -37,7 +37,7 @@ GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 
 def is_guarded() -> bool:
-    """Return whether programs run between guards, as an environment variable requests."""
+    """Whether programs run between guards, as the environment variable requests."""
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
@@ -115,7 +115,8 @@ class Program:
         self.header = self._table[: layout.HEADER_WORDS].data
         self._starts = starts
         self._moving: dict[int, tuple[Memory, list[tuple[int, int]]]] = {}
-        self._working: list[tuple[int, int]] = []  # word, offset in working memory
+        # Pairs of a word's position and the offset in working memory to which it points.
+        self._working: list[tuple[int, int]] = []
         self._copies = [
             (number, row.words["source"].memory, row.words["target"].memory)
             for number, row in enumerate(rows)
@@ -136,17 +137,19 @@ class Program:
             self._place(row, start)
         self._working_memory = working_memory or WorkingMemory()
         self._working_memory.reserve(self.scratch_bytes)
-        self._buffer: NDArray[np.uint8] | None = None  # of working memory, as far as words know
-        self._bound: list[tuple[Tensor, Any]] | None = None  # and those of tensors; once bound
-        self._word: NDArray[np.int32] | None = None  # by which a run is stopped
+        # The working memory to which the words point at present.
+        self._buffer: NDArray[np.uint8] | None = None
+        # Tensors and arrays to which the words point at present; None before bind().
+        self._bound: list[tuple[Tensor, Any]] | None = None
+        self._word: NDArray[np.int32] | None = None  # the word by which a run is stopped
 
     @property
     def can_fail(self) -> bool:
-        """Whether values of tensors can make a run fail, see ``failures.py``."""
+        """Whether values of tensors can make a run fail; see ``failures.py``."""
         return any("report" in row.words for row in self.rows)
 
     def may_share(self, given: int, made: int) -> bool:
-        """Return whether the host's tensor *made* may share the memory of its tensor *given*.
+        """Whether the host's tensor *made* may share the memory of its tensor *given*.
 
         It may if one row copies all of *given* to *made*, no other row uses *given*, and no earlier
         row uses *made*. The copy is then left out.
@@ -228,7 +231,8 @@ class Program:
         run_briefly, working_memory = library.run_briefly, self._working_memory
         is_cancelled = layout.IS_CANCELLED
 
-        def run() -> None:  # the loop is that of _is_bound(), a call of which takes as long
+        # The loop repeats that of _is_bound(), a call of which takes as long as the loop.
+        def run() -> None:
             bound = self._bound
             if (
                 bound is None
@@ -300,12 +304,12 @@ class Program:
 
 
 def _copies_host_tensor(row: Row) -> bool:
-    """Return whether a row copies the whole of a host tensor to another one."""
+    """Whether a row copies a whole host tensor to another host tensor."""
     if (row.instruction.family, row.instruction.kernel) != COPY:
         return False
     source, target = row.words["source"], row.words["target"]
     if not (isinstance(source, Address) and isinstance(target, Address)):
-        return False  # of a damaged file
+        return False  # the row is from a damaged file
     size = source.memory.size
     is_whole = source.offset == target.offset == 0 and size == target.memory.size
     has_tensors = _index(source.memory) >= 0 and _index(target.memory) >= 0
@@ -313,12 +317,12 @@ def _copies_host_tensor(row: Row) -> bool:
 
 
 def _index(memory: Memory) -> int:
-    """Return the index of the tensor of the host at *memory*; -1 for other memory."""
+    """Return the index of the host tensor at *memory*; -1 for memory of the program."""
     return -1 if memory.tensor is None else memory.tensor.index
 
 
 def _border(row: Row) -> set[int]:
-    """Return the indices of the host's tensors that a row reads or writes."""
+    """Return the indices of the host tensors that a row reads or writes."""
     return {_index(memory) for memory in row.memories}
 
 
@@ -336,7 +340,7 @@ def packed(instruction: Instruction, words: Mapping[str, Any]) -> NDArray[np.int
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Check that the host's *array* is contiguous and as large as *memory*, for which it serves."""
+    """Check that the host's *array* is contiguous and has the size of *memory*."""
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")
     if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:

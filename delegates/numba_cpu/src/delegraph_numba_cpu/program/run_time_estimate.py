@@ -54,7 +54,7 @@ class RunTimeEstimate:
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
         """Record that a run took *seconds*, in one thread or, if *has_workers*, with workers."""
         if has_workers != self.takes_workers:
-            return  # somebody else had the workers
+            return  # another caller had the workers, so this run says nothing about them
         self._runs += 1
         if has_workers:
             self._together = min(self._together, seconds)

@@ -8,7 +8,7 @@ from delegraph_numba_cpu.instructions.memory import SLACK, Address, Memory, Row
 
 
 class WorkingMemory:
-    """A buffer shared by programs that run one after another; contents do not survive a run.
+    """A buffer shared by programs that run one after another; its contents do not survive a run.
 
     Args:
         limit: largest size in bytes; None for no limit.
@@ -59,7 +59,10 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
 
 
 def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the blocks of working memory of *rows* in groups; a group shares one place."""
+    """Return the blocks of working memory of *rows* in groups.
+
+    The blocks of a group share one place.
+    """
     groups: dict[int, list[Memory]] = {}
     for i, row in enumerate(rows):
         for memory in row.memories:
@@ -72,7 +75,7 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of the source whose place *memory* may take over; the row reads it last.
+    """Return the group of blocks whose place *memory* may take over, since *row* reads them last.
 
     *number* is the position of *row*; *groups* has the group of each block by its ``id``.
     """

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.library.cpu import system_value
 
 
 class Cache(NamedTuple):
-    """A cache level.
+    """One level of the processor's caches.
 
     Attributes:
         name: ``L1``, ``L2`` or ``L3``.
@@ -51,13 +51,14 @@ def _of_linux(folder: Path) -> list[Cache]:
     cpu = min(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     found: dict[str, tuple[int, int]] = {}
     for index in sorted(folder.glob(f"cpu{cpu}/cache/index*")):
-        with suppress(OSError, ValueError, KeyError):  # a virtual machine may not tell
+        # A virtual machine may not describe its caches.
+        with suppress(OSError, ValueError, KeyError):
             words = {key: _word(index / key) for key in ("level", "type", "size")}
             sharers = sum(_counts(_word(index / "shared_cpu_list")))
             if words["type"] in ("Data", "Unified"):
                 size = int(words["size"][:-1]) * _UNITS[words["size"][-1]]
                 found[f"L{int(words['level'])}"] = size, sharers
-    # The first level belongs to one core, whose hardware threads share it.
+    # A cache of the first level belongs to one core, although several hardware threads use it.
     threads = max(1, found.get("L1", (0, 1))[1])
     return [Cache(name, size, max(1, n // threads)) for name, (size, n) in found.items()]
 

@@ -82,7 +82,7 @@ class OperatorRoof(JsonRecord):
 
     @property
     def of_roof(self) -> float | None:
-        """Share of the roof that is reached, 0 to 1; None if no time was measured."""
+        """Share of the roof that the operator reached, 0 to 1; None if no time was measured."""
         return self.roof_seconds / self.seconds if self.seconds > 0 else None
 
     @property
@@ -92,7 +92,7 @@ class OperatorRoof(JsonRecord):
 
     @property
     def bytes_per_second(self) -> float:
-        """Bytes per second that are read or written at least."""
+        """Bytes per second of the least reads and writes that the operator needs."""
         return self._per_second(self.bytes)
 
     @property
@@ -113,7 +113,8 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
     tensors = _present(recording, graph)
     seconds = _least_seconds(recording, roof.call_seconds)
     works = {nodes: work_of(nodes, graph, tensors) for nodes, _ in seconds}
-    # Other operators run between two uses of a constant, so it comes from where all data fit.
+    # Other operators run between two uses of a constant, so constants come from the memory that
+    # holds all data.
     whole = sum(work.constants for work in works.values())
     whole += max((work.values for work in works.values()), default=0)
     total = sum(seconds.values())
@@ -189,7 +190,7 @@ def _kind(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
 
 
 def _size(tensor: TensorSpec) -> int:
-    """Return the bytes of a tensor; 0 for texts, whose size is not in the model."""
+    """Return the number of bytes of a tensor; 0 for strings, whose size is not in the model."""
     if tensor.data is not None:
         return tensor.data.nbytes
     bits = _BITS.get(tensor.type.name)
@@ -234,5 +235,5 @@ def _least_seconds(
 
 
 def findings(operators: Iterable[OperatorRoof]) -> list[OperatorRoof]:
-    """Return the operators that are findings, the slowest first."""
+    """Return the operators whose ``is_finding`` is true, the slowest first."""
     return sorted((o for o in operators if o.is_finding), key=lambda o: -o.seconds)

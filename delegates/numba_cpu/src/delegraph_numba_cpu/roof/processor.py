@@ -22,7 +22,7 @@ from delegraph_numba_cpu.roof.caches import Cache, caches
 SECONDS = 0.07
 """Duration of each measurement; there is one for each kind of product and of memory."""
 
-_CALL_SECONDS = 1e-3  # of one call, so that its own cost does not count
+_CALL_SECONDS = 1e-3  # of one measured call, so long that the cost of calling does not count
 _MEMORY_BYTES = 32 << 20, 512 << 20
 
 
@@ -95,7 +95,7 @@ def _memory(loops: _Loops, found: tuple[Cache, ...]) -> list[MemoryRoof]:
 
 
 class _Table(NamedTuple):
-    """Table of one row or of no row, in the form that a pool runs."""
+    """Table of one row or of no row, in the form that the thread pool runs."""
 
     words: NDArray[np.int64]
     table: int
@@ -106,7 +106,7 @@ class _Table(NamedTuple):
 
 
 def _table(*row: int, tiles: int = 1) -> _Table:
-    """Return a table of *row*, for *tiles* threads; without *row*, an empty brief table."""
+    """Return a table of one row that has *tiles* tiles, or an empty table if no row is given."""
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER
     if row:
@@ -118,7 +118,7 @@ def _table(*row: int, tiles: int = 1) -> _Table:
 
 
 class _Loops:
-    """Kernels that measure the processor, each run by all threads at once."""
+    """Kernels that measure the processor's rates, each run by all threads at once."""
 
     def __init__(self, kernels: Library, threads: int) -> None:
         self.threads = threads

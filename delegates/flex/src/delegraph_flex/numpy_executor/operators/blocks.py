@@ -137,7 +137,7 @@ def _batch_to_space(x: Array, block: list[int], crops: Array) -> Array:
         raise ValueError(f"a batch of {x.shape[0]} is no multiple of blocks of {block}")
     space, rest = x.shape[1 : 1 + count], x.shape[1 + count :]
     split = x.reshape(*block, n, *space, *rest)
-    # Each axis of space is followed by its axis of the block: [n, space, block, ..., rest].
+    # Each spatial axis is followed by its axis of the block: [n, space, block, ..., rest].
     order = [count, *(axis for i in range(count) for axis in (count + 1 + i, i))]
     whole = split.transpose([*order, *range(1 + 2 * count, split.ndim)]).reshape(
         n, *(dim * size for dim, size in zip(space, block, strict=True)), *rest

@@ -121,7 +121,7 @@ def _check_sizes(operands: list[Labels], arrays: Sequence[NDArray[Any]]) -> None
 
 def _single(labels: Labels, wanted: Labels, is_half: bool) -> Callable[..., NDArray[Any]]:
     numbers = _numbers((labels, wanted))
-    sum_over: Callable[..., Any] = np.einsum  # its annotations know only strings
+    sum_over: Callable[..., Any] = np.einsum  # the annotations of einsum accept only text
 
     def run(x: NDArray[Any]) -> NDArray[Any]:
         wide = x.astype(np.float32) if is_half else x

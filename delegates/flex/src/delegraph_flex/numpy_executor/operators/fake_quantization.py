@@ -144,7 +144,7 @@ def _quantize(node: FlexNode, rounded: Callable[[Array], Array]) -> Quantize:
         last = (1 << (bits - is_signed)) - 1
         low, high = _given(x, low, high, axis) if has_range else _found(x, axis)
         low, high, scale, step = _scales(low, high, dtype(first), dtype(last))
-        if has_range:  # a bound may be NaN, which clamps nothing
+        if has_range:  # a bound that is NaN clamps nothing
             x = np.where(x > high, high, x)
             x = np.where(x < low, low, x)
         return rounded(x * scale) * step

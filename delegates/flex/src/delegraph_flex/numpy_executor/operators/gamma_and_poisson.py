@@ -32,7 +32,7 @@ Pairs = Iterator[list[float]]
 Draw = Callable[[Pairs, float], float]
 """Function that draws one number from uniform pairs, given the distribution's parameter."""
 
-_PAIRS = 4  # drawn at a time: enough for most numbers
+_PAIRS = 4  # number of pairs that are drawn at a time: enough for most numbers
 _STRETCH = 256  # number of groups of the stream reserved for each number
 _FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64)
 _COUNTS = (*_FLOATS, DataType.INT32, DataType.INT64)
@@ -107,7 +107,8 @@ def _drawn(
         raise ValueError(f"shapes of output and parameter are {shapes}, expected an equal end")
     if not math.prod(dims):
         return np.zeros(dims, dtype)
-    if not (np.isfinite(parameters) & (parameters >= 0)).all():  # some draws would never end
+    # For other parameters, some draws would never end.
+    if not (np.isfinite(parameters) & (parameters >= 0)).all():
         raise ValueError("a parameter is negative or not finite")
     count = math.prod(dims)
     starts = np.arange(count) * _STRETCH

@@ -184,7 +184,7 @@ def fused_batch_norm_grad_v3(node: FlexNode) -> Step:
 
 def _batch_norm_grad(node: FlexNode, formats: tuple[str, ...]) -> Step:
     is_training = node.bool("is_training", True)
-    if not is_training:  # as TensorFlow's kernel for the CPU
+    if not is_training:  # TensorFlow's kernel for the CPU does the same
         formats = tuple(name for name in formats if name.endswith("C"))
     axis = node.choice("data_format", formats, "NHWC").index("C")
     epsilon = np.float32(node.float("epsilon", 1e-4))

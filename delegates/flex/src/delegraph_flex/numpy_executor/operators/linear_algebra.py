@@ -173,7 +173,7 @@ def tridiagonal_solve(node: FlexNode) -> Step:
 
     def run_banded(diagonals: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
         bands = np.stack(_three(diagonals, b))
-        bands[0] = np.roll(bands[0], 1, axis=-1)  # as LAPACK stores them
+        bands[0] = np.roll(bands[0], 1, axis=-1)  # the order in which LAPACK stores diagonals
         bands[2] = np.roll(bands[2], -1, axis=-1)
         result: NDArray[Any] = linalg.solve_banded((1, 1), bands, b)
         return result
@@ -260,9 +260,10 @@ def banded_triangular_solve(node: FlexNode) -> Step:
         a = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
         for k in range(bands.shape[-2]):
             i = np.arange(size - k)
-            if lower:  # row k has the diagonal k below the main one; its beginning is unused
+            # Row k has the diagonal k below the main one, and its first elements are unused.
+            if lower:
                 a[..., i + k, i] = bands[..., k, k:]
-            else:  # the last row has the main diagonal; the ends of the rows above are unused
+            else:  # the last row has the main diagonal; the last elements of other rows are unused
                 a[..., i, i + k] = bands[..., -1 - k, : size - k]
         return solve(a, b)
 

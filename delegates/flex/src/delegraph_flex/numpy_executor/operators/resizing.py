@@ -23,7 +23,7 @@ from delegraph_flex.numpy_executor.rounding import half_away
 Floats = NDArray[np.float32]
 _RESIZED = REAL - {DataType.UINT32, DataType.UINT64}
 _TABLE_STEPS = 1 << 10
-_MOST_PIXELS = 1 << 24  # positions are float32, which cannot count further
+_MOST_PIXELS = 1 << 24  # positions are float32, which cannot count more pixels
 
 
 class Taps(NamedTuple):

@@ -31,7 +31,7 @@ def range_(node: FlexNode) -> Step:
             count = -(-(last - first) // step)
             require((count,), dtype)
             return first + step * np.arange(count, dtype=dtype)
-        places = abs(float((limit - start) / delta))  # rounded as in the type
+        places = abs(float((limit - start) / delta))  # rounded to the operator's type
         if not math.isfinite(places):
             raise ValueError(f"range from {first} to {last} by {step} never ends")
         count = math.ceil(places)

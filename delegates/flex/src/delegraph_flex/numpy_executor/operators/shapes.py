@@ -157,7 +157,7 @@ def permute_data_format(node: FlexNode) -> Step:
 
     def run(x: Array) -> Array:
         letters: tuple[str, ...] = (source, target)
-        if len(x) == len(source) - 2:  # only the spatial axes
+        if len(x) == len(source) - 2:  # the vector has only the spatial axes
             letters = tuple("".join(c for c in word if c not in "NC") for word in letters)
         if x.ndim not in (1, 2) or len(x) != len(letters[0]) or x.shape[1:] not in ((), (2,)):
             raise ValueError(f"input has shape {list(x.shape)}, expected [{len(source)}] or pairs")

@@ -108,7 +108,8 @@ def _mel_shares(size: int, rate: int, lower: float, upper: float, bands: int) ->
     tips = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     used = np.arange(first, last + 1)
     mels = _mel(used * step)
-    right = np.searchsorted(tips[1:-1], mels)  # band whose rising side a frequency is on
+    # Number of the band on whose rising side a frequency lies.
+    right = np.searchsorted(tips[1:-1], mels)
     rising = (mels - tips[right]) / (tips[right + 1] - tips[right])
     require((size, bands + 2), np.float64)
     shares = np.zeros((size, bands + 2))

@@ -19,7 +19,10 @@ from delegraph_flex.numpy_executor.registry import FLOATS, operator
 def _but(
     function: Callable[..., Any], *exceptions: tuple[Callable[..., Any], float]
 ) -> Callable[..., Any]:
-    """Return *function* with other values where conditions hold; the last condition wins."""
+    """Return *function* with other values where conditions hold.
+
+    Of several, the last condition counts.
+    """
 
     def run(*arrays: NDArray[Any]) -> Any:
         result = function(*arrays)

@@ -176,7 +176,8 @@ def whitespace_tokenize(node: FlexNode) -> Step:
         _check_splits(bounds, len(points))
         is_blank = np.array([chr(p).isspace() for p in points.tolist()], bool)
         is_blank &= ~np.isin(points, _NO_BLANKS)
-        words: list[tuple[int, int, int]] = []  # first and last point, start of its string
+        # First and last point of the word, and start of its string.
+        words: list[tuple[int, int, int]] = []
         outer = [0]
         for start, end in pairwise(bounds):
             edges = np.flatnonzero(np.diff(np.r_[True, is_blank[start:end], True])) + start

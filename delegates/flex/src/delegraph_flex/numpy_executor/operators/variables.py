@@ -52,7 +52,7 @@ class Variable:
 
 
 def shared(node: FlexNode, kind: str, make: Any) -> Any:
-    """Return the resource of a node's container and name; call *make* if there is none yet.
+    """Return the resource with a node's container and name; *make* creates a missing one.
 
     *kind* is the kind of resource, which is a part of its key.
 

@@ -41,7 +41,7 @@ They stay in the second cache, beside the keys and values of a head.
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Nodes between the two matrix products of an attention, and what they compute.
+    """Nodes between the two matrix products of an attention, such as scaling, mask and softmax.
 
     Attributes:
         members: positions of the nodes from the first product to the second.
@@ -85,11 +85,14 @@ def _is_product(call: Call) -> bool:
 
 
 def _scores_after(partition: Partition, position: int) -> Scores | None:
-    """Return the nodes after the product at *position*; None if they are no attention."""
+    """Return the nodes from the product at *position* to the second product.
+
+    None for other patterns.
+    """
     members, y = [position], partition.calls[position].output()
     count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
     factor = mask = None
-    divides, beta = False, 0.0  # until there is a SOFTMAX, whose beta is positive
+    divides, beta = False, 0.0  # beta stays 0 until a SOFTMAX is found, whose beta is positive
     while (following := partition.next(members[-1])) is not None:
         call = partition.calls[following]
         y = partition.calls[members[-1]].output()
@@ -119,7 +122,7 @@ def _scores_after(partition: Partition, position: int) -> Scores | None:
 
 
 def _other_operand(call: Call, y: Tensor) -> Tensor | None:
-    """Return the operand beside *y* of an ADD, MUL or DIV without a clamp; None for others."""
+    """Return the operand beside *y* of an ADD, MUL or DIV without a clamp; None for other nodes."""
     if call.name not in ("ADD", "MUL", "DIV") or activation_of(call) is not Act.NONE:
         return None
     a, b = call.input(0), call.input(1)
@@ -129,7 +132,7 @@ def _other_operand(call: Call, y: Tensor) -> Tensor | None:
 
 
 def _is_factor(call: Call, other: Tensor) -> bool:
-    """Return whether a node multiplies by one value, or divides by a constant power of 2."""
+    """Whether the node *call* multiplies by one value, or divides by a constant power of 2."""
     if math.prod(other.shape) != 1:
         return False
     if call.name == "MUL":
@@ -141,7 +144,7 @@ def _is_factor(call: Call, other: Tensor) -> bool:
 
 
 def _pays(first: Call, scores: Scores) -> bool:
-    """Return whether fusing is faster: both products have several rows per packed matrix."""
+    """Whether fusing is faster: both products have several rows for each packed matrix."""
     queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
     for call in (first, scores.second):
         weight = call.input(1)
@@ -199,7 +202,10 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
 
 
 def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
-    """Return the memory of the packed right matrices of a product; emit the packing."""
+    """Emit the packing of the right matrices of a product.
+
+    Return the memory of the packed matrices.
+    """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)
     array = right(call, seen)
@@ -217,7 +223,8 @@ def _tiles(
     vector_bytes = builder.level.vector_bytes
     height, queries = HEIGHTS[vector_bytes], words["queries"]
     granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)
-    score_row = -(-4 * key_count // granule) * granule + 64  # rows begin in different cache sets
+    # Rows then begin in different sets of the cache.
+    score_row = -(-4 * key_count // granule) * granule + 64
     together = max(1, SCORES_BYTES // score_row // height) * height
     images = words["batches"] * words["heads"]
     wanted = builder.tiles(work / PRODUCTS_A_NANOSECOND, images * queries)

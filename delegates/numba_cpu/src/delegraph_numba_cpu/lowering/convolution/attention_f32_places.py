@@ -101,17 +101,17 @@ def right(call: Call, seen: SeenTensor) -> Array:
 
 
 def _has_rows(array: Array) -> bool:
-    """Return whether the values of a row are adjacent."""
+    """Whether the values of a row are adjacent in memory."""
     return array.shape[-1] == 1 or array.strides[-1] == array.itemsize
 
 
 def _is_packable(array: Array) -> bool:
-    """Return whether all matrices of a stack are equally far apart."""
+    """Whether all matrices of a stack have equal distances, so that one call packs them."""
     return len(merged_levels(array.shape[:-2], array.strides[:-2])) <= 1
 
 
 def _levels(array: Array, batch: Sequence[int]) -> Levels:
-    """Return number and distance of the matrices of an operand, broadcast to the shape *batch*."""
+    """Return the number and distance of an operand's matrices, broadcast to the shape *batch*."""
     repeated = np.broadcast_to(array, (*batch, *array.shape[-2:]))
     return merged_levels(batch, repeated.strides[:-2])
 
@@ -124,13 +124,14 @@ def _packed_levels(array: Array, levels: Levels) -> Levels:
 
 
 def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
-    """Return the numbers of batches, heads and rows, and the distances, of all four operands.
+    """Return the instruction words for the batches, heads and rows of all four operands.
 
     Distances of keys and values are counted in matrices. The result is None if the matrices have
     more than two batch dimensions.
     """
     queries, images = x.shape[-2], math.prod(y.shape[:-2])
-    if not any(step for each in levels[1:3] for _, step in each):  # all share keys and values
+    # All products share keys and values.
+    if not any(step for each in levels[1:3] for _, step in each):
         merged = [
             merged_levels((*(n for n, _ in each), queries), (*(s for _, s in each), a.strides[-2]))
             for each, a in ((levels[0], x), (levels[3], y))
@@ -156,13 +157,13 @@ def _words(
 
 
 def _cuts(levels: Levels) -> Iterable[int]:
-    """Return the numbers of matrices after which the distance changes."""
+    """Return the numbers of matrices after which the distance between matrices changes."""
     sizes = [size for size, _ in levels]
     return (math.prod(sizes[i:]) for i in range(1, len(sizes)))
 
 
 def _distance(levels: Levels, number: int) -> int:
-    """Return the distance of matrix *number* from the first."""
+    """Return the distance from the first matrix to matrix *number*."""
     distance = 0
     for size, step in reversed(levels):
         distance += number % size * step
@@ -171,7 +172,10 @@ def _distance(levels: Levels, number: int) -> int:
 
 
 def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
-    """Return the words for the rows of the mask; None if it is broadcast in too many dimensions."""
+    """Return the instruction words for the rows of the mask.
+
+    None if no words describe its broadcast.
+    """
     if mask is None:
         levels, step = Levels(), 0
     else:

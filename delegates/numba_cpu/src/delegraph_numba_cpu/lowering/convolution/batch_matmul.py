@@ -47,7 +47,7 @@ class Stack(NamedTuple):
 
 
 def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
-    """Return the matrices of the operand *tensor* of a product with the result *y*.
+    """Return the matrices of the operand *tensor*, for a product with the result *y*.
 
     They are copied if several products share one of several matrices.
     """
@@ -219,7 +219,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _product_of(call: Call) -> Product:
-    """Return the constants of a node; the weights are left out if they are computed."""
+    """Return the constants of a node's products; weights are left out if they are computed."""
     x, w, y = call.input(0), call.input(1), call.output()
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
     columns = w.shape[-2] if call.options.adj_y else w.shape[-1]
@@ -234,7 +234,7 @@ def _product_of(call: Call) -> Product:
 
 
 def is_packed_once(w: Tensor) -> bool:
-    """Return whether the right operand *w* is a single constant matrix."""
+    """Whether the right operand *w* is a single constant matrix."""
     return w.is_constant and math.prod(w.shape[:-2]) == 1
 
 

@@ -63,11 +63,11 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def check_stack(call: Call) -> Rejection | None:
-    """Return a rejection of batches along several axes, where official kernels confuse scales."""
+    """Return a rejection if there are batches along several axes."""
     x, w = call.input(0).shape, call.input(1).shape
     axes = x[:-2]
     if min(len(x), len(w)) > 2:
-        axes = axes[:-1]  # its matrices are rows of one
+        axes = axes[:-1]  # the matrices are then rows of one matrix
     if 0 not in axes and sum(size > 1 for size in axes) > 1:
         return Rejection("broadcast", actual=list(axes), expected="one axis of matrices")
     return None
@@ -124,7 +124,7 @@ def _check_zero_point(tensor: Tensor) -> Rejection | None:
 
 def _multiplier(call: Call) -> float:
     x, w, y = call.input(0), call.input(1), call.output()
-    # Official kernels do not see scales of columns, and multiply by 0.
+    # Official kernels ignore scales of columns, and multiply by 0.
     scale = w.scale if check_one_scale(w) is None else 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         product = np.float32(x.scale) * np.float32(scale)

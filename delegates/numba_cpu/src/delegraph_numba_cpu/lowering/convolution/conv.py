@@ -1,4 +1,4 @@
-"""CONV_2D."""
+"""Claims and lowering of CONV_2D."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def emit_conv(
 
 
 def check_hybrid(call: Call) -> Rejection | None:
-    """Return a rejection of convolutions with groups, which Delegraph computes faster."""
+    """Return a rejection if the convolution has several groups, which the core computes faster."""
     return first_rejection(
         check_images(call), check_one_group(call), conv_hybrid.check_product(call)
     )

@@ -42,9 +42,10 @@ UNCLAMPED = {
 
 
 def check_weighted(call: Call, rank: int, *, may_be_computed: bool = False) -> Rejection | None:
-    """Return a rejection unless types are float32, weights dense of *rank*, activation a clamp.
+    """Return a rejection unless the kernels here can multiply by the weights of *call*.
 
-    With *may_be_computed*, weights need not be constant.
+    Types must be float32, the weights dense with *rank* dimensions, and the activation a clamp. The
+    weights must be constant unless *may_be_computed*.
     """
     found = first_rejection(check_types(call, "FLOAT32"), check_bias(call))
     if found is not None:
@@ -145,9 +146,9 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights ``[O, K]``; weights that vary are packed at each run.
+    """Return the memory of packed weights ``[O, K]``; computed weights are packed at each run.
 
-    Each output's *bias*, if any, is packed with them.
+    The *bias*, if any, is packed with the weights.
     """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]

@@ -69,7 +69,7 @@ class Windows:
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
-        """Return the geometry with each pixel as a row, if windows are single pixels.
+        """Return the geometry with a row for each pixel, if windows are single pixels.
 
         The work can then be split at any pixel.
         """
@@ -116,18 +116,18 @@ def split(
     height = HEIGHTS[builder.level.vector_bytes]
     rows = windows.images * windows.down.output
     width = windows.across.output
-    fresh = windows.down.stride * windows.row  # input bytes of one more output row
+    fresh = windows.down.stride * windows.row  # number of input bytes of one more output row
     least = CHUNK_TILES * height
     chunk = max(1, min(max(CHUNK_BYTES // fresh, least // width), CHUNK_PIXELS // width))
     wanted = builder.tiles(work / PRODUCTS_A_NANOSECOND, rows * blocks)
-    unit = height // math.gcd(height, width)  # rows that fill whole tiles of registers
-    # A part for each worker pays from one and a half tiles of registers on: low tiles share them.
+    unit = height // math.gcd(height, width)  # number of rows that fill whole register tiles
+    # Parts for all workers pay from one and a half register tiles on, which lower tiles share.
     of_workers = min(builder.workers, rows, 2 * rows * width // (3 * height))
     row_tiles = builder.row_tiles(wanted, max(rows // min(chunk, 4 * unit), of_workers))
     share = min(windows.down.output, -(-rows // row_tiles))
-    chunk = -(-share // -(-share // chunk)) if is_dense else 1  # of even size
+    chunk = -(-share // -(-share // chunk)) if is_dense else 1  # of equal size
     if windows.pads and row_tiles >= builder.workers:
-        blocks = 1  # each part of the columns pads the rows again
+        blocks = 1  # each part of the columns would pad the rows again
     return Split(chunk, row_tiles, min(blocks, wanted // row_tiles))
 
 

@@ -64,7 +64,7 @@ def activations_of(partition: Partition, call: Call, *, may_slope: bool) -> Acti
 
 
 def _has_channel_slopes(call: Call, index: int) -> bool:
-    """Return whether a node is PRELU of tensor *index* with a constant for each channel."""
+    """Whether the node *call* is PRELU of tensor *index* with a constant slope for each channel."""
     if call.name != "PRELU" or call.input(0).index != index:
         return False
     x, slopes = call.input(0), call.input(1)
@@ -102,7 +102,7 @@ class Layer:
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the layer of *partition* that begins at *position*; None if there is none."""
+    """Return the convolution layer whose first node, maybe a PAD, is at *position*; or None."""
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
@@ -133,7 +133,7 @@ def _layer(
 
 
 def _is_convolution(call: Call) -> bool:
-    """Return whether a node is a float32 convolution without groups."""
+    """Whether the node *call* is a float32 convolution without groups."""
     if call.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or has_groups(call):
         return False
     return all(call.input(position).type.name == "FLOAT32" for position in (0, 1))
@@ -173,7 +173,7 @@ def _padded(
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """ADD after a convolution with the activations after it, or the absence of an ADD.
+    """The ADD after a convolution and the activations after it; the ADD may be absent.
 
     Attributes:
         members: positions of the fused nodes after the convolution's; empty without an ADD.
@@ -193,10 +193,10 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD that alone reads the output of *layer*, if both operands have equal shapes.
+    """Return the ADD that alone reads the output of *layer*, with the nodes fused to it.
 
-    The result includes a PAD of channels before the other operand, and activations after the ADD.
-    If no ADD fits, the result has none.
+    Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
+    operand, and activations after it. Without a fitting ADD, the result has no ADD.
     """
     nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)
@@ -216,7 +216,7 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 def _channels_before_padding(
     partition: Partition, padded: Tensor
 ) -> tuple[tuple[int, ...], Tensor]:
-    """Return the position and input of the PAD that adds channels to *padded*, its only change.
+    """Return the PAD that only adds channels to *padded*: its position and its input.
 
     Without such a PAD, the result is no position and *padded*.
     """

@@ -34,7 +34,7 @@ from delegraph_numba_cpu.program.constant_keys import constant_key
 Array = NDArray[Any]
 
 Emit = Callable[[Address, Address], None]
-"""Function that emits the computation of one image, from input ``[G, H, W, C / G]`` to output."""
+"""Function that emits the computation of one image from input ``[G, H, W, C / G]`` to output."""
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
@@ -133,7 +133,7 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
 
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
-    """Emit the computation of each image of *x* into *y*, in memory where groups are contiguous.
+    """Emit the computation of each image of *x* into *y*, with groups contiguous in memory.
 
     *emit* is called for each image, and emits its products.
     """

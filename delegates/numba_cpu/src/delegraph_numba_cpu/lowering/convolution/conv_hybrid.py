@@ -39,11 +39,11 @@ ACTIVATION_ZERO = 128
 
 _LARGEST_SUM = (1 << 31) - 1
 
-_LARGEST_ACTIVATION = 255  # the distance between two int8
+_LARGEST_ACTIVATION = 255  # the largest difference of two int8
 
 
 def is_hybrid(call: Call) -> bool:
-    """Return whether the weights are integers."""
+    """Whether the weights of the node *call* are integers."""
     return call.input(1).type.name in WEIGHT_TYPES
 
 
@@ -100,13 +100,13 @@ def check_sums(weight: Tensor) -> Rejection | None:
 
 
 def have_short_sums(values: NDArray[np.int8]) -> bool:
-    """Return whether 32 bits hold each sum of activations times *values*, weights ``[O, K]``."""
+    """Whether 32 bits hold each sum of activations times *values*, weights ``[O, K]``."""
     largest = np.abs(values.astype(np.int64)).sum(axis=1).max()
     return bool(largest * _LARGEST_ACTIVATION <= _LARGEST_SUM)
 
 
 def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
-    """Return *weight* as ``[O, K]``; like the official kernels, this ignores zero points."""
+    """Return *weight* as ``[O, K]``; zero points are ignored, as in the official kernels."""
     values: NDArray[np.int8] = dense_values(weight).reshape(weight.shape[0], -1)
     return values
 
@@ -310,7 +310,8 @@ def packed_headers(
             and the factors of the accumulators, ``[O]`` each.
         bias: numbers that are added to results, ``[O]``.
     """
-    zero = ACTIVATION_ZERO - builder.level.byte_shift  # as kernels multiply activations
+    # The form in which kernels multiply activations.
+    zero = ACTIVATION_ZERO - builder.level.byte_shift
 
     def pack() -> NDArray[np.uint8]:
         sums, scales = sums_and_scales()

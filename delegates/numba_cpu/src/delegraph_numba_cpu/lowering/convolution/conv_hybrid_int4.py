@@ -40,12 +40,12 @@ LARGEST_SUM = (1 << 31) // (255 * 128)
 
 
 def has_parts(weight: Tensor) -> bool:
-    """Return whether the weights have block scales: one scale for each part of a row."""
+    """Whether the weights have block scales: a scale for each of several parts of a row."""
     return weight.quantization is not None and bool(weight.quantization.block_size)
 
 
 def is_packed(weight: Tensor) -> bool:
-    """Return whether kernels read these weights, ``[O, K]``, as 4-bit values."""
+    """Whether kernels read these weights, ``[O, K]``, as 4-bit values."""
     if has_parts(weight):
         return True
     return weight.type.name == "INT4" and weight.shape[1] <= LARGEST_SUM

@@ -95,12 +95,12 @@ class Product:
 
     @property
     def largest(self) -> int:
-        """Upper bound of the magnitude of all sums."""
+        """Upper bound of the magnitude of all sums of products, bias included."""
         reach = np.abs(self.weight.astype(np.int64)).sum(axis=1) * _LARGEST_INPUT
         return int((reach + np.abs(self.bias.astype(np.float64))).max())  # -2**63 has no int64
 
     def rejection(self) -> Rejection | None:
-        """Reason why the kernels' results would not be exact; None when they are exact."""
+        """Reason why kernels would not compute exactly; None if they compute exactly."""
         largest, scaling = self.largest, self.scaling
         has_shifts = scaling.rounding == instructions.REAL or scaling.first.min() >= 1
         if has_shifts and not largest >> scaling.bits:
@@ -183,7 +183,7 @@ def weights_of(call: Call) -> Weights:
 
 
 def _groups(call: Call) -> int:
-    """Return the number of channel groups that are joined in one matrix.
+    """Return the number of channel groups of a node that one matrix joins.
 
     It is 1 if each output reads a separate channel.
     """
@@ -219,7 +219,7 @@ def check_product(call: Call) -> Rejection | None:
 
 
 def check_conv(call: Call) -> Rejection | None:
-    """Return a rejection of convolutions with groups."""
+    """Return a rejection if the convolution has several groups of channels."""
     found = first_rejection(check_images(call), check_one_group(call))
     return check_product(call) if found is None else found
 

@@ -46,7 +46,7 @@ def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
 
 
 def line_columns(across: Window) -> int:
-    """Return how many columns a packed line has, for the windows *across* the width."""
+    """Return the number of columns of a packed line, for the windows *across* the width."""
     return (across.output - 1) * across.stride + across.span
 
 
@@ -63,7 +63,7 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
 
 
 def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
-    """Return the number of parts of a matrix of *pixels* rows, for *tiles* tiles in all."""
+    """Return into how many parts the *pixels* rows of a matrix are cut, for *tiles* tiles."""
     of_workers = min(builder.workers, 2 * pixels // (3 * ROWS))
     return builder.row_tiles(tiles, max(pixels // (2 * ROWS), of_workers))
 

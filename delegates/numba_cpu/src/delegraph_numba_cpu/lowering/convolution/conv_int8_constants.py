@@ -111,7 +111,7 @@ class Product:
 
     @cached_property
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Factor, rounding term and bias of each channel.
+        """Factor, rounding term and bias of each channel, ``[O]`` each.
 
         A *constant channel* has the same result at both ends of its range. It gets factor 0, or one
         below 1: with a larger factor the core's integers may wrap around between the ends. Pruned
@@ -141,10 +141,9 @@ class Product:
         return rough if rough.all() else self._is_exact(self._largest)
 
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-        """Return, for each channel, whether results are exact with accumulators up to *largest*.
+        """Return for each channel whether results are exact for accumulators up to *largest*.
 
-        A product and its half fit into the bits of a float64, or are so large that results
-        saturate.
+        They are exact if a product and its half fit into the bits of a float64, or saturate.
         """
         reach = self._reach(largest)
         limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
@@ -165,7 +164,7 @@ class Product:
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
     def rejection(self) -> Rejection | None:
-        """Reason why the kernels' results would not be exact; None when they are exact."""
+        """Reason why kernels would not compute exactly; None if they compute exactly."""
         if not self._needs_care:
             return None
         factor, _, _bias = self.factors
@@ -189,7 +188,7 @@ class Product:
             return instructions.NEAREST
         if self._needs_care:
             return instructions.EXACT_CLOSE
-        # Negative values differ only below the zero point, and that may be clamped away.
+        # Negative results differ only below the zero point, and the clamp may exclude those.
         is_away = bool(self.scaling.away.any()) and self.low < self.zero_point
         return instructions.EXACT_AWAY if is_away else instructions.EXACT
 
@@ -216,7 +215,8 @@ class Product:
         zero = np.full(count, self.zero_point + shift)
         zero[: count // 64 * 64] += self.out_flip(shift)
         nearest = half - 0.5 if exact else np.zeros(count)
-        nearest = zero + np.where(factor == 0, np.floor(half), nearest)  # constants are integers
+        # Factor 0: the constant result is an integer.
+        nearest = zero + np.where(factor == 0, np.floor(half), nearest)
         near = np.where(factor == 0, 0.0, instructions.NEAR if exact else 0.0)
         values: dict[str, NDArray[Any]] = {
             "bias": bias.astype(np.int32),
@@ -227,7 +227,7 @@ class Product:
             "exact_offset": half,
             "away": np.where(
                 factor == 0, 0.0, self.scaling.away[outputs]
-            ),  # constants have no halves
+            ),  # constant results have no halves
             "zero": zero.astype(np.int32),
         }
         order = zipped_channels(count)
@@ -272,13 +272,13 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position among the node's inputs of its data, or of its bias if *bias* is true."""
+    """Return the position of the data input among the node's inputs, or of the bias if *bias*."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 
 
 def product_of(call: Call) -> Product:
-    """Return the constants of a node.
+    """Return the weights, bias and scaling of a node's matrix product.
 
     Raises:
         OperatorError: quantization that the official kernel refuses.

@@ -68,7 +68,7 @@ def zipped_channels(channels: int) -> NDArray[np.intp]:
     """Return the order in which kernels process channels, in groups of 64."""
     order = np.arange(channels)
     whole = channels // 64 * 64
-    groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lane, vector, element
+    groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lanes, vectors and elements
     order[:whole] = groups.transpose(0, 2, 1, 3).reshape(-1)
     return order
 

@@ -9,12 +9,15 @@ from delegraph_numba_cpu.lowering.registry import Call
 
 
 def check_images(call: Call) -> Rejection | None:
-    """Return a rejection unless input 0 is an image that fits the weights; unknown shapes pass."""
+    """Return a rejection unless input 0 is an image that fits the weights.
+
+    Unknown shapes are accepted.
+    """
     x, weight = call.input(0), call.input(1)
     if len(weight.shape) != 4 or len(x.shape) not in (0, 4):
         return Rejection("shape", actual=f"{x.shape}, {weight.shape}", expected="[N, H, W, C]")
     if not x.shape:
-        return None  # it depends on values; windows_of looks again
+        return None  # the shape depends on values; windows_of() checks it later
     channels, last = x.shape[3], weight.shape[3]
     if call.name == "CONV_2D" and (
         not last or channels % last or weight.shape[0] % max(channels // last, 1)
@@ -35,18 +38,18 @@ def groups_of(call: Call) -> int:
 
 
 def check_one_group(call: Call) -> Rejection | None:
-    """Return a rejection of channels in several groups."""
+    """Return a rejection if the convolution has several groups of channels."""
     groups = groups_of(call)
     return None if groups == 1 else Rejection("groups", actual=groups, expected=1)
 
 
 def has_groups(call: Call) -> bool:
-    """Return whether a node is a CONV_2D of channels in several groups."""
+    """Whether the node *call* is a CONV_2D with several groups of channels."""
     return call.name == "CONV_2D" and groups_of(call) > 1
 
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
-    """Return whether, by *windows*, each output reads one pixel, and each pixel is read once."""
+    """Whether each output reads one pixel, and each pixel is read once."""
     return all(window.is_pointwise for window in windows)
 
 

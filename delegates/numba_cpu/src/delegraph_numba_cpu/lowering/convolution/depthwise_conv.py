@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D."""
+"""Claims and lowering of DEPTHWISE_CONV_2D."""
 
 from __future__ import annotations
 

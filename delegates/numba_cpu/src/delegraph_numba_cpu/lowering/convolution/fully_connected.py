@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED."""
+"""Claims and lowering of FULLY_CONNECTED."""
 
 from __future__ import annotations
 

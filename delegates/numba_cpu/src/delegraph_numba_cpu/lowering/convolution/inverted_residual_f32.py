@@ -114,7 +114,10 @@ def _chain(partition: Partition, position: int) -> Chain | None:
 
 
 def _next(partition: Partition, layer: Layer) -> Layer | None:
-    """Return the layer of *partition* that is the only reader of *layer*'s output, or None."""
+    """Return the layer of *partition* that alone reads the output of *layer*.
+
+    None if there is none.
+    """
     position = partition.only_reader(layer.output)
     following = None if position is None else layer_at(partition, position)
     if following is None or following.source.index != layer.output:
@@ -169,7 +172,7 @@ def _lower(chain: Chain) -> Callable[[ProgramBuilder], None]:
 
 
 def _pixel(channels: int, is_copied: bool) -> int:
-    """Return the distance between pixels of the ring buffer in bytes.
+    """Return the distance in bytes between pixels of the ring buffer.
 
     A register of channels is read from many pixels in turn. If the distance were a multiple of a
     large power of two, pixels would compete for the same few sets of the cache. It is therefore an
@@ -203,7 +206,9 @@ def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[st
 
 
 def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
-    """Return the number of pixels at each end of a row that are copied; 0 for whole rows.
+    """Return the number of pixels at each end of a row that are copied to the ring.
+
+    0 for whole rows.
 
     Only windows over the edge of the image need a copy with zeros beside it. All register tiles but
     the first and the last one of a row read the input itself. This pays where fewer than half of
@@ -215,7 +220,8 @@ def end_pixels(chain: Chain, over: Windows, vector_bytes: int) -> int:
     if chain.expand is not None or not is_shared or not is_dense:
         return 0
     end = (height - 1) * across.stride + across.span
-    before_last = (across.output - 1) // height * height  # pixels of all tiles before the last one
+    # Number of pixels of all tiles before the last.
+    before_last = (across.output - 1) // height * height
     stop = (before_last - 1) * across.stride + across.span - across.before
     is_inside = across.before <= height * across.stride and stop <= across.input
     is_all = (across.output - 1) * across.stride + across.span == across.padded

@@ -93,7 +93,7 @@ def _chain_from(partition: Partition, position: int) -> list[int]:
         return []
     for _ in range(2 if name == "CONV_2D" else 1):
         following = partition.next(members[-1])
-        # The value between must be the data of the next one, and not its weights.
+        # The intermediate tensor must be the data of the next node, not its weights.
         made = calls[members[-1]].node.outputs[0]
         if following is None or calls[following].node.inputs[0] != made:
             break
@@ -198,7 +198,7 @@ def _rows_together(width: int, channels: int, has_tiles: bool) -> int:
     most = min(max(cached // max(width * channels, 1), 1), MOST_TOGETHER)
 
     def share(rows: int) -> tuple[float, int]:
-        """Return the share of a micro-kernel's rows that *rows* rows use, and their number."""
+        """Return which share of a micro-kernel's rows *rows* rows use, and *rows*."""
         pixels = rows * width
         return pixels / (-(-pixels // height) * height), rows
 

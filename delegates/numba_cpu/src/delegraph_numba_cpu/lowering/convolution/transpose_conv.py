@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Reject a node unless weights and shape are constant and kernels cover their strides."""
+    """Return a rejection unless weights and shape are constant and kernels cover their strides."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
@@ -56,7 +56,7 @@ def _check_window(call: Call) -> Rejection | None:
     known = weight if weight.data is not None else widened_constant(call, weight.index)
     if known is None:
         return Rejection("computed-weights", expected="a constant", tensor=weight.index)
-    # The zeros around x would meet what is not finite and give NaN.
+    # Zeros around x times an infinite or NaN weight would give NaN.
     if not np.isfinite(known.data.astype(np.float32)).all():
         return Rejection("weights", actual="NaN or infinity", expected="finite numbers")
     activation = Act(options.fused_activation_function)
@@ -67,10 +67,10 @@ def _check_window(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Every stride-th output along one axis, as a convolution of stride 1.
+    """The outputs of one axis whose number has one remainder by the stride, as a convolution.
 
     Attributes:
-        first: the first output.
+        first: number of the first output; the others follow at the distance of the stride.
         taps: kernel positions that contribute to these outputs, in the order of the inputs.
         window: geometry over the inputs from number *skipped* on.
         skipped: number of first inputs that no window reads.
@@ -184,7 +184,8 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
     emit(target, product, "")
     tail = math.prod(y.shape) % 16
     if x.type.name == "UINT8" and tail and builder.exact:
-        # The official kernel requantises 16 values at once; the rest rounds differently.
+        # The official kernel requantises 16 values at once, and rounds the remaining ones
+        # differently.
         away = scaling_of(
             x, weight, call.optional_input(3), y, len(product.bias), "builtin", halves_away=True
         )

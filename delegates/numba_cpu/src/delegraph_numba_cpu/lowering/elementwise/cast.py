@@ -1,4 +1,4 @@
-"""CAST."""
+"""Claims and lowering of CAST."""
 
 from __future__ import annotations
 

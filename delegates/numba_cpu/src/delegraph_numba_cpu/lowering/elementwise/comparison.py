@@ -1,4 +1,4 @@
-"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL."""
+"""Claims and lowering of EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEQUANTIZE."""
+"""Claims and lowering of DEQUANTIZE."""
 
 from __future__ import annotations
 

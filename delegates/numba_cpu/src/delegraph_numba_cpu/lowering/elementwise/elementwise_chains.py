@@ -99,7 +99,7 @@ def geometry(shape: Sequence[int], target: Sequence[int]) -> Geometry:
         n not in (1, m) for n, m in zip(padded, target, strict=True)
     ):
         raise OperatorError(f"{list(shape)} elements do not repeat to {list(target)}")
-    merged: list[tuple[int, int]] = []  # innermost first
+    merged: list[tuple[int, int]] = []  # the innermost dimension first
     stride = 1
     for size, length in zip(reversed(padded), reversed(target), strict=True):
         step = stride if size > 1 else 0
@@ -279,7 +279,7 @@ class Chain:
 
     def _slots(self) -> list[int]:
         """Return the slot of each step's results; slots are reused after a result's last use."""
-        first = len(self._sources) + 1  # after the target's
+        first = len(self._sources) + 1  # the first slot after that of the target
         last_use = {}
         for i, step in enumerate(self._steps):
             last_use.update({operand - SOURCES: i for operand in step.operands})
@@ -326,5 +326,5 @@ def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int
     """Return the operand of *chain* for *tensor*, whose shape gets *trailing* dimensions of 1."""
     shape = (*tensor.shape, *(1,) * trailing)
     if math.prod(shape) == 1:
-        shape = ()  # the output's rank may be lower
+        shape = ()  # the output may have a lower rank
     return chain.source(builder.tensor(tensor.index), shape, tensor.dtype.itemsize)

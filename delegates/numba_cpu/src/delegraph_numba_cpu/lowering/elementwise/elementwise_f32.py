@@ -90,7 +90,7 @@ def _gelu(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _sine(call: Call, chain: Chain, operands: Sequence[int]) -> int:
-    # here: few models have a sine, and fractions take long to import
+    # imported here: few models have a sine, and ``fractions`` takes long to import
     from delegraph_numba_cpu.lowering.elementwise.elementwise_sin_cos import quarter_turns
 
     return chain.step(Operation.SINE, operands, quarter_turns(), int(call.name == "COS"))
@@ -121,7 +121,7 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
     """Emit the nodes *calls* as one chain; each node reads the result of the node before."""
     target = calls[-1].output()
     chain = Chain(target.shape)
-    known: dict[int, int] = {}  # tensor index to operand
+    known: dict[int, int] = {}  # mapping from a tensor's index to its operand in the chain
     for call in calls:
         operands = []
         for index in call.node.inputs:
@@ -177,7 +177,7 @@ FLOAT = Operator(
 )
 
 
-# Of DIV the kit has empty models of bytes alone, whose divisors are not constant.
+# For DIV, the kit's empty models are of bytes alone, and their divisors are not constant.
 _DIV = replace(FLOAT, features=tuple(name for name in FLOAT.features if name != "empty"))
 
 register_variants("FLOAT32", {**dict.fromkeys(STEPS, FLOAT), "DIV": _DIV})

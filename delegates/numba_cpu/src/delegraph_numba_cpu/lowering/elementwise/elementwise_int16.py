@@ -54,7 +54,7 @@ def _has_vector_loop(call: Call) -> bool:
 
 
 def _has_powers_of_two(call: Call) -> bool:
-    """Return whether an option requests power-of-two scales, and all scales are powers of two."""
+    """Whether an option requests power-of-two scales and all scales are powers of two."""
     tensors = call.input(0), call.input(1), call.output()
     are_powers = all(power_of_two(tensor.scale) is not None for tensor in tensors)
     return bool(call.options.pot_scale_int16) and are_powers

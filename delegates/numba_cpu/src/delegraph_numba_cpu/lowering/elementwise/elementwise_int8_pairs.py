@@ -138,20 +138,21 @@ def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | Non
     apply = _product if call.name == PRODUCT else _sum
 
     def real(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.float32]:
-        """Return the real results for some pairs, which the kernel truncates to integers."""
+        """Return the real results of *candidate* for *pairs*, which the kernel truncates."""
         with np.errstate(all="ignore"):
             found = apply(a[pairs], b[pairs], *candidate[0])
             return found + np.copysign(np.float32(candidate[1]), found)
 
     def fails(candidate: Candidate, pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
-        """Return the positions of pairs for which the formula gives a wrong result."""
+        """Return the positions of those *pairs* for which *candidate* gives a wrong result."""
         found = real(candidate, pairs)
         has_integer = np.abs(found) < LARGEST
         whole = np.where(has_integer, found, 0).astype(np.int32)
         is_right = (whole + y.zero_point).clip(low, high) == wanted[pairs]
         return np.flatnonzero(~(has_integer & is_right))
 
-    hard = np.empty(0, np.intp)  # what one candidate gets wrong, the next ones mostly do, too
+    # Pairs that one candidate gets wrong are mostly wrong for the next ones.
+    hard = np.empty(0, np.intp)
     for candidate in candidates:
         if exact:
             if len(fails(candidate, hard)):
@@ -179,7 +180,7 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
     a, b = _every_pair(call.input(0).dtype)
 
     def fails(factors: Sequence[np.float32], pairs: NDArray[np.intp] | slice) -> NDArray[np.intp]:
-        """Return the positions of pairs for which the sum gives a wrong result."""
+        """Return the positions of *pairs* for which the sum gives a wrong result."""
         sums = [add(a[pairs], b[pairs], *factors) for add in (_rounded_sum, _fused_sum)]
         is_right = [np.rint(found).clip(low, high) == wanted[pairs] for found in sums]
         return np.flatnonzero(~np.logical_and(*is_right))
@@ -198,7 +199,7 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
 
 
 def _are_plain(a_factor: float, b_factor: float, offset: float) -> bool:
-    """Return whether all sums and products of bytes with these float32 are exact in float64.
+    """Whether float64 computes all sums and products of bytes with these factors exactly.
 
     Sums are less than 2**11 then, and multiples of 2**-42.
     """
@@ -246,7 +247,7 @@ def _fused_sum(
     b_factor: np.float32,
     offset: np.float32,
 ) -> NDArray[np.float32]:
-    """Return the same without rounding of products; see :func:`_are_plain`."""
+    """Return the result of :func:`_rounded_sum` without rounding of products."""
     f, wide = np.float32, np.float64
     second = (b * wide(b_factor) + wide(offset)).astype(f)
     return (a * wide(a_factor) + second.astype(wide)).astype(f)

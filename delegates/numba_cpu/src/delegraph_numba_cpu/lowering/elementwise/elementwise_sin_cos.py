@@ -22,7 +22,7 @@ Products of the first two parts with 24 bits are exact.
 
 @cache
 def quarter_turns() -> NDArray[np.float64]:
-    """Return the number of quarter turns, modulo 4, of each float32's last bit, by exponent.
+    """Return for each exponent of a float32 the quarter turns, modulo 4, of its last bit.
 
     Returns:
         ``[256, 3], float64``: three parts whose sum is the number. Rows of infinity and NaN are

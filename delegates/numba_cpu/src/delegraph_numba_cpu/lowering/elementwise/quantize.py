@@ -1,4 +1,4 @@
-"""QUANTIZE."""
+"""Claims and lowering of QUANTIZE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SELECT and SELECT_V2."""
+"""Claims and lowering of SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def check_select(call: Call) -> Rejection | None:
 
 
 def check_kept_shape(call: Call) -> Rejection | None:
-    """Return a rejection if a one-element output has a stale shape.
+    """Return a rejection if a one-element output would keep a stale shape, as it does in LiteRT.
 
-    Such an output keeps its old shape, as in LiteRT.
+    The shape of a one-element output is not computed again after a resize.
     """
     condition, a, b = (call.input(i).shape for i in range(3))
     if any(math.prod(shape) != 1 for shape in (condition, a, b)):

@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""Claims and lowering of AVERAGE_POOL_2D and MAX_POOL_2D."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _pool(call: Call, builder: ProgramBuilder, instruction: Instruction) -> None
 
 
 def _range(call: Call) -> tuple[float, float]:
-    """Return the lowest and highest stored value that the fused activation allows."""
+    """Return the lowest and the highest stored value that the node's fused activation allows."""
     activation = call.options.fused_activation_function
     if call.output().type.name == "FLOAT32":
         return finite_activation_range(activation)

@@ -1,4 +1,4 @@
-"""CONCATENATION."""
+"""Claims and lowering of CONCATENATION."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_concatenation(call: Call) -> Rejection | None:
-    """Return a rejection of a fused activation, and of nodes that :func:`check_moved` rejects."""
+    """Return a rejection if there is a fused activation, or the one of :func:`check_moved`."""
     if call.options.fused_activation_function:
         return Rejection("activation", expected="no fused activation function")
     return check_moved(call)
@@ -54,7 +54,7 @@ def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: in
     runs = math.prod(x.shape[:axis])
     builder.emit(
         RECODE,
-        tiles_for(builder, 16 * x.bytes, runs),  # a look-up takes as long as 16 bytes copied
+        tiles_for(builder, 16 * x.bytes, runs),  # a look-up takes as long as copying 16 bytes
         source=builder.tensor(x.index),
         target=part.start,
         table=builder.constant(table),

@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE."""
+"""Claims and lowering of DYNAMIC_UPDATE_SLICE."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_dynamic_update_slice(call: Call) -> Rejection | None:
 
 
 def check_sizes(call: Call) -> Rejection | None:
-    """Return a rejection of scalars, and of a block that is larger than the input."""
+    """Return a rejection if an operand is a scalar, or the block is larger than the input."""
     x, block, starts = (call.input(i).shape for i in range(3))
     if not x or len(block) != len(x) or math.prod(starts) != len(x):
         return Rejection("shape", actual=f"{block} at {starts}", expected=f"{len(x)} axes")

@@ -27,7 +27,7 @@ FEATURES = ("empty", "many-dims", "computed-weights", "extreme-values")
 
 
 def becomes_floats(call: Call) -> bool:
-    """Return whether rows of integers become floats."""
+    """Whether the node *call* converts rows of integers to floats."""
     return call.input(1).type.name in BITS and call.output().type.name == "FLOAT32"
 
 
@@ -60,7 +60,7 @@ def check_converted(call: Call) -> Rejection | None:
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
     """Emit a GATHER along the first axis, whose two inputs are the node's in reverse order."""
     table, positions = call.input(1), call.input(0)
-    if not table.shape[0]:  # the official kernel looks at no position, and writes nothing
+    if not table.shape[0]:  # the official kernel then reads no position and writes nothing
         return
     node, inputs = call.node, (table.index, positions.index)
     swapped = replace(call, node=with_operands(node, node.index, inputs, node.outputs))

@@ -1,4 +1,4 @@
-"""FILL and ZEROS_LIKE."""
+"""Claims and lowering of FILL and ZEROS_LIKE."""
 
 from __future__ import annotations
 

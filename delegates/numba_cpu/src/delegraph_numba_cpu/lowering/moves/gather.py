@@ -1,4 +1,4 @@
-"""GATHER and GATHER_ND."""
+"""Claims and lowering of GATHER and GATHER_ND."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def lower_gather(call: Call, builder: ProgramBuilder) -> None:
     outer = math.prod(x.shape[batch_dims:axis])
     if not positions.is_constant:
         if not math.prod(call.output().shape):
-            outer, run = 1, 0  # positions are looked at all the same
+            outer, run = 1, 0  # no bytes are copied, but positions are checked
         places = [(x.shape[axis], run)]
         moves.gather(call, builder, places, count, run, outer, batch, slab)
         return
@@ -91,7 +91,7 @@ def check_gather_nd(call: Call) -> Rejection | None:
 
 
 def check_tuples(call: Call) -> Rejection | None:
-    """Return a rejection of position tuples longer than the rank of the input."""
+    """Return a rejection if position tuples are longer than the rank of the input."""
     x, positions = call.input(0), call.input(1)
     if x.shape and positions.shape and positions.shape[-1] <= len(x.shape):
         return None

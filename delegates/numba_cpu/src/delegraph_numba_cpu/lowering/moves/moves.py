@@ -31,7 +31,7 @@ SQUARE_ROWS = 64
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some elements of a tensor, in some order.
+    """Elements of a tensor as a strided view, whose addresses are known later.
 
     Attributes:
         memory: the tensor's memory.

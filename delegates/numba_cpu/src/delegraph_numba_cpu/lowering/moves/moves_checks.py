@@ -66,7 +66,7 @@ def check_moved(
 
 
 def _needs_known(call: Call, parameters: tuple[int, ...]) -> bool:
-    """Return whether the check needs the tensors whose values are known before the first invoke.
+    """Whether the check needs the tensors whose values are known before the first invoke.
 
     *parameters* are those of :func:`check_moved`.
     """

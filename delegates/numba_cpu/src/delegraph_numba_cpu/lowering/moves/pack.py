@@ -1,4 +1,4 @@
-"""PACK and UNPACK."""
+"""Claims and lowering of PACK and UNPACK."""
 
 from __future__ import annotations
 

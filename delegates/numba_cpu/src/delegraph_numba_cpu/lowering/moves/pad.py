@@ -1,4 +1,4 @@
-"""PAD, PADV2 and MIRROR_PAD."""
+"""Claims and lowering of PAD, PADV2 and MIRROR_PAD."""
 
 from __future__ import annotations
 

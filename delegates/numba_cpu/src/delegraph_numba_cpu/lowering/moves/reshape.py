@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE and EXPAND_DIMS."""
+"""Claims and lowering of RESHAPE, SQUEEZE and EXPAND_DIMS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REVERSE_V2."""
+"""Claims and lowering of REVERSE_V2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_reverse(call: Call) -> Rejection | None:
     found = check_moved(call, parameters=(1,))
     if found is not None:
         return found
-    if call.input(1).data is None:  # such as the shape that an ill-formed node gives
+    if call.input(1).data is None:  # for example the shape that a malformed node gives
         return Rejection("computed-parameter", expected="a constant", tensor=call.node.inputs[1])
     try:
         axes = _axes(call)

@@ -1,7 +1,7 @@
-"""Tensors as their only readers see them through the TRANSPOSE and RESHAPE nodes between.
+"""Views of tensors through the TRANSPOSE and RESHAPE nodes between them and their only readers.
 
-A kernel that takes strides then needs no moved copy. Arrays stand for tensors, as in ``moves.py``.
-Strides of a view tell where the elements are; values are never read.
+A kernel that takes strides reads through such a view, so no moved copy is needed. Arrays stand for
+tensors, as in ``moves.py``. Strides of a view tell where the elements are; values are never read.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _seen(
     stored_by: Callable[[Call], Tensor],
     move: Callable[[Call, Array], Array | None],
 ) -> Iterator[SeenTensor]:
-    """Yield views of *tensor* through the first nodes of *steps*, most nodes first."""
+    """Yield strided views of *tensor* after its first moves in *steps*, most moves first."""
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":
-            continue  # without the reshape, elements are in the same places
+            continue  # elements are in the same places without the reshape
         stored = stored_by(steps[count - 1][1])
         array: Array | None = placeholder(stored.shape, stored.dtype)
         for _, call in reversed(steps[:count]):
@@ -91,14 +91,20 @@ def _is_move(call: Call) -> bool:
 
 
 def _moved(call: Call, array: Array) -> Array | None:
-    """Return the view of a node's output from *array*, its input's view; None if there is none."""
+    """Return a view of the node's output in the memory of *array*, its input.
+
+    None if impossible.
+    """
     if call.name == "TRANSPOSE":
         return array.transpose(integers(call.input(1)))
     return reshaped(array, call.output().shape)
 
 
 def _moved_back(call: Call, array: Array) -> Array | None:
-    """Return the view of a node's input from *array*, its output's view; None if there is none."""
+    """Return a view of the node's input in the memory of *array*, its output.
+
+    None if impossible.
+    """
     if call.name == "TRANSPOSE":
         return array.transpose(np.argsort(integers(call.input(1))))
     return reshaped(array, call.input(0).shape)

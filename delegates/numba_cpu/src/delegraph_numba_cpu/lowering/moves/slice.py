@@ -1,4 +1,4 @@
-"""SLICE."""
+"""Claims and lowering of SLICE."""
 
 from __future__ import annotations
 

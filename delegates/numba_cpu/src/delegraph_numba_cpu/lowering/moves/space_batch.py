@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
+"""Claims and lowering of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
+"""Claims and lowering of SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPLIT and SPLIT_V."""
+"""Claims and lowering of SPLIT and SPLIT_V."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STRIDED_SLICE."""
+"""Claims and lowering of STRIDED_SLICE."""
 
 from __future__ import annotations
 

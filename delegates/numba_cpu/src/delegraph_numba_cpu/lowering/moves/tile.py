@@ -1,4 +1,4 @@
-"""TILE and BROADCAST_TO."""
+"""Claims and lowering of TILE and BROADCAST_TO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRANSPOSE."""
+"""Claims and lowering of TRANSPOSE."""
 
 from __future__ import annotations
 

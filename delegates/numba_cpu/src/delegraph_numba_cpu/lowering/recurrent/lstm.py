@@ -1,4 +1,4 @@
-"""LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Claims and lowering of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def check(call: Call) -> Rejection | None:
 
 
 def _check_normalised_gates(call: Call) -> Rejection | None:
-    """Return a rejection of layer normalization for a gate whose cells all have equal weights.
+    """Return a rejection if a gate with layer normalization has equal weights for all cells.
 
     All cells of such a gate have nearly the same value. Normalization divides the rounding error of
     its mean by ``sqrt(1e-8)``, so that results depend on the last bit of each value.
@@ -88,12 +88,12 @@ def _check_normalised_gates(call: Call) -> Rejection | None:
 
 
 def _are_cells_alike(*matrices: Tensor) -> bool:
-    """Return whether all cells of a gate have equal weights."""
+    """Whether all cells of a gate have equal weights; *matrices* are the gate's weights."""
     return matrices[0].shape[:1] != (1,) and all(map(_are_rows_equal, matrices))
 
 
 def _are_rows_equal(matrix: Tensor) -> bool:
-    """Return whether all rows of a matrix are equal; a vector is a diagonal matrix."""
+    """Whether all rows of *matrix* are equal; a vector stands for a diagonal matrix."""
     rows = matrix.data
     return bool((rows == rows[:1]).all() if rows.ndim > 1 else not rows.any())
 
@@ -153,7 +153,7 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_float_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the *gates*, as a float32 matrix product.
+    """Emit the products of inputs and *gates*' input weights, in float32.
 
     *over* is the geometry of the sequences that *layer* reads.
     """
@@ -178,7 +178,7 @@ def _emit_float_inputs(
 def _emit_byte_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the input part of the *gates*, as a hybrid matrix product.
+    """Emit the products of inputs and *gates*' input weights, with quantized activations.
 
     *over* is the geometry of the sequences that *layer* reads.
     """
@@ -296,7 +296,7 @@ class FloatLstm(LstmLayer):
 
 
 def _rows(tensors: Sequence[Tensor]) -> Floats:
-    """Return the tensors' dequantized vectors, stacked."""
+    """Return the dequantized vectors of *tensors*, stacked."""
     return stacked_gates([dequantized_weights(tensor) for tensor in tensors])
 
 

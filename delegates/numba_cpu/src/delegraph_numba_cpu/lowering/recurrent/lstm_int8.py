@@ -46,7 +46,7 @@ INTERMEDIATES = 5
 """Number of intermediate tensors: four gates before normalization, and the hidden state."""
 
 _ACC_BYTES = 4 * STRIP * ROWS
-_GATE_BITS = 3  # gates are Q3.12
+_GATE_BITS = 3  # number of integer bits of a gate, which is Q3.12
 _WORK_A_TILE = 1 << 19
 """Number of products of a tile, which take some microseconds."""
 
@@ -65,7 +65,7 @@ def _check_intermediates(call: Call) -> Rejection | None:
 
 def _check_cell(call: Call) -> Rejection | None:
     state = call.input(LstmInput.CELL_STATE)
-    if scale_exponent(state) < -15:  # the official kernel has no tanh for these
+    if scale_exponent(state) < -15:  # the official kernel has no tanh for smaller scales
         return Rejection("scale", actual=state.scale, expected="2**-15 or more", tensor=state.index)
     return None
 
@@ -142,7 +142,7 @@ class IntegerLstm(LstmLayer):
 
     @classmethod
     def of(cls, call: Call, byte_shift: int) -> IntegerLstm:
-        """Return the layer of a node; *byte_shift* is ``CpuLevel.byte_shift``."""
+        """Return the layer of the node *call*; *byte_shift* is ``CpuLevel.byte_shift``."""
         intermediates = tuple(call.context.tensors[i] for i in call.node.intermediates)
         options = LstmOptions.of(call.node)
         unsigned = 128 - byte_shift
@@ -170,7 +170,7 @@ class IntegerLstm(LstmLayer):
 
     @property
     def _with_peephole(self) -> list[int]:
-        return [k for k in range(self.count) if k != self.count - 2]  # not the cell gate
+        return [k for k in range(self.count) if k != self.count - 2]  # without the cell gate
 
     def _peephole_multiplier(self, weights: Tensor | None, scale: float) -> float:
         if weights is None:
@@ -187,14 +187,14 @@ class IntegerLstm(LstmLayer):
         return byte_strips(_stacked(self.tensors.recurrent_weights))
 
     def input_bias(self) -> NDArray[np.int32]:
-        """Bias of products of unsigned inputs."""
+        """Bias that corrects products of unsigned inputs, int32, strip by strip."""
         bias = self._zero_point_sums(_stacked(self.tensors.input_weights), self.x)
         if not self.tensors.layer_norm:
             bias = bias + _stacked(self.tensors.biases)
         return strip_row(bias)
 
     def recurrent_bias(self) -> NDArray[np.int32]:
-        """Bias of products of unsigned output states."""
+        """Bias that corrects products of unsigned output states, int32, strip by strip."""
         state = self.tensors.output_state
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 

@@ -42,7 +42,7 @@ def layer_tensors(call: Call) -> LstmTensors:
     """Return the tensors of an LSTM node by their role."""
     norm = call.optional_input(LstmInput.FORGET_LAYER_NORM_COEFFICIENTS)
     first = None if norm is None else LstmInput.INPUT_LAYER_NORM_COEFFICIENTS
-    # It reads the node's tensors, and uses nothing else of a kernel's context.
+    # The called function reads the node's tensors, and no other part of a kernel's context.
     return lstm_tensors(cast(OpContext, call.context), call.node, layer_norm=first)
 
 
@@ -78,7 +78,7 @@ class LstmLayer:
 
 
 Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
-"""Function that returns a stored constant by name; a new one is computed by the argument."""
+"""Function that returns a stored constant by name; if there is none, it computes and stores one."""
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:

@@ -1,4 +1,4 @@
-"""SVDF."""
+"""Claims and lowering of SVDF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ARG_MAX and ARG_MIN."""
+"""Claims and lowering of ARG_MAX and ARG_MIN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION."""
+"""Claims and lowering of L2_NORMALIZATION."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def emit_float_rows(
     **words: object,
 ) -> None:
     """Emit the kernel *instruction* on rows of float32; parameters are as in :func:`emit_rows`."""
-    scratch = WorkerScratch(8 * builder.level.vector_bytes)  # the end of a row, before and after
+    # Room for the end of a row before and after the computation.
+    scratch = WorkerScratch(8 * builder.level.vector_bytes)
     emit_rows(call, builder, instruction, replaceable, scratch=scratch, **words)
 
 

@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX."""
+"""Claims and lowering of LOG_SOFTMAX."""
 
 from __future__ import annotations
 

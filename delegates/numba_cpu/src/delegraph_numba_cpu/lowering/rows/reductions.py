@@ -1,4 +1,4 @@
-"""SUM, MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD."""
+"""Claims and lowering of SUM, MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
     target, type = builder.tensor(y.index), axes.x.type.name
     if not axes.count:
         return
-    if axes.length == 1:  # nothing is compared: NaN stays
+    if axes.length == 1:  # nothing is compared, so NaN stays NaN
         builder.emit(COPY, source=axes.source, target=target, bytes=y.bytes)
     elif type == "INT32":
         reduce_int32(builder, axes, target, instructions.MIN if smallest else instructions.MAX)
@@ -264,7 +264,7 @@ def _scaled_mean(call: Call, builder: ProgramBuilder, axes: Axes, target: Memory
 
 
 def _is_spatial(call: Call) -> bool:
-    """Return whether the node is a mean over H and W of ``[N, H, W, C]`` that keeps both axes."""
+    """Whether the node is a mean over H and W of ``[N, H, W, C]`` that keeps both axes."""
     axes = sorted({axis % 4 for axis in integers(call.input(1))})
     keep = bool(call.options.keep_dims)
     return len(call.input(0).shape) == 4 and axes == [1, 2] and keep

@@ -1,4 +1,4 @@
-"""SOFTMAX."""
+"""Claims and lowering of SOFTMAX."""
 
 from __future__ import annotations
 
