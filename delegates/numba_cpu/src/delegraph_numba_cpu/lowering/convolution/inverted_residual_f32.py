@@ -184,7 +184,7 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
 
 def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
-    """Return whether two adjacent pixels of a depthwise convolution are computed as one.
+    """Whether two adjacent pixels of a depthwise convolution are computed as one.
 
     Their channels fill a register then, and those of one pixel do not.
     """
