@@ -31,15 +31,15 @@ def test_floats_are_quantised_as_by_the_official_loops(count: int, level: str) -
         check(operator_case("QUANTIZE", [fed(x)], [output], o.QuantizeOptions()), level)
 
 
-def test_half_precision_is_widened_exactly() -> None:
+@levels
+def test_half_precision_is_widened_exactly(level: str) -> None:
     halves = np.arange(1 << 16).astype(np.uint16).view(np.float16)
     case = operator_case("DEQUANTIZE", [fed(halves)], ["FLOAT32"], o.DequantizeOptions(), version=3)
     with np.errstate(invalid="ignore"):  # ARM tells of the NaN among them
         widened = halves.astype(np.float32)
-    for level in LEVELS:
-        found, is_taken = results(case, Watched(level))
-        assert is_taken
-        np.testing.assert_array_equal(found[0], widened)
+    found, is_taken = results(case, Watched(level))
+    assert is_taken
+    np.testing.assert_array_equal(found[0], widened)
 
 
 @levels

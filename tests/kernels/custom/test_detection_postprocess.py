@@ -132,8 +132,8 @@ def test_detections_per_class_is_100_when_absent():
         ({"num_classes": 0}, "no class"),
         ({"max_detections": 2**30, "max_classes_per_detection": 1}, "too many"),
         ({"nms_iou_threshold": 0.0}, "nms_iou_threshold"),
-        ({"max_classes_per_detection": 0}, "no room"),
-        ({"use_regular_nms": True, "detections_per_class": 0}, "no room"),
+        ({"max_classes_per_detection": 0}, "allows no detection"),
+        ({"use_regular_nms": True, "detections_per_class": 0}, "allows no detection"),
     ],
 )
 def test_options_outside_their_range_are_refused(changes, match):
