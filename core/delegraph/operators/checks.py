@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from delegraph.errors import OperatorError
+from delegraph.graph.dtypes import OBJECT_TYPES
 from delegraph.operators.registration import Node, OpContext
 from delegraph.operators.tensor import Tensor, element_count
 from delegraph.schema.enums import BuiltinOperator, TensorType
@@ -165,7 +166,13 @@ def adopt_type(output: Tensor, type_: TensorType) -> None:
 
     Source:
         ``output->type = ...`` in many a Prepare of tflite/kernels.
+
+    Raises:
+        OperatorError: only one of the two types is a string or a resource. LiteRT then writes into
+            memory that it has planned for numbers, and crashes.
     """
+    if (type_ in OBJECT_TYPES) != (output.type in OBJECT_TYPES):
+        raise OperatorError(f"output is {output.type.name}, expected {type_.name}")
     output.adopt_type(type_)
 
 

@@ -203,9 +203,9 @@ def growth(one: Callable[[], None], times: int) -> tuple[float, float]:
     return (sys.getallocatedblocks() - blocks) / times, (c_bytes() - size) / times
 
 
-def leaks(name: str) -> None:
-    for one, times in ((globals()[name], 250), (leaking_life, 50)):
-        blocks, size = growth(one, times)
+def leaks() -> None:
+    for one in (life, wrapped_life, failing_life, leaking_life):
+        blocks, size = growth(one, 250)
         print(f"{one.__name__} {blocks:.3f} {size:.1f}")
     print("living", *thunks.living())
 
@@ -225,5 +225,5 @@ def invoke_leaks() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]]()
     print("done")
