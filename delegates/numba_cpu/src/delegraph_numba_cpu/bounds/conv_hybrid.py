@@ -9,9 +9,13 @@ from delegraph_numba_cpu.instructions import conv_int8
 
 
 def _measured(row: Touched) -> int:
-    """Declare the activations that *row* reads.
+    """Declare, for the bounds check, the float activations that the kernel call reads.
 
-    Return the number of bytes of their measured ranges.
+    Args:
+        row: kernel call that is being checked.
+
+    Returns:
+        The number of bytes of the ranges (smallest and largest value) measured in the activations.
     """
     rows, size, pieces = row["rows"], row["size"], row["pieces"]
     length = (-(-size // pieces) + 63) // 64 * 64

@@ -31,9 +31,14 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare the bytes that both kernels of this family access; return the record of windows.
+    """Declare, for the bounds check, the bytes that both kernels of 16-bit convolutions access.
 
-    *block_bytes* is the size of the weights of 16 outputs.
+    Args:
+        row: kernel call that is being checked.
+        block_bytes: number of bytes of the packed weights of 16 outputs.
+
+    Returns:
+        The record that describes the geometry of the windows.
     """
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()

@@ -17,7 +17,11 @@ def depthwise(row: Touched) -> None:
 
 
 def channel_bytes(row: Touched) -> int:
-    """Return the number of bytes of *row*'s packed depthwise weights."""
+    """Return the number of bytes of the packed weights of a depthwise convolution, bias included.
+
+    Args:
+        row: kernel call of the convolution that is being checked.
+    """
     lanes = row.vector_bytes // 4
     row.require(row["tap_rows"] * row["tap_columns"] > 0, "windows have taps")
     return -(-row["columns"] // lanes) * 4 * lanes * (1 + row["tap_rows"] * row["tap_columns"])

@@ -21,9 +21,14 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Declare the bytes of depthwise weights; return the number of scratch bytes for an output row.
+    """Declare, for the bounds check, the weights that an 8-bit depthwise convolution reads.
 
-    *windows* and *taps* are the records of the windows and of the weights.
+    Args:
+        windows: record that describes the geometry of the windows.
+        taps: record that describes the weights, with their addresses.
+
+    Returns:
+        The number of scratch bytes that an output row needs.
     """
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")

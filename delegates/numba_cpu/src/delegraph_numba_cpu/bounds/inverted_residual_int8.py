@@ -38,11 +38,14 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Declare the bytes of *row*'s first convolution.
+    """Declare, for the bounds check, the bytes that the first of the fused convolutions reads.
 
-    Return the number of scratch bytes that it needs.
+    Args:
+        row: kernel call of the fused convolutions that is being checked.
+        windows: record that describes the geometry of the depthwise convolution's windows.
 
-    *windows* is the record of the depthwise convolution's windows.
+    Returns:
+        The number of scratch bytes that the first convolution needs.
     """
     first, matrix = row.record("first_windows"), row.record("first_matrix")
     check_depth(row, first, matrix)

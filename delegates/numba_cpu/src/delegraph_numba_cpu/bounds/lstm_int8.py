@@ -31,9 +31,12 @@ def project(row: Touched) -> None:
 
 
 def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
-    """Declare the bytes of gates, outputs and states of *row*.
+    """Declare, for the bounds check, the gates, outputs and output state of an LSTM layer.
 
-    A gate's value has *gate_bytes* bytes, an output value *output_bytes*.
+    Args:
+        row: kernel call of the LSTM layer that is being checked.
+        gate_bytes: number of bytes of a gate's value.
+        output_bytes: number of bytes of an output value.
     """
     steps, batch, width = row["steps"], row["batch"], row["width"]
     row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")

@@ -7,7 +7,13 @@ from delegraph_numba_cpu.instructions import reductions
 
 
 def _reduction(row: Touched, source: int, target: int) -> None:
-    """Declare the bytes of a reduction; *source* and *target* are bytes per element."""
+    """Declare, for the bounds check, the bytes that a reduction reads and writes.
+
+    Args:
+        row: kernel call of the reduction that is being checked.
+        source: number of bytes of an input element.
+        target: number of bytes of an output element.
+    """
     outputs = row["outer"] * row["inner"]
     row.read("source", outputs * row["length"] * source)
     row.write("target", outputs * target)
