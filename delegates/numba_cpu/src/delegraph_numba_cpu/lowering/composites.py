@@ -229,7 +229,7 @@ def _check_inner(call: Call) -> Rejection | None:
 
 
 def lower_composite(call: Call, builder: ProgramBuilder) -> None:
-    """Raise an error: :func:`inlined` leaves no composite to lower."""
+    """Raise an error, as this is never called: :func:`inlined` replaces all composites before."""
     raise OperatorError(f"{call.name} was not replaced by its nodes")
 
 

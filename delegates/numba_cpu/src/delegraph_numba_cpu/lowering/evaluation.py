@@ -18,7 +18,7 @@ __all__ = ["check_evaluation", "evaluate", "every_value"]
 def evaluate(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None = None
 ) -> NDArray[Any]:
-    """Return the first output that the core's kernel of a node computes from *inputs*.
+    """Return the first output that Delegraph's own kernel of a node computes from *inputs*.
 
     Args:
         call: the node, which gives types, quantization and options.

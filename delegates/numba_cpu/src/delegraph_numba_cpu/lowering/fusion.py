@@ -56,7 +56,7 @@ class Fusion:
 
     Attributes:
         members: positions of the nodes.
-        lower: emits the kernel calls.
+        lower: function that adds the kernel calls of these nodes to the program.
     """
 
     members: tuple[int, ...]

@@ -12,7 +12,12 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
-    """Emit the kernel calls of all nodes."""
+    """Add to the program the kernel calls that compute all nodes of a partition.
+
+    Args:
+        partition: the nodes.
+        builder: builder of the program.
+    """
     fused = _fusions(partition, builder)
     taken = {member for fusion in fused.values() for member in fusion.members}
     for position, call in enumerate(partition.calls):

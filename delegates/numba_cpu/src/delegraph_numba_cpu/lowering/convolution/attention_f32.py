@@ -156,7 +156,14 @@ def _pays(first: Call, scores: Scores) -> bool:
 
 
 def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
-    """Emit the packing of keys and values, and the kernel call of the attention."""
+    """Add to the program the kernel calls of an attention, after those that pack keys and values.
+
+    Args:
+        first: node of the first matrix product, of queries and keys.
+        scores: nodes between the two products, with their parameters.
+        found: tensors that are read and written, and the words that say where their matrices are.
+        builder: builder of the program, to which the kernel calls are added.
+    """
     words = dict(found.words)
     depth, key_count = right(first, found.keys).shape[-2:]
     columns = found.y.array.shape[-1]
@@ -202,9 +209,15 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
 
 
 def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
-    """Emit the packing of the right matrices of a product.
+    """Return the memory of a product's right matrices, in the order in which kernels read them.
 
-    Return the memory of the packed matrices.
+    Constant matrices are packed now; for others, the kernel call that packs them is added to the
+    program.
+
+    Args:
+        builder: builder of the program.
+        call: node of the matrix product.
+        seen: tensor that holds the matrices in memory, maybe in another order of axes.
     """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)
@@ -219,7 +232,17 @@ def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
 def _tiles(
     builder: ProgramBuilder, words: dict[str, int], key_count: int, work: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the words for scratch memory and for blocks of rows, and the number of tiles."""
+    """Return the scratch memory and the division of an attention's work into parts for threads.
+
+    Args:
+        builder: builder of the program, with the number of workers.
+        words: numbers of batches, heads and queries, by name.
+        key_count: number of keys.
+        work: number of multiply-adds of the whole attention.
+
+    Returns:
+        The words for scratch memory and for blocks of rows, by name, and the number of tiles.
+    """
     vector_bytes = builder.level.vector_bytes
     height, queries = HEIGHTS[vector_bytes], words["queries"]
     granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)

@@ -60,7 +60,7 @@ def places(
     mask: Tensor | None,
     scores: tuple[int, ...],
 ) -> Places | None:
-    """Return the places of the operands; None if the kernel's words cannot describe them.
+    """Return where the operands of an attention are; None if the kernel's words cannot describe it.
 
     Args:
         partition: the partition that has the nodes.
@@ -124,7 +124,10 @@ def _packed_levels(array: Array, levels: Levels) -> Levels:
 
 
 def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
-    """Return the instruction words for the batches, heads and rows of all four operands.
+    """Return the kernel's operands, by name, for the batches, heads and rows of all four matrices.
+
+    Distances of keys and values are counted in matrices. The result is None if the matrices have
+    more than two batch dimensions.
 
     Distances of keys and values are counted in matrices. The result is None if the matrices have
     more than two batch dimensions.
@@ -172,7 +175,9 @@ def _distance(levels: Levels, number: int) -> int:
 
 
 def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
-    """Return the instruction words for the rows of the mask.
+    """Return the kernel's operands, by name, that say where the rows of the mask are.
+
+    The result is None if no operands describe the broadcast of the mask.
 
     None if no words describe its broadcast.
     """

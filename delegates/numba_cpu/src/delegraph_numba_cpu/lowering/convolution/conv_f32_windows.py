@@ -65,7 +65,7 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Number of bytes between rows that taps read, with the pixels that windows skip."""
+        """Number of bytes from one row that taps read to the next, skipped pixels included."""
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
@@ -103,7 +103,7 @@ class Split:
 def split(
     windows: Windows, builder: ProgramBuilder, work: int, blocks: int, is_dense: bool = True
 ) -> Split:
-    """Return the division of the work.
+    """Return the division of a convolution's work into parts for threads.
 
     Args:
         windows: the windows.
@@ -138,13 +138,13 @@ def window_words(
     builder: ProgramBuilder,
     tables: int = 1,
 ) -> dict[str, Any]:
-    """Return the words that describe where pixels and taps are.
+    """Return the kernel's operands, by name, that say where input pixels and taps are in memory.
 
     Args:
         windows: the windows.
         split: division of the work.
         taps: number of rows and of columns of taps, and the bytes from one column to the next.
-        builder: provides the scratch memory.
+        builder: builder of the program, which provides the scratch memory.
         tables: number of tables for the pixels of a chunk; copies of its last entry end each table.
     """
     down, across, pixel, row = windows.down, windows.across, windows.pixel, windows.row

@@ -193,7 +193,10 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD that alone reads the output of *layer*, with the nodes fused to it.
+    """Return the ADD that alone reads the output of *layer*, with the nodes that are fused with it.
+
+    Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
+    operand, and activations after it. Without a fitting ADD, the returned object has no ADD.
 
     Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
     operand, and activations after it. Without a fitting ADD, the result has no ADD.
@@ -231,7 +234,13 @@ def _channels_before_padding(
 
 
 def output_words(builder: ProgramBuilder, layer: Layer, residual: Residual) -> dict[str, Any]:
-    """Return the instruction words for the target, residual, clamp and slopes of *layer*."""
+    """Return the kernel's operands, by name, for a layer's result, residual, clamp and slopes.
+
+    Args:
+        builder: builder of the program.
+        layer: the convolution, with the activations after it.
+        residual: the ADD after the convolution, if any, with the tensor that it adds.
+    """
     limits, others = layer.activations.limits, residual.activations
     sums, slopes, other = others.limits, others.slopes, residual.other
     words = {

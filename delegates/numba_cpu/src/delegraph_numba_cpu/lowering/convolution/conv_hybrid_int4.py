@@ -72,7 +72,7 @@ def check_parts(call: Call) -> Rejection | None:
 
 
 def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for 4-bit weights, clamp and result.
+    """Return the operands, by name, of the kernel ``MULTIPLY`` for 4-bit weights, clamp and result.
 
     The official kernel ignores the fused activation if parts have scales.
     """

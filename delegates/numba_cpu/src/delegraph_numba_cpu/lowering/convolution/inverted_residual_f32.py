@@ -54,7 +54,7 @@ SMALL_HALO = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Consecutive layers, each read only by the next one.
+    """A depthwise convolution with 1 x 1 convolutions around it, each read only by the next.
 
     Attributes:
         expand: layer that computes the rows of the ring buffer; None if the input's rows are
@@ -131,7 +131,7 @@ def _keeps_channels(layer: Layer) -> bool:
 
 
 def _tiles(chain: Chain, builder: ProgramBuilder) -> int:
-    """Return the number of strips of the output of *chain*; 0 if fusing would be slower."""
+    """Return the number of strips, parts for threads, of the output; 0 if fusing is slower."""
     layer = chain.depthwise
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
@@ -194,7 +194,13 @@ def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
 
 
 def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of a depthwise convolution that differ for pairs of pixels."""
+    """Return the operands, by name, that differ when two adjacent pixels are computed as one.
+
+    Args:
+        layer: the depthwise convolution.
+        over: geometry of its windows over the input.
+        builder: builder of the program, which stores the weights of both pixels.
+    """
     weight, bias = layer.call.input(1), layer.call.optional_input(2)
     return {
         "weight": packed_channels(builder, weight, bias, over.columns, pixels=2),
@@ -241,7 +247,7 @@ def _depthwise_words(
     ring_rows: int,
     builder: ProgramBuilder,
 ) -> dict[str, Any]:
-    """Return the words of the depthwise convolution *layer*; see :func:`_expand_words`."""
+    """Return the operands, by name, of the depthwise convolution; see :func:`_expand_words`."""
     call, weight = layer.call, layer.call.input(1)
     _, kernel_h, kernel_w, outputs = weight.shape
     taps = (kernel_h, kernel_w, over.across.dilation * over.pixel)
@@ -285,7 +291,7 @@ def _depthwise_words(
 def _expand_words(
     chain: Chain, over: Windows, end: int, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    """Return the words of the convolution, or of the copy, that fills the ring buffer.
+    """Return the operands, by name, of the convolution, or of the copy, that fills the ring buffer.
 
     *over* is the geometry of its windows; the buffer has *ring_rows* rows, or only *end* pixels at
     each end of them.

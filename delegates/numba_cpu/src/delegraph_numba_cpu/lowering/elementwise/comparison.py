@@ -49,7 +49,7 @@ def check_pair_comparison(call: Call) -> Rejection | None:
 
 
 def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single comparison step."""
+    """Add to the program a kernel call that compares the elements of two tensors."""
     name, is_turned = COMPARISONS[call.name]
     inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
     operation = Operation[f"{name}_{call.input(0).type.name}"]

@@ -31,7 +31,10 @@ def check_arithmetic(call: Call) -> Rejection | None:
 
 
 def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single INT32 operator; results wrap around, then are clamped."""
+    """Add to the program the kernel call of an INT32 operator; results wrap around.
+
+    They are clamped afterwards if there is a fused activation.
+    """
     limits: tuple[int, ...] = ()
     if call.name in ARITHMETIC:
         info = np.iinfo(np.int32)

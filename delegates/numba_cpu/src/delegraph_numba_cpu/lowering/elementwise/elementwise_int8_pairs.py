@@ -62,7 +62,7 @@ Parameters = tuple[float | NDArray[np.generic], ...]
 
 
 def tables(call: Call) -> PairTables:
-    """Return the tables of a node.
+    """Return a node's results for all pairs of 8-bit operands, as tables for the kernel.
 
     Raises:
         OperatorError: the core's kernel refuses the node.
@@ -93,7 +93,10 @@ def check_operands(call: Call) -> Rejection | None:
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single operator, by a formula or by a table of all results."""
+    """Add to the program the kernel call of an operator on two 8-bit operands.
+
+    The kernel computes a formula, or reads a table of the results of all pairs of operands.
+    """
     if not math.prod(call.output().shape):
         return
     found = EXTREMES.get((call.name, call.input(0).type.name))
@@ -114,7 +117,7 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Parameters] | None:
-    """Return a formula whose results are *wanted*, with its parameters; None if none is found."""
+    """Return a formula that gives the results *wanted*, with its parameters; None without one."""
     kind = call.input(0).type.name
     found = _find_nearest_sum(call, wanted, exact)
     if found is not None:

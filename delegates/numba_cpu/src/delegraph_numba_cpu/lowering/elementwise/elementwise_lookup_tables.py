@@ -45,7 +45,7 @@ def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
 
 
 def lower_lookup(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single table look-up."""
+    """Add to the program a kernel call that looks up each element's result in a table."""
     emit_lookup(call, builder, table(call), 0, math.prod(call.output().shape))
 
 

@@ -37,7 +37,7 @@ def check_sizes(call: Call) -> Rejection | None:
 
 
 def lower_dynamic_update_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of the first input, then a copy of the block into it.
+    """Add kernel calls that copy the first input to the output, then the update into a block of it.
 
     Raises:
         OperatorError: after a resize the block no longer fits.

@@ -58,7 +58,10 @@ def check_converted(call: Call) -> Rejection | None:
 
 
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a GATHER along the first axis, whose two inputs are the node's in reverse order."""
+    """Add to the program the kernel call of an EMBEDDING_LOOKUP that copies rows of a table.
+
+    It equals a GATHER along the first axis with the node's two inputs exchanged.
+    """
     table, positions = call.input(1), call.input(0)
     if not table.shape[0]:  # the official kernel then reads no position and writes nothing
         return
@@ -69,7 +72,7 @@ def lower_copied(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_converted(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the products of integer rows and their scales."""
+    """Add a kernel call that looks up integer rows and multiplies them by their scales."""
     positions, table, y = call.input(0), call.input(1), call.output()
     rows, width = positions.shape[0], math.prod(table.shape[1:])
     if not rows * width * table.shape[0]:

@@ -40,7 +40,7 @@ def check_moved(
     """Return a rejection unless the node moves elements of one type, by constant parameters.
 
     Args:
-        call: the node.
+        call: the node that is turned into kernel calls.
         parameters: positions of the inputs that are parameters of the move, such as axes.
         inputs: required number of inputs; None for any number.
         may_be_computed: whether parameters may be computed by other nodes.

@@ -42,7 +42,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call of a float32 SOFTMAX."""
+    """Add to the program the kernel call of a float32 SOFTMAX."""
     emit_float_rows(call, builder, SOFTMAX, ("source",), beta=call.options.beta)
 
 
@@ -76,7 +76,7 @@ def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection |
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call, with a table of exponentials."""
+    """Add to the program the kernel call of an 8-bit SOFTMAX, with a table of exponentials."""
     x, y = call.input(0), call.output()
     is_wider = y.type.name == "INT16"
     scratch_bytes = -(-4 * y.shape[-1] // 64) * 64
@@ -110,7 +110,7 @@ def check_int16(call: Call) -> Rejection | None:
 
 
 def lower_int16(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call, with tables for interpolation."""
+    """Add to the program the kernel call of an INT16 SOFTMAX, with tables for interpolation."""
     softmax = int16_softmax(call.input(0).scale, float(call.options.beta))
     emit_rows(
         call,
