@@ -128,9 +128,6 @@ def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] |
 
     Distances of keys and values are counted in matrices. The result is None if the matrices have
     more than two batch dimensions.
-
-    Distances of keys and values are counted in matrices. The result is None if the matrices have
-    more than two batch dimensions.
     """
     queries, images = x.shape[-2], math.prod(y.shape[:-2])
     # All products share keys and values.
@@ -178,8 +175,6 @@ def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] 
     """Return the kernel's operands, by name, that say where the rows of the mask are.
 
     The result is None if no operands describe the broadcast of the mask.
-
-    None if no words describe its broadcast.
     """
     if mask is None:
         levels, step = Levels(), 0

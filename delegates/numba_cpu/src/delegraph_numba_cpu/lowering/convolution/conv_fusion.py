@@ -197,9 +197,6 @@ def residual_after(partition: Partition, layer: Layer) -> Residual:
 
     Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
     operand, and activations after it. Without a fitting ADD, the returned object has no ADD.
-
-    Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
-    operand, and activations after it. Without a fitting ADD, the result has no ADD.
     """
     nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)

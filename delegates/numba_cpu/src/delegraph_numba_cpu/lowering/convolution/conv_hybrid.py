@@ -303,8 +303,6 @@ def packed_weights(
         values: weights, ``[O, K]``.
         scales: scale of each output, ``[O]``.
         bias: numbers that are added to results, ``[O]``.
-
-    *values* are the weights, ``[O, K]``; *scales* and *bias* are ``[O]``.
     """
     steps = -(-values.shape[1] // 4)
     return {

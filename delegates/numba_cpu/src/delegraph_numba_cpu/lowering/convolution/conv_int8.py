@@ -321,8 +321,6 @@ def pack_taps(
 
     Arguments are as of :func:`pack_matrix`; *down* and *across* are the windows along height and
     width.
-
-    *down* and *across* are the windows along height and width.
     """
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)

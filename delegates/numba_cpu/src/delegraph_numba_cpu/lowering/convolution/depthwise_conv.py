@@ -106,8 +106,6 @@ def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -
         source: memory of the float32 values.
         values: number of values.
         times: number of copies of each value.
-
-    *values* is the number of values of *source*.
     """
     target = builder.scratch(4 * values * times)
     tiles = builder.tiles(values * times / 10, values)

@@ -151,8 +151,6 @@ class Chain:
             place: memory of the tensor.
             shape: shape of the tensor.
             itemsize: number of bytes of an element.
-
-        An element has *itemsize* bytes.
         """
         source = _Source(place, itemsize, geometry(shape, self.shape))
         if source not in self._sources:
