@@ -43,13 +43,21 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 @jit
 def own_scratch(record, worker):
-    """Return the address of the scratch memory of *worker*."""
+    """Return the address of the scratch memory of *worker*.
+
+    *record* is the address of the kernel call's operands.
+    """
     return word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
 
 
 @jit
 def row_range(record, tile):
-    """Return a tile's first output row, and the row after its last, counted over all images."""
+    """Return a tile's first output row, and the row after its last, counted over all images.
+
+    Args:
+        record: address of the kernel call's operands.
+        tile: number of the part of the rows.
+    """
     tiles = word(record, TILES) // word(record, COLUMN_TILES)
     rows = word(record, IMAGES) * word(record, OUT_H)
     return rows * tile // tiles, rows * (tile + 1) // tiles
@@ -57,14 +65,20 @@ def row_range(record, tile):
 
 @jit
 def chunk_rows(record, row, last):
-    """Return the number of output rows of the chunk that begins at *row*, all of one image."""
+    """Return the number of output rows of the chunk that begins at *row*, all of one image.
+
+    *record* is the address of the kernel call's operands.
+    """
     count = min(word(record, CHUNK), last - row)
     return min(count, word(record, OUT_H) - row % word(record, OUT_H))
 
 
 @jit
 def output_offset(record, row):
-    """Return the offset in bytes of an output row; *row* is counted over all images."""
+    """Return the offset in bytes of an output row; *row* is counted over all images.
+
+    *record* is the address of the kernel call's operands.
+    """
     image = row // word(record, OUT_H)
     return image * word(record, OUT_IMAGE) + (row % word(record, OUT_H)) * word(record, OUT_ROW)
 
@@ -74,6 +88,8 @@ def chunk_source(record, scratch, row, count):
     """Return the address of the first tap of a chunk's first pixel.
 
     Pad the input rows if needed.
+
+    *record* is the address of the kernel call's operands.
     """
     image, y = row // word(record, OUT_H), row % word(record, OUT_H)
     source = word(record, X) + image * word(record, IN_IMAGE)
@@ -89,7 +105,10 @@ def chunk_source(record, scratch, row, count):
 
 @jit
 def pad_row(record, source, y, target):
-    """Write row *y* of an image with its padding at *target*: zeros for a row outside the image."""
+    """Write row *y* of an image with its padding at *target*: zeros for a row outside the image.
+
+    *record* is the address of the kernel call's operands.
+    """
     size, left, copied = word(record, ROW), word(record, LEFT), word(record, COPIED)
     if y < 0 or y >= word(record, IN_H):
         fill_bytes(target, 0, size)
@@ -101,7 +120,10 @@ def pad_row(record, source, y, target):
 
 @jit
 def write_taps(record, table):
-    """Write a table of the taps' offsets in bytes from the first tap of a window."""
+    """Write to *table* the offset in bytes of each tap of a window from the first tap.
+
+    *record* is the address of the kernel call's operands.
+    """
     columns = word(record, TAP_COLUMNS)
     for i in range(word(record, TAP_ROWS)):
         for j in range(columns):
@@ -114,6 +136,8 @@ def write_pixels(record, table, source, count):
     """Write a table of the addresses of the first tap of each pixel in *count* output rows.
 
     The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
+
+    *record* is the address of the kernel call's operands.
     """
     down, right = word(record, STRIDE_ROW), word(record, STRIDE_COLUMN)
     width = word(record, OUT_W)

@@ -66,7 +66,11 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 @kernel(instructions.MEASURE)
 def measure(record, tile, worker):
-    """Store the smallest and the largest value of each of this tile's pieces of rows."""
+    """Store the smallest and the largest value of each of this tile's pieces of rows.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, M_SIZE), word(record, M_PIECES), word(record, M_TILES)
     units, length = word(record, M_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -83,7 +87,11 @@ def piece_length(size, pieces):
 
 @kernel(instructions.QUANTIZE)
 def quantize(record, tile, worker):
-    """Quantise this tile's pieces of rows to bytes."""
+    """Quantise this tile's pieces of rows to bytes.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, Q_SIZE), word(record, Q_PIECES), word(record, Q_TILES)
     units, length = word(record, Q_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -108,7 +116,11 @@ def quantize(record, tile, worker):
 
 @kernel(instructions.ROUND)
 def round_rows(record, tile, worker):
-    """Round the floats of this tile's pieces of rows to values that quantisation can represent."""
+    """Round the floats of this tile's pieces of rows to values that quantisation can represent.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, R_SIZE), word(record, R_PIECES), word(record, R_TILES)
     units, length = word(record, R_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -138,7 +150,11 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
 
 @kernel(instructions.MULTIPLY)
 def multiply(record, tile, worker):
-    """Compute this tile's range of output pixels and of blocks of outputs."""
+    """Compute this tile's range of output pixels and of blocks of outputs.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     row_tiles, column_tiles = word(record, ROW_TILES), word(record, COLUMN_TILES)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
     pixels, outputs = word(record, PIXELS), word(record, OUTPUTS)
@@ -159,6 +175,8 @@ def multiply_pixels(record, first, last, first_column, last_column, memory):
     """Compute output pixels *first* to *last*, for the blocks of 16 outputs from *first_column* on.
 
     Scratch memory holds accumulators, before them padded lines, the windows' record, and windows.
+
+    *record* is the address of the kernel call's operands.
     """
     step, image_pixels = word(record, STEP), word(record, IMAGE_PIXELS)
     windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
@@ -191,6 +209,8 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
 
     The first block is number *n*. Micro-kernels compute a fixed number of rows; results of missing
     rows are ignored.
+
+    *record* is the address of the kernel call's operands.
     """
     headers, start = word(record, HEADERS) + n * HEADER_BYTES, 0
     while start < rows:
@@ -214,7 +234,13 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
 
 @jit
 def tile_height(record, rows, blocks_of_16):
-    """Return the number of rows of the micro-kernel that begins *rows* rows."""
+    """Return how many rows the next micro-kernel computes, of *rows* rows that remain.
+
+    Args:
+        record: address of the kernel call's operands.
+        rows: number of rows that remain.
+        blocks_of_16: number of blocks of 16 outputs.
+    """
     if rows == 1:
         return 1
     if rows <= SHORT:
@@ -224,7 +250,10 @@ def tile_height(record, rows, blocks_of_16):
 
 @jit
 def accumulate(record, a, row_bytes, height, n, blocks_of_16, headers, acc):
-    """Store the accumulators of one call of a micro-kernel of *height* rows at *acc*."""
+    """Store the accumulators of one call of a micro-kernel of *height* rows at *acc*.
+
+    *record* is the address of the kernel call's operands.
+    """
     weights = word(record, WEIGHTS) + n * word(record, BLOCK_BYTES)
     form, parts, steps = word(record, FORM), word(record, PARTS), word(record, STEPS)
     for j in range(0, blocks_of_16, SINGLE if height == 1 else WIDE):

@@ -175,7 +175,10 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(record, sums, rows, column, target):
-    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most."""
+    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most.
+
+    *record* is the address of the kernel call's operands.
+    """
     header = word(record, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(record, ROUNDING), word(record, LOW), word(record, HIGH)
     outputs, row = word(record, OUTPUTS), sums + instructions.SUMS_BYTES
@@ -191,7 +194,11 @@ def store_results(record, sums, rows, column, target):
 
 @kernel(instructions.CONVOLVE)
 def convolve_int16(record, tile, worker):
-    """Compute all outputs of this tile's pixels."""
+    """Compute all outputs of this tile's pixels.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
     sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     windows, outputs = sums + instructions.ACC_BYTES, word(record, OUTPUTS)
@@ -211,7 +218,10 @@ def convolve_int16(record, tile, worker):
 
 @jit
 def dot_windows(record, rows, row_bytes, column, sums):
-    """Store the sums of ROWS windows and 16 outputs, from output *column* on."""
+    """Store the sums of ROWS windows and 16 outputs, from output *column* on.
+
+    *record* is the address of the kernel call's operands.
+    """
     pairs = word(record, DEPTH)
     weights = word(record, WEIGHTS) + column * 4 * pairs
     for k in range(0, pairs, instructions.PAIRS_A_CHUNK):
@@ -221,7 +231,11 @@ def dot_windows(record, rows, row_bytes, column, sums):
 
 @kernel(instructions.DEPTHWISE)
 def depthwise_int16(record, tile, worker):
-    """Compute all channels of this tile's pixels."""
+    """Compute all channels of this tile's pixels.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
     sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     windows, outputs, taps = (

@@ -62,7 +62,10 @@ WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR =
 
 @jit
 def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
-    """Convert accumulators to bytes, and store up to 16 results of each row."""
+    """Convert accumulators to bytes, and store up to 16 results of each row.
+
+    *record* is the address of the kernel call's operands.
+    """
     low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
     if rounding == EXACT:
         finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
@@ -76,7 +79,10 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 @jit
 def tile_height(rows, short, tall):
-    """Return the tile height, *short* or *tall*, for which fewer rows are computed twice."""
+    """Return the height for register tiles, *short* or *tall*, that computes fewer rows twice.
+
+    *rows* is the number of rows of the product.
+    """
     return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
 
 
@@ -167,7 +173,7 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
     Args:
         split: address of the rows, from :func:`split_rows`.
         height: number of rows.
-        matrix: see ``MATRIX``.
+        matrix: address of the record that describes the weights; see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
         sums: see :func:`multiply`.
@@ -303,7 +309,10 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def finish_rows_64(acc, rows, header, target, row_bytes, record):
-    """Convert accumulators to bytes, and store 64 results of each row; see :func:`finish_rows`."""
+    """Convert accumulators to bytes, and store 64 results of each row; see :func:`finish_rows`.
+
+    *record* is the address of the kernel call's operands.
+    """
     rounding, flip = word(record, 2), word(record, 3)
     low, high = word(record, 0) + flip, word(record, 1) + flip
     if rounding == EXACT:
@@ -328,10 +337,10 @@ def add_rows(a, a_bytes, rows, matrix, sums):
 
     Args:
         a: address of the rows, unsigned.
-        a_bytes: distance of rows.
+        a_bytes: bytes from one row to the next.
         rows: number of rows.
-        matrix: see ``MATRIX``.
-        sums: address for the result.
+        matrix: address of the record that describes the weights; see ``MATRIX``.
+        sums: address to which the int32 are written.
 
     Returns:
         *sums*, or 0 if nothing is added.

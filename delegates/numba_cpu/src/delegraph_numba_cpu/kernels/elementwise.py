@@ -52,7 +52,11 @@ SHORT = 64  # number of bytes up to which a loop is faster than a call
 
 @kernel(instructions.CHAIN)
 def chain(record, tile, worker):
-    """Run all steps of the chain on this tile's share of the elements."""
+    """Run all steps of the chain on this tile's share of the elements.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     elements, length, tiles = word(record, ELEMENTS), word(record, LENGTH), word(record, TILES)
     pieces = (elements + length - 1) // length
     slots = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
@@ -72,13 +76,19 @@ def chain(record, tile, worker):
 
 @jit
 def register(record, slots, slot):
-    """Return the address of the register of *slot*: memory for the elements of one piece."""
+    """Return the address of the register of *slot*: memory for the elements of one piece.
+
+    *record* is the address of the kernel call's operands.
+    """
     return slots + 8 * SLOTS + slot * word(record, REGISTER_BYTES)
 
 
 @jit
 def run_steps(record, slots, start, count):
-    """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on."""
+    """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on.
+
+    *record* is the address of the kernel call's operands.
+    """
     first = word(record, STEPS)
     for i in range(word(record, STEP_COUNT)):
         run_step(first + i * STEP_BYTES, first, slots, start, count)
@@ -89,6 +99,8 @@ def bind(record, slots, start, count):
     """Write to each slot the address of its elements from *start* on, for sources and target.
 
     Strided sources are first copied to their registers.
+
+    *record* is the address of the kernel call's operands.
     """
     for source in range(word(record, SOURCE_COUNT)):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
@@ -106,7 +118,10 @@ def bind(record, slots, start, count):
 
 @jit
 def run_rest(record, slots, start, whole, rest):
-    """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers."""
+    """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers.
+
+    *record* is the address of the kernel call's operands.
+    """
     sources = word(record, SOURCE_COUNT)
     for source in range(sources):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
@@ -124,7 +139,10 @@ def run_rest(record, slots, start, whole, rest):
 
 @jit
 def repeat_periodic(record, slots):
-    """Copy the sources that are the same for every piece to their registers."""
+    """Copy the sources that are the same for every piece to their registers.
+
+    *record* is the address of the kernel call's operands.
+    """
     for source in range(word(record, SOURCE_COUNT)):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
         if word(source_record, LAYOUT) == PERIODIC:

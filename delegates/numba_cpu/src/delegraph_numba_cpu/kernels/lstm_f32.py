@@ -44,7 +44,11 @@ def padded(count, unit):
 
 @kernel(instructions.LSTM)
 def lstm(record, tile, worker):
-    """Run all time steps of this tile's sequences."""
+    """Run all time steps of this tile's sequences.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     batch, tiles = word(record, BATCH), word(record, TILES)
     memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -61,6 +65,8 @@ def lstm_step(record, gates, target, sequence, memory):
     """Run one time step of one sequence.
 
     Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
+
+    *record* is the address of the kernel call's operands.
     """
     cells, outputs, last = word(record, CELLS), word(record, OUTPUTS), word(record, COUNT) - 1
     state = word(record, OUTPUT_STATE) + sequence * outputs * 4
@@ -91,6 +97,8 @@ def accumulate(record, source, length, weights, headers, width, target, memory):
     """Add the product of a vector and a matrix of strips to the *width* floats at *target*.
 
     *width* is a whole number of strips; *length* is the length of the vector.
+
+    *record* is the address of the kernel call's operands.
     """
     if word(record, IS_HYBRID):
         accumulate_bytes(record, source, length, weights, headers, width, target, memory)
@@ -124,7 +132,10 @@ load_sums = r.whole_loader(r.INTS)
 
 @jit
 def accumulate_bytes(record, source, length, weights, headers, width, target, memory):
-    """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats."""
+    """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats.
+
+    *record* is the address of the kernel call's operands.
+    """
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(
         load_f32(memory), load_f32(memory + 4), word(record, IS_ASYMMETRIC)
@@ -158,7 +169,10 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(record, gates, k, cell):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
+    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells, row = word(record, CELLS), 4 * word(record, ROW)
     gate, cell_gate = gates + k * row, word(record, COUNT) - 2
     zero = r.floats(0.0)
@@ -203,6 +217,8 @@ def update_cell(record, gates, cell):
 
     ``input`` is ``sigmoid`` of the input gate, or ``1 - sigmoid(forget)`` for a layer of three
     gates.
+
+    *record* is the address of the kernel call's operands.
     """
     cells, count, row = word(record, CELLS), word(record, COUNT), 4 * word(record, ROW)
     zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
@@ -220,7 +236,10 @@ def update_cell(record, gates, cell):
 
 @jit
 def store_hidden(record, gates, cell, hidden):
-    """Store the hidden vector: the activated cell state times the sigmoid of the output gate."""
+    """Store the hidden vector: the activated cell state times the sigmoid of the output gate.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells = word(record, CELLS)
     gate = gates + 4 * (word(record, COUNT) - 1) * word(record, ROW)
     zero = r.floats(0.0)

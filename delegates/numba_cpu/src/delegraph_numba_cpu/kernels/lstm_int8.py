@@ -82,7 +82,11 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 @kernel(instructions.PROJECT)
 def project(record, tile, worker):
-    """Compute for this tile's rows the inputs' part of all gates: the input times its weights."""
+    """Compute for this tile's rows the inputs' part of all gates: the input times its weights.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, tiles, inputs = word(record, P_ROWS), word(record, P_TILES), word(record, P_INPUTS)
     width, row = word(record, P_WIDTH), word(record, P_ROW)
     row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
@@ -129,7 +133,11 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
 
 @kernel(instructions.LSTM)
 def lstm(record, tile, worker):
-    """Run all time steps of this tile's sequences."""
+    """Run all time steps of this tile's sequences.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     batch, tiles = word(record, BATCH), word(record, TILES)
     memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -143,7 +151,10 @@ def lstm(record, tile, worker):
 
 @jit
 def lstm_step(record, gates, target, sequence, memory):
-    """Run one time step of one sequence."""
+    """Run one time step of one sequence.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells, outputs, width = word(record, CELLS), word(record, OUTPUTS), word(record, WIDTH)
     state = word(record, OUTPUT_STATE) + sequence * outputs
     cell = word(record, CELL_STATE) + sequence * cells * 2
@@ -170,7 +181,10 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def finish_gate(record, gates, k, cell, sequence):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
+    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells, gate_record = word(record, CELLS), word(record, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(record, ROW)
     is_cell = k == word(record, COUNT) - 2
@@ -208,7 +222,10 @@ def rounded_shift(value, shift):
 
 @jit
 def update_cell(record, gates, cell):
-    """Write the next cell state, int16: the kept share of the state plus the new share."""
+    """Write the next cell state, int16: the kept share of the state plus the new share.
+
+    *record* is the address of the kernel call's operands.
+    """
     count, row = word(record, COUNT), 2 * word(record, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
     sigmoid, tanh = word(record, SIGMOID), word(record, TANH)
@@ -223,7 +240,10 @@ def update_cell(record, gates, cell):
 
 @jit
 def store_hidden(record, gates, cell, target, flip):
-    """Store the hidden vector as int8, each value xored with *flip*."""
+    """Store the hidden vector as int8, each value xored with *flip*.
+
+    *record* is the address of the kernel call's operands.
+    """
     gate = gates + 2 * (word(record, COUNT) - 1) * word(record, ROW)
     sigmoid, tanh = word(record, SIGMOID), word(record, CELL_TANH)
     multiplier, shift = word(record, HIDDEN_MULTIPLIER), word(record, HIDDEN_SHIFT)
@@ -237,7 +257,10 @@ def store_hidden(record, gates, cell, target, flip):
 
 @jit
 def store_projected(record, vector, acc, state):
-    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes."""
+    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells, outputs = word(record, CELLS), word(record, OUTPUTS)
     row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH
     multiplier, shift = word(record, PROJECTION_MULTIPLIER), word(record, PROJECTION_SHIFT)

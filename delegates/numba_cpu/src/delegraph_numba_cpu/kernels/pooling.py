@@ -18,12 +18,12 @@ def pool(instruction, itemsize, limit, combine):
     """Define the kernel of a pooling instruction.
 
     Args:
-        instruction: the instruction.
+        instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
-        limit: reads a clamping limit from a word.
-        combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` stores
-            the result of one window: *rows* rows, *row_step* bytes apart, of *columns* pixels of
-            *pixel* bytes.
+        limit: function that reads a clamping limit from an operand.
+        combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
+            that stores the result of one window: *rows* rows, *row_step* bytes apart, of *columns*
+            pixels of *pixel* bytes.
     """
 
     def run(record, tile, worker):
@@ -130,7 +130,7 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
     @jit
     def largest_of_last(source, row_step, rows, pixel, columns, target, channels, low, high):
-        """Do this for channels that fill no vector of bytes."""
+        """Store the largest bytes of the last channels, which are too few for a vector of bytes."""
         if HAS_BYTE_MASKS:
             least = value = fill(low)
             for i in range(rows):

@@ -20,11 +20,12 @@ def bilinear(instruction, itemsize, share_of, mix):
     """Define the kernel of a resizing instruction.
 
     Args:
-        instruction: the instruction.
+        instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
-        share_of: reads the second pixel's share from a position.
-        mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels.
-            *top* and *bottom* are addresses of rows, *left* and *right* byte offsets in them.
+        share_of: function that reads the second pixel's share of the result from a table entry.
+        mix: function ``(top, bottom, left, right, share_y, share_x, target, channels)`` that mixes
+            four pixels. *top* and *bottom* are addresses of rows, *left* and *right* byte offsets
+            in them.
     """
 
     def run(record, tile, worker):

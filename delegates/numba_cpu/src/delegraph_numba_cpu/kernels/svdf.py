@@ -44,7 +44,11 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 @kernel(instructions.INTEGER)
 def svdf(record, tile, worker):
-    """Compute this tile's units of all sequences; a unit is one output of an integer layer."""
+    """Compute this tile's units of all sequences; a unit is one output of an integer layer.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     units, inputs, tiles = word(record, UNITS), word(record, INPUTS), word(record, TILES)
     tasks = word(record, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -61,6 +65,8 @@ def compute_units(record, first, unit, count, source, target):
     """Compute *count* units of a sequence, from *unit* on.
 
     *first* is the number of the sequence's first unit, counted over all sequences.
+
+    *record* is the address of the kernel call's operands.
     """
     # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
@@ -114,7 +120,11 @@ def filtered(state, times, window, latest):
 
 @kernel(instructions.FLOAT)
 def svdf_f32(record, tile, worker):
-    """Compute this tile's units of all sequences; a unit is one output of a float layer."""
+    """Compute this tile's units of all sequences; a unit is one output of a float layer.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     units, rank, row = word(record, F_UNITS), word(record, F_RANK), 4 * word(record, F_WINDOW)
     tasks, tiles = word(record, F_BATCH) * units, word(record, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -149,7 +159,10 @@ def filtered_floats(state, times, window, latest):
 
 @jit
 def activate(record, values, count):
-    """Apply the layer's activation function to *count* floats in place."""
+    """Apply the layer's activation function to *count* floats in place.
+
+    *record* is the address of the kernel call's operands.
+    """
     zero, curve = r.floats(0.0), word(record, F_CURVE)
     low, high = r.floats(real(record, F_LOW)), r.floats(real(record, F_HIGH))
     for i in range(0, count, r.LANES):
