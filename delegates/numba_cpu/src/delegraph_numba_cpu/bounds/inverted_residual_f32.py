@@ -17,6 +17,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 
 @rule(INVERTED_RESIDUAL)
 def inverted_residual(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``INVERTED_RESIDUAL`` reads and writes."""
     chunk, width = min(row["chunk"], row["out_h"]), row["out_w"]
     _ring(row, chunk)
     row.read("weight", channel_bytes(row))

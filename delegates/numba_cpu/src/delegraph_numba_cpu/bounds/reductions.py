@@ -21,21 +21,25 @@ def _reduction(row: Touched, source: int, target: int) -> None:
 
 @rule(reductions.SUM_F32, reductions.PRODUCT_F32, reductions.MAX_F32, reductions.INT32)
 def four_bytes(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that a call of these kernels reads and writes."""
     _reduction(row, 4, 4)
 
 
 @rule(reductions.SUM_BYTES)
 def sum_bytes(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SUM_BYTES`` reads and writes."""
     _reduction(row, 1, 4)
 
 
 @rule(reductions.MAX_BYTES)
 def max_bytes(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``MAX_BYTES`` reads and writes."""
     _reduction(row, 1, 1)
 
 
 @rule(reductions.SCALE)
 def scale(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SCALE`` reads and writes."""
     period = row["period"]
     row.require(period > 0, "a period has elements")
     count = -(-row["count"] // period) * period
@@ -45,5 +49,6 @@ def scale(row: Touched) -> None:
 
 @rule(reductions.SCALE_REAL)
 def scale_real(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SCALE_REAL`` reads and writes."""
     row.read("source", 4 * row["count"])
     row.write("target", row["count"])
