@@ -28,7 +28,7 @@ class Call:
 
     @classmethod
     def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
-        """Return the node *node* with its context and its operator's name."""
+        """Return a node together with its context and its operator's name."""
         return cls(context, node, registration.name)
 
     @property
@@ -71,7 +71,7 @@ def with_operands(
     outputs: tuple[int, ...],
     intermediates: tuple[int, ...] = (),
 ) -> Node:
-    """Return a node that is like *node*, with another index and other operands."""
+    """Return a copy of *node* with another index, and other inputs, outputs and intermediates."""
     return Node(
         index, inputs, outputs, intermediates, node.options, node.custom_options, node.version,
         delegate=node.delegate,
@@ -135,7 +135,10 @@ OPERATORS = LazyTable[Operator]()
 
 
 def register(operators: Mapping[str, Operator]) -> None:
-    """Add operators that do not depend on the types of their inputs.
+    """Add operators to the table of operators that this delegate supports, for all input types.
+
+    Args:
+        operators: checks, lowerings and claims, by the operator's name.
 
     Raises:
         ValueError: an operator is already registered.

@@ -32,7 +32,12 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return the fusions of nodes in a partition, by the position of their last node."""
+    """Return the groups of nodes that become one step each, by the position of their last node.
+
+    Args:
+        partition: the nodes.
+        builder: builder of the program.
+    """
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):
@@ -49,7 +54,12 @@ def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]
 
 
 def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
-    """Whether a fusion would read a variable after another node may have written it."""
+    """Whether fused nodes would read a variable after another node may have written it.
+
+    Args:
+        partition: the nodes.
+        fusion: the fused nodes, which run at the position of the last one.
+    """
     last = max(fusion.members)
     for member in fusion.members:
         call = partition.calls[member]

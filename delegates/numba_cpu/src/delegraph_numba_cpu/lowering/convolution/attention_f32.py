@@ -63,7 +63,13 @@ class Scores:
 
 
 def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the attention whose first product is at *position*, or None."""
+    """Return the fusion of all nodes of an attention into one kernel call; None if there is none.
+
+    Args:
+        partition: the nodes.
+        position: position of the node that may be the attention's first matrix product.
+        builder: builder of the program.
+    """
     first = partition.calls[position]
     if not _is_product(first):
         return None
@@ -85,9 +91,13 @@ def _is_product(call: Call) -> bool:
 
 
 def _scores_after(partition: Partition, position: int) -> Scores | None:
-    """Return the nodes from the product at *position* to the second product.
+    """Return the nodes between the two matrix products of an attention, and the second product.
 
-    None for other patterns.
+    The result is None if the nodes after the first product are no attention.
+
+    Args:
+        partition: the nodes.
+        position: position of the first product.
     """
     members, y = [position], partition.calls[position].output()
     count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
@@ -132,7 +142,12 @@ def _other_operand(call: Call, y: Tensor) -> Tensor | None:
 
 
 def _is_factor(call: Call, other: Tensor) -> bool:
-    """Whether the node *call* multiplies by one value, or divides by a constant power of 2."""
+    """Whether a node multiplies scores by one value, or divides them by a constant power of 2.
+
+    Args:
+        call: the node.
+        other: its operand beside the scores.
+    """
     if math.prod(other.shape) != 1:
         return False
     if call.name == "MUL":
@@ -144,7 +159,12 @@ def _is_factor(call: Call, other: Tensor) -> bool:
 
 
 def _pays(first: Call, scores: Scores) -> bool:
-    """Whether fusing is faster: both products have several rows for each packed matrix."""
+    """Whether one fused kernel call is faster: each packed matrix serves several rows.
+
+    Args:
+        first: the first matrix product.
+        scores: the nodes between the products, and the second product.
+    """
     queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
     for call in (first, scores.second):
         weight = call.input(1)

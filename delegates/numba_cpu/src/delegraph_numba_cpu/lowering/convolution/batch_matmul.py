@@ -153,7 +153,11 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 
     If they are stored column by column, a kernel call that transposes them is added to the program.
 
-    *depth* is the number of summands of a result.
+    Args:
+        call: the BATCH_MATMUL node.
+        builder: builder of the program.
+        left: the left matrices.
+        depth: number of summands of a result.
     """
     source = left.part.memory
     if not call.options.adj_x:
@@ -184,7 +188,12 @@ def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, column
 
     Constant matrices are packed now; for others, a kernel call that packs them is added.
 
-    *depth* is the number of summands of a result.
+    Args:
+        call: the BATCH_MATMUL node.
+        builder: builder of the program.
+        right: the right matrices.
+        depth: number of summands of a result.
+        columns: number of columns of a matrix.
     """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)

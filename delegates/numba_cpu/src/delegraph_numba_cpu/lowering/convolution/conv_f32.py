@@ -146,9 +146,12 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights ``[O, K]``; computed weights are packed at each run.
+    """Return the memory of packed weights; if they are computed, add the call that packs them.
 
-    The *bias*, if any, is packed with the weights.
+    Args:
+        builder: builder of the program.
+        weight: the weights, ``[O, K]``.
+        bias: tensor that is packed with the weights, or None.
     """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]

@@ -20,11 +20,13 @@ VALUES_A_NANOSECOND = 2
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
-    """Return the widths of the blocks of columns: two registers each; the last may be narrower.
+    """Return how many columns each block of a packed matrix has; a block is two registers wide.
 
-    It has half a register, one, or one and a half where its columns fit.
+    The last block may be narrower: half a register, one, or one and a half where its columns fit.
 
-    *lanes* is the number of float32 values in a register.
+    Args:
+        columns: number of columns of the matrix.
+        lanes: number of float32 values in a register.
 
     >>> block_widths(40, 16)
     [32, 8]

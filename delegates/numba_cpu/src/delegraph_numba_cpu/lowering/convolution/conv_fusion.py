@@ -102,7 +102,14 @@ class Layer:
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the convolution layer whose first node, maybe a PAD, is at *position*; or None."""
+    """Return a float32 convolution with the PAD before it and the activations after it.
+
+    The result is None if no such group of nodes begins at the position.
+
+    Args:
+        partition: the nodes.
+        position: position of the first node, a PAD or the convolution.
+    """
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
@@ -163,7 +170,13 @@ def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
 def _padded(
     call: Call, shape: tuple[int, ...], pads: tuple[tuple[int, int], tuple[int, int]]
 ) -> tuple[Window, Window]:
-    """Return the windows of a convolution over the input of the PAD before it, of *shape*."""
+    """Return the windows of a convolution over the input of the PAD before it.
+
+    Args:
+        call: the convolution.
+        shape: shape of the PAD's input.
+        pads: zeros before and after the image, along height and along width.
+    """
     down, across = (
         replace(window, input=size, before=window.before + before)
         for window, size, (before, _) in zip(windows_of(call), shape[1:3], pads, strict=True)

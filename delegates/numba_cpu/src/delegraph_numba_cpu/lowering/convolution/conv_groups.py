@@ -100,9 +100,11 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def groups_together(groups: int, outputs: int) -> int:
-    """Return the number of groups that share a matrix to nearly fill blocks of 16 columns.
+    """Return how many groups of channels get one common matrix, so that 16 columns are nearly full.
 
-    A group has *outputs* outputs.
+    Args:
+        groups: number of groups.
+        outputs: number of outputs, which are columns, of a group.
 
     >>> groups_together(32, 4), groups_together(3, 16), groups_together(6, 5)
     (4, 1, 3)

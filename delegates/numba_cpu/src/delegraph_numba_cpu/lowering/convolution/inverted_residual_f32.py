@@ -184,9 +184,13 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
 
 def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
-    """Return whether two adjacent pixels of a depthwise convolution are computed as one.
+    """Return whether two adjacent pixels of a depthwise convolution are computed as one pixel.
 
-    Their channels fill a register then, and those of one pixel do not.
+    Their channels then fill a register, while those of one pixel do not.
+
+    Args:
+        layer: the depthwise convolution.
+        vector_bytes: number of bytes of a register.
     """
     across, channels = layer.windows[1], 4 * layer.call.output().shape[3]
     is_even = across.stride == 1 and across.output % 2 == 0
@@ -247,7 +251,16 @@ def _depthwise_words(
     ring_rows: int,
     builder: ProgramBuilder,
 ) -> dict[str, Any]:
-    """Return the operands, by name, of the depthwise convolution; see :func:`_expand_words`."""
+    """Return the operands, by name, of the depthwise convolution, which reads the ring buffer.
+
+    Args:
+        layer: the depthwise convolution.
+        over: geometry of its windows.
+        end: number of pixels at each end of a row that are in the ring buffer; 0 for whole rows.
+        parts: division of the output into parts for threads.
+        ring_rows: number of rows of the ring buffer.
+        builder: builder of the program.
+    """
     call, weight = layer.call, layer.call.input(1)
     _, kernel_h, kernel_w, outputs = weight.shape
     taps = (kernel_h, kernel_w, over.across.dilation * over.pixel)
@@ -293,8 +306,12 @@ def _expand_words(
 ) -> dict[str, Any]:
     """Return the operands, by name, of the convolution, or of the copy, that fills the ring buffer.
 
-    *over* is the geometry of its windows; the buffer has *ring_rows* rows, or only *end* pixels at
-    each end of them.
+    Args:
+        chain: the fused layers.
+        over: geometry of the depthwise convolution's windows.
+        end: number of pixels at each end of a row that are copied; 0 for whole rows.
+        ring_rows: number of rows of the ring buffer.
+        builder: builder of the program.
     """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:

@@ -157,8 +157,11 @@ def _first_words(
 ) -> tuple[dict[str, Any], int, int]:
     """Return the operands of the first convolution, its input's index, and its scratch bytes.
 
-    *shift* is that of ``pack_matrix``; *width* is the number of pixels in a row of the depthwise
-    convolution's input.
+    Args:
+        chain: the fused convolutions.
+        builder: builder of the program.
+        shift: number that is added to results that stay unsigned, as for ``pack_matrix``.
+        width: number of pixels in a row of the depthwise convolution's input.
     """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")

@@ -134,9 +134,14 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the node at *position* with later nodes, or None.
+    """Return the fusion of element-wise nodes that read one another into one kernel call, or None.
 
     Each of these nodes must be the only reader of the node before.
+
+    Args:
+        partition: the nodes.
+        position: position of the first node.
+        builder: builder of the program.
     """
     calls = [partition.calls[position]]
     members = [position]

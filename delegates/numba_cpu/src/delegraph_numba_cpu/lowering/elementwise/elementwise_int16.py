@@ -144,7 +144,14 @@ def _sum_of_powers(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
-    """Add the last step to *chain*: results as int16, from operand *x* times *factor*."""
+    """Add the last step to a chain: multiply, round and store as int16.
+
+    Args:
+        call: the node, which gives the output's quantization.
+        chain: the chain of element-wise operations.
+        x: number of the operand, as :meth:`Chain.step` returns it.
+        factor: real number by which the operand is multiplied.
+    """
     y = call.output()
     multiplier, shift = quantize_multiplier(factor)
     low, high = quantized_activation_range(activation_of(call), y)

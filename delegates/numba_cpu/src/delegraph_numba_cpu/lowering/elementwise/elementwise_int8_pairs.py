@@ -117,7 +117,16 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Parameters] | None:
-    """Return a formula that gives the results *wanted*, with its parameters; None without one."""
+    """Return a float32 formula that computes a node's results; None if none is exact.
+
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the formula must give all results in *wanted*; it is tried on all pairs.
+
+    Returns:
+        The operation of the chain, and its parameters.
+    """
     kind = call.input(0).type.name
     found = _find_nearest_sum(call, wanted, exact)
     if found is not None:
@@ -127,9 +136,13 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Par
 
 
 def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a sum or product to which a half is added before it is truncated.
+    """Return the parameters of a formula that adds a half and truncates; None if none is exact.
 
-    Without *exact*, the formula of real arithmetic is returned untried.
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the formula must give all results in *wanted*; else the formula of real
+            arithmetic is returned untried.
     """
     if call.name not in (*SUMS, PRODUCT):
         return None
@@ -171,10 +184,15 @@ def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | Non
 
 
 def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a sum that is rounded to the nearest integer, or None.
+    """Return the parameters of a sum that is rounded to the nearest integer; None if none is exact.
 
-    Some processors round a product before it is added, others do not. Both must give *wanted*.
-    Without *exact*, the sum of real arithmetic is returned untried.
+    Some processors round a product before it is added, others do not. Both must be right.
+
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the sum must give all results in *wanted*; else the sum of real arithmetic is
+            returned untried.
     """
     if call.name not in SUMS:
         return None
@@ -202,7 +220,7 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
 
 
 def _are_plain(a_factor: float, b_factor: float, offset: float) -> bool:
-    """Whether float64 computes all sums and products of bytes with these factors exactly.
+    """Whether the float64 arithmetic in :func:`_fused_sum` is exact for these numbers.
 
     Sums are less than 2**11 then, and multiples of 2**-42.
     """

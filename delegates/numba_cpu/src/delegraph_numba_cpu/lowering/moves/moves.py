@@ -45,13 +45,13 @@ class Part:
 
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
-        """Return all elements of a tensor as a part."""
+        """Return a part that has all elements of a tensor."""
         array = placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
-        """Return new scratch memory with the given shape and dtype, as a part."""
+        """Return a part that stands for new scratch memory with the given shape and dtype."""
         array = placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
@@ -243,7 +243,7 @@ def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
 def nest_of(
     shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
 ) -> tuple[list[Loop], int]:
-    """Return the fewest loops over all elements, and the number of bytes moved at each step.
+    """Return the fewest nested loops that copy all elements, and the bytes copied at each step.
 
     The loops follow the target in the order of its addresses. If the innermost loop jumps in the
     source, the loop around it does not jump, so that the kernel can transpose.

@@ -26,7 +26,12 @@ FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", 
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
-    """Return :func:`check_moved` with these arguments bound, as the check of an operator."""
+    """Return a function that checks whether a node only moves elements: an operator's check.
+
+    Args:
+        parameters: positions of the inputs that are parameters of the move, such as axes.
+        inputs: required number of inputs; None for any number.
+    """
     return partial(check_moved, parameters=parameters, inputs=inputs)
 
 

@@ -300,7 +300,7 @@ class FloatLstm(LstmLayer):
         return strip_row(np.zeros(outputs, np.float32) if bias is None else bias.data)
 
     def _stacked(self, gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the gates stacked, with zeros up to whole strips."""
+        """Return the rows of all gates in one array, with zeros up to a whole number of strips."""
         stacked = stacked_gates(gates)
         missing = self.width - len(stacked)
         return np.pad(stacked, [(0, missing), *[(0, 0)] * (stacked.ndim - 1)])

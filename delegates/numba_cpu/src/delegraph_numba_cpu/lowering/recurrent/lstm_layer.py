@@ -115,7 +115,7 @@ class Sequences:
 
     @classmethod
     def of(cls, call: Call) -> Sequences:
-        """Return the sequences of a node's input and output."""
+        """Return the number and the length of the sequences that an LSTM node reads and writes."""
         x, y = call.input(LstmInput.INPUT), call.output()
         is_step = len(x.shape) == 2
         is_time_major = is_step or bool(option(call.node, "time_major", False))
