@@ -175,12 +175,21 @@ def operand(record, slot, batch_slot, image):
 
 @jit
 def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
-    """Write the product of *count* rows of ``x`` and a packed matrix.
+    """Write the product of some rows and a packed matrix.
 
-    With *has_room*, each result row has room for all columns of the packed blocks, so that no store
-    is partial.
-
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        scratch: address of this thread's scratch memory.
+        x: address of the first row.
+        x_row: bytes from one row to the next.
+        count: number of rows.
+        weight: address of the packed matrix.
+        depth: number of values of a row.
+        columns: number of columns of the matrix.
+        y: address of the first row of results.
+        y_row: bytes from one row of results to the next.
+        has_room: whether each result row has room for all columns of the packed blocks, so that no
+            store is partial.
     """
     pixels = scratch + word(record, PIXELS_AT)
     for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers

@@ -178,7 +178,16 @@ def sums(record, tile, worker):
 
 @jit
 def sum_rows(x, rows, row_bytes, depth, count, y):
-    """Compute *count* columns of one product, at most ``AT_ONCE`` vectors of columns."""
+    """Compute up to ``AT_ONCE`` vectors of columns of a vector-matrix product.
+
+    Args:
+        x: address of the vector.
+        rows: address of the first of the matrix's values in these columns.
+        row_bytes: bytes from one row of the matrix to the next.
+        depth: number of rows of the matrix.
+        count: number of columns.
+        y: address of the results.
+    """
     if count == AT_ONCE * LANES:
         add_several(x, rows, row_bytes, depth, count, y)
         return

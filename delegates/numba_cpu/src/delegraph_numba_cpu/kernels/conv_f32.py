@@ -227,7 +227,8 @@ def low_tiles(
     """Write up to ``WIDE`` columns of a few pixels, by register tiles of lower height.
 
     There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
-    tiles have.
+    tiles have. Arguments are those of :func:`matrix`; the weights from *ahead* on are prefetched,
+    in steps of *step* bytes.
     """
     not_inlined()  # it would take registers from the loop over whole tiles
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0

@@ -65,9 +65,12 @@ def row_range(record, tile):
 
 @jit
 def chunk_rows(record, row, last):
-    """Return the number of output rows of the chunk that begins at *row*, all of one image.
+    """Return how many output rows, all of one image, the next chunk has.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        row: number of the chunk's first output row, counted over all images.
+        last: number of the row after the tile's last.
     """
     count = min(word(record, CHUNK), last - row)
     return min(count, word(record, OUT_H) - row % word(record, OUT_H))
@@ -85,11 +88,13 @@ def output_offset(record, row):
 
 @jit
 def chunk_source(record, scratch, row, count):
-    """Return the address of the first tap of a chunk's first pixel.
+    """Return the address of the first tap of a chunk's first pixel; pad the input rows if needed.
 
-    Pad the input rows if needed.
-
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        scratch: address of this thread's scratch memory.
+        row: number of the chunk's first output row, counted over all images.
+        count: number of output rows.
     """
     image, y = row // word(record, OUT_H), row % word(record, OUT_H)
     source = word(record, X) + image * word(record, IN_IMAGE)
@@ -105,9 +110,13 @@ def chunk_source(record, scratch, row, count):
 
 @jit
 def pad_row(record, source, y, target):
-    """Write row *y* of an image with its padding at *target*: zeros for a row outside the image.
+    """Write one input row with its padding; a row outside of the image is all zeros.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        source: address of the image.
+        y: number of the row, negative or too large for a row outside.
+        target: address to which the padded row is written.
     """
     size, left, copied = word(record, ROW), word(record, LEFT), word(record, COPIED)
     if y < 0 or y >= word(record, IN_H):

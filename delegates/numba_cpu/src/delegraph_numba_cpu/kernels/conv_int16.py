@@ -175,9 +175,14 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(record, sums, rows, column, target):
-    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most.
+    """Convert sums of products to int16, and store the results of 16 outputs at most.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        sums: address of the sums, int64.
+        rows: number of windows that have sums.
+        column: number of the first output.
+        target: address of the first window's result of this output.
     """
     header = word(record, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(record, ROUNDING), word(record, LOW), word(record, HIGH)
@@ -218,9 +223,14 @@ def convolve_int16(record, tile, worker):
 
 @jit
 def dot_windows(record, rows, row_bytes, column, sums):
-    """Store the sums of ROWS windows and 16 outputs, from output *column* on.
+    """Store the sums of products of ROWS windows and the weights of 16 outputs.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        rows: address of the first window.
+        row_bytes: bytes from one window to the next.
+        column: number of the first output.
+        sums: address of the sums, int64.
     """
     pairs = word(record, DEPTH)
     weights = word(record, WEIGHTS) + column * 4 * pairs

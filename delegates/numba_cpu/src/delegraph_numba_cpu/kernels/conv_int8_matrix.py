@@ -230,7 +230,13 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add to each row's accumulators in *acc* the int32 of *sums* for that row."""
+    """Add to the accumulators of each row in a register tile the int32 that belongs to the row.
+
+    Args:
+        acc: address of the accumulators.
+        sums: address of an int32 for each row.
+        columns: number of accumulators of a row.
+    """
     for m in range(TILE_ROWS):
         value = load_i32(sums + 4 * m)
         for i in range(columns):
@@ -327,7 +333,10 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return the address of the sums of rows from *row* on; 0 if there are no sums."""
+    """Return the address of the int32 that is added to row *row* and on; 0 if nothing is added.
+
+    *sums* is the address of the first row's int32, or 0.
+    """
     return sums + 4 * row if sums else 0
 
 

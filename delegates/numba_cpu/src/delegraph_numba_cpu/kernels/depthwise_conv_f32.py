@@ -70,12 +70,19 @@ def depthwise(record, tile, worker):
 
 @jit
 def filter_rows(record, rows, taps, inner_taps, count, channel, out):
-    """Compute up to ``LANES`` channels of adjacent output rows, and write them at *out*.
+    """Compute up to ``LANES`` channels of adjacent output rows of a depthwise convolution.
 
     Register tiles that are not at a padded edge of the image read from *inner_taps*, and so does
     the last tile of a row.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        rows: address of a table of the pixels' addresses.
+        taps: address of a table of the taps' offsets.
+        inner_taps: the same for taps inside the image.
+        count: number of output rows.
+        channel: number of the first channel.
+        out: address of the results.
     """
     width, kernel, step = word(record, OUT_W), word(record, TAP_COLUMNS), word(record, TAP_COLUMN)
     stride, is_whole = word(record, STRIDE_COLUMN), word(record, COLUMNS) >= LANES

@@ -76,18 +76,25 @@ def chain(record, tile, worker):
 
 @jit
 def register(record, slots, slot):
-    """Return the address of the register of *slot*: memory for the elements of one piece.
+    """Return the address of the memory that holds a slot's elements while a piece is computed.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots.
+        slot: number of the slot, which is an operand or a result of steps.
     """
     return slots + 8 * SLOTS + slot * word(record, REGISTER_BYTES)
 
 
 @jit
 def run_steps(record, slots, start, count):
-    """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on.
+    """Run all steps of the chain on some elements.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots, which hold the addresses of operands.
+        start: number of the first element.
+        count: number of elements, a multiple of GRANULE.
     """
     first = word(record, STEPS)
     for i in range(word(record, STEP_COUNT)):
@@ -118,9 +125,14 @@ def bind(record, slots, start, count):
 
 @jit
 def run_rest(record, slots, start, whole, rest):
-    """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers.
+    """Run all steps on the last elements of a piece, fewer than GRANULE, which are copied first.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots, which hold the addresses of operands.
+        start: number of the piece's first element.
+        whole: number of the piece's elements that are computed already.
+        rest: number of the remaining ones.
     """
     sources = word(record, SOURCE_COUNT)
     for source in range(sources):
@@ -152,7 +164,15 @@ def repeat_periodic(record, slots):
 
 @jit
 def repeat(source_record, base, target, start, count):
-    """Copy *count* elements of a source, from *start* on, repeated to the target's shape."""
+    """Copy elements of a source in the order of the target, to whose shape the source is repeated.
+
+    Args:
+        source_record: address of the record that describes the source.
+        base: address of the source.
+        target: address to which elements are copied.
+        start: number of the first element, in the target's shape.
+        count: number of elements.
+    """
     size, last = word(source_record, ITEMSIZE), word(source_record, RANK) - 1
     inner, step = word(source_record, SHAPE + last), word(source_record, STRIDES + last)
     row, column = start // inner, start % inner

@@ -224,7 +224,14 @@ def share_count(control):
 
 @jit
 def run_tile(control, row, tile, worker):
-    """Run a claimed tile, or skip it if the run is cancelled."""
+    """Run a tile that this thread has claimed, or skip it if the run is cancelled.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row (kernel call) in the table.
+        tile: number of the tile.
+        worker: number of this thread.
+    """
     table = load_i64(control + TABLE)
     if load_i32(load_i64(table + CANCELLATION)):
         store_i64(table + IS_CANCELLED, 1)
@@ -234,9 +241,15 @@ def run_tile(control, row, tile, worker):
 
 @jit
 def go_on(control, row, worker):
-    """Go on after the last tile of *row*: begin the next row with several tiles, or end the run.
+    """Begin the next row (kernel call) that has several tiles, or end the run.
 
-    Rows of a single tile before it are run here, as other threads have nothing to do for them.
+    It is called when the last tile of a row is done. Rows of a single tile before the next one are
+    run here, as other threads have nothing to do for them.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row that is done.
+        worker: number of this thread.
     """
     turn = (atomic_load(control + TURN) + 1) & LOW
     last, tiles = load_i64(control + LAST), 0
@@ -256,7 +269,14 @@ def go_on(control, row, worker):
 
 @jit
 def divide(control, row, tiles, turn):
-    """Make *row* the present row, and divide its tiles into shares that threads may claim."""
+    """Make a row (kernel call) the present one, and divide its tiles among the threads.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row in the table.
+        tiles: number of tiles of the row.
+        turn: number of the row's turn, by which a late thread finds that another row has begun.
+    """
     store_i64(control + ROW, row)
     atomic_store(control + DONE, tiles)
     shares, word, first = share_count(control), control + SHARES, 0

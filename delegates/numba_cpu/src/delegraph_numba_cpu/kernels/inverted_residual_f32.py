@@ -123,9 +123,15 @@ def clear_edges(record, ring):
 
 @jit
 def fill_ring(record, ring, worker, base, first, end):
-    """Compute or copy expanded rows *first* to *end* into the ring buffer.
+    """Compute or copy some input rows of the depthwise convolution into the ring buffer.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        ring: address of the ring buffer.
+        worker: number of this thread.
+        base: number of the image's first row, counted over all images.
+        first: number of the first row in the image.
+        end: number of the row after the last one.
     """
     expand = record + EXPAND
     if word(expand, WEIGHT) == 0:
@@ -192,9 +198,14 @@ def write_row_taps(record, table, first, rows, size, zeros, y, count):
 
 @jit
 def filter_chunk(record, taps, inner_taps, result, count):
-    """Compute *count* rows of the depthwise convolution: a chunk.
+    """Compute some adjacent output rows, a chunk, of the depthwise convolution.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        taps: address of tables of the taps' addresses.
+        inner_taps: the same for taps inside the image.
+        result: address of the results.
+        count: number of output rows.
     """
     rows, width = taps + word(record, ROWS_AT), word(record, OUT_W)
     room = 8 * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)

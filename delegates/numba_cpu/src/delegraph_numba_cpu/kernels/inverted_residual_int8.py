@@ -75,9 +75,13 @@ def strip(record, tile, worker):
 
 @jit
 def compute_line(record, image, y, memory):
-    """Compute row *y* of the first convolution's output, and store it in the ring buffer.
+    """Compute a row of the first convolution's output, and store it in the ring buffer.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        image: number of the image.
+        y: number of the row.
+        memory: address of this thread's scratch memory, which has the ring buffer.
     """
     windows = word(record, WINDOWS)
     width, channels = word(windows, WIDTH), word(windows, CHANNELS)

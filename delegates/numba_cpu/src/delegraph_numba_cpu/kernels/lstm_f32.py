@@ -66,7 +66,12 @@ def lstm_step(record, gates, target, sequence, memory):
 
     Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates, which hold the products of the inputs.
+        target: address of the step's output.
+        sequence: number of the sequence.
+        memory: address of this thread's scratch memory.
     """
     cells, outputs, last = word(record, CELLS), word(record, OUTPUTS), word(record, COUNT) - 1
     state = word(record, OUTPUT_STATE) + sequence * outputs * 4
@@ -169,9 +174,13 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(record, gates, k, cell):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so.
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates.
+        k: number of the gate.
+        cell: address of the cell state.
     """
     cells, row = word(record, CELLS), 4 * word(record, ROW)
     gate, cell_gate = gates + k * row, word(record, COUNT) - 2
@@ -188,7 +197,14 @@ def finish_gate(record, gates, k, cell):
 
 @jit
 def normalise(gate, norm, bias, cells):
-    """Normalise a gate to mean 0 and variance 1, multiply it by ``norm``, and add ``bias``."""
+    """Normalise a gate to mean 0 and variance 1, multiply it by weights, and add a bias.
+
+    Args:
+        gate: address of the gate's values.
+        norm: address of the weights.
+        bias: address of the bias.
+        cells: number of values.
+    """
     zero = r.floats(0.0)
     total = zero
     for i in range(0, cells, r.LANES):

@@ -113,9 +113,18 @@ def project(record, tile, worker):
 
 @jit
 def add_strip(acc, column, width, row, records, is_recurrent, gates):
-    """Rescale one strip of sums to int16, and store it in the gates.
+    """Rescale the sums of one strip of 64 columns to int16, and store them in the gates.
 
     The sums of recurrent weights are added to what the gates hold.
+
+    Args:
+        acc: address of the sums, int32.
+        column: number of the first column.
+        width: number of columns of all gates.
+        row: number of columns of one gate.
+        records: address of the gates' multipliers.
+        is_recurrent: whether the sums are those of recurrent weights.
+        gates: address of the gates.
     """
     place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
     for i in range(0, min(STRIP, width - column), r.LANES):
@@ -153,7 +162,12 @@ def lstm(record, tile, worker):
 def lstm_step(record, gates, target, sequence, memory):
     """Run one time step of one sequence.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates, which hold the products of the inputs.
+        target: address of the step's output.
+        sequence: number of the sequence.
+        memory: address of this thread's scratch memory.
     """
     cells, outputs, width = word(record, CELLS), word(record, OUTPUTS), word(record, WIDTH)
     state = word(record, OUTPUT_STATE) + sequence * outputs
@@ -181,9 +195,14 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def finish_gate(record, gates, k, cell, sequence):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so.
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates.
+        k: number of the gate.
+        cell: address of the cell state.
+        sequence: number of the sequence.
     """
     cells, gate_record = word(record, CELLS), word(record, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(record, ROW)

@@ -294,9 +294,18 @@ def gather(record, tile, worker):
 
 @jit
 def gather_runs(record, source, index, index_bytes, limits, depth, target, count, run):
-    """Copy *count* runs of one slice; report positions that are out of range.
+    """Copy pieces of bytes from positions in a tensor; report positions that are out of range.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        source: address of the first byte that positions count from.
+        index: address of the positions: *depth* for each piece.
+        index_bytes: number of bytes of a position.
+        limits: address of each axis's number of positions, and bytes from one position to the next.
+        depth: number of axes that have a position.
+        target: address to which the first piece is copied.
+        count: number of pieces.
+        run: number of bytes of a piece.
     """
     for _ in range(count):
         offset, is_inside = 0, True

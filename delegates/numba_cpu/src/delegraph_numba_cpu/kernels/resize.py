@@ -53,7 +53,7 @@ def bilinear(instruction, itemsize, share_of, mix):
 
 @jit
 def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of float32."""
+    """Store the weighted mean of four pixels of float32; see *mix* of :func:`bilinear`."""
     one = np.float32(1.0)
     a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
     c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
@@ -69,7 +69,7 @@ def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of uint8, computed in float32.
+    """Store the weighted mean of four uint8 pixels, computed in float32; see :func:`bilinear`.
 
     Each product and each sum is rounded, as in the official kernel.
     """
@@ -90,7 +90,7 @@ def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of int8; halves are rounded away from zero."""
+    """Store the weighted mean of four int8 pixels, halves away from zero; see :func:`bilinear`."""
     zero = r.ints(0)
     a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
     c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)

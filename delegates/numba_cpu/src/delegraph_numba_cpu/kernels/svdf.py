@@ -62,11 +62,15 @@ def svdf(record, tile, worker):
 
 @jit
 def compute_units(record, first, unit, count, source, target):
-    """Compute *count* units of a sequence, from *unit* on.
+    """Compute some units, which are outputs, of a sequence.
 
-    *first* is the number of the sequence's first unit, counted over all sequences.
-
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        first: number of the sequence's first unit, counted over all sequences.
+        unit: number of the first computed unit.
+        count: number of units.
+        source: address of the sequence's input.
+        target: address of the sequence's output.
     """
     # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
@@ -100,7 +104,14 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Shift a filter's int16 window by one time step; return its dot product with the weights."""
+    """Shift a filter's last int16 results by one time step; return their product with the weights.
+
+    Args:
+        state: address of the results, oldest first.
+        times: address of the weights of the time steps.
+        window: number of results.
+        latest: the new result.
+    """
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
     # There are no masks for int16, so the last elements are computed one at a time.
@@ -145,7 +156,14 @@ def svdf_f32(record, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Shift a filter's window by one time step; return its dot product with the weights."""
+    """Shift a filter's last float results by one time step; return their product with the weights.
+
+    Args:
+        state: address of the results, oldest first.
+        times: address of the weights of the time steps.
+        window: number of results.
+        latest: the new result.
+    """
     zero = r.floats(0.0)
     total = zero
     for k in range(0, window - 1, r.LANES):
