@@ -110,7 +110,13 @@ class _Table(NamedTuple):
 
 
 def _table(*row: int, tiles: int = 1) -> _Table:
-    """Return a table of one row that has *tiles* tiles, or an empty table if no row is given."""
+    """Return a table of one kernel call, or an empty table, in the form that the thread pool runs.
+
+    Args:
+        row: address of the kernel, number of tiles, and address of the kernel's operands; nothing
+            for an empty table.
+        tiles: number of tiles, parts of the call.
+    """
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER
     if row:
