@@ -106,7 +106,7 @@ def split(
     """Return the division of a convolution's work into parts for threads.
 
     Args:
-        windows: the windows.
+        windows: geometry of the windows over the input.
         builder: builder of the program, with the number of workers.
         work: cost of the whole, in multiply-adds of a matrix product.
         blocks: largest number of parts of the columns.
@@ -141,8 +141,8 @@ def window_words(
     """Return the kernel's operands, by name, that say where input pixels and taps are in memory.
 
     Args:
-        windows: the windows.
-        split: division of the work.
+        windows: geometry of the windows over the input.
+        split: division of the work into parts for threads.
         taps: number of rows and of columns of taps, and the bytes from one column to the next.
         builder: builder of the program, which provides the scratch memory.
         tables: number of tables for the pixels of a chunk; copies of its last entry end each table.

@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Return a rejection if a sum of products with *weight* may exceed 32 bits."""
+    """Return a rejection if 32 bits may be too few for a sum of products with *weight*."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -162,7 +162,7 @@ def emit_product(
     sizes: tuple[int, int, int],
     **words: Any,
 ) -> None:
-    """Add to the program two steps: the quantization of a node's float input, and its product.
+    """Add kernel calls that quantize a node's float input, and multiply it by integer weights.
 
     The product is that of the quantized input and integer weights.
 

@@ -52,7 +52,10 @@ def is_packed(weight: Tensor) -> bool:
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant 4-bit, with parts of whole kernel steps."""
+    """Return a rejection unless weights are constant 4-bit, with scales for parts of each row.
+
+    Parts must have as many values as whole steps of the kernel.
+    """
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
         return found

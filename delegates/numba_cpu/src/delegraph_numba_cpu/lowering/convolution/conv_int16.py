@@ -196,7 +196,10 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless int16, with constant symmetric weights and exact scaling."""
+    """Return a rejection unless activations are int16, and weights constant and symmetric.
+
+    Kernels must also be able to scale all sums exactly.
+    """
     x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
     found = first_rejection(
         check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8"),

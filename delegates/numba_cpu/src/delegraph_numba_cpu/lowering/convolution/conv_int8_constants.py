@@ -259,7 +259,7 @@ class Product:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Return a rejection unless types are 8-bit, weights constant, and kernels exact."""
+    """Return a rejection unless types are 8-bit, weights constant, and results computed exactly."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:
@@ -288,7 +288,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position of the data input among the node's inputs, or of the bias if *bias*."""
+    """Return the position, among the node's inputs, of the data, or of the bias if *bias*."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 

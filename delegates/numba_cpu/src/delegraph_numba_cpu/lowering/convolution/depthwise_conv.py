@@ -135,6 +135,8 @@ def check_hybrid(call: Call) -> Rejection | None:
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
     """Add to the program a depthwise convolution of float32 images and 8-bit weights.
 
+    Images are rounded to values that quantization can represent, and weights are dequantized.
+
     Images are quantized, and weights dequantized.
 
     The official kernel multiplies integers and scales each product, which rounds differently from
@@ -151,7 +153,7 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless images and constants fit a depthwise convolution."""
+    """Return a rejection unless images and constants are those of a depthwise convolution."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 

@@ -90,7 +90,10 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Return the fusion of expand, depthwise, project and the ADD after them, or None.
+    """Return the fusion of a depthwise convolution with its neighbours; None if there is none.
+
+    The neighbours are a convolution before it, if any, a 1 x 1 convolution after it, and an ADD, if
+    any.
 
     The first layer is at *position* of *partition*.
     """

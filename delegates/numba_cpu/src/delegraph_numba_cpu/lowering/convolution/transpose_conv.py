@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and shape are constant and kernels cover their strides."""
+    """Return a rejection unless weights and output shape are constant, and windows have no gaps."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):

@@ -44,7 +44,7 @@ def check_comparison(call: Call) -> Rejection | None:
 
 
 def check_pair_comparison(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands and the output is BOOL."""
+    """Return a rejection unless Delegraph's own kernel accepts both operands; output is BOOL."""
     return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 

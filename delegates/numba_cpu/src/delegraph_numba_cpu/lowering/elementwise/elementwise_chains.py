@@ -70,7 +70,10 @@ class Geometry:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the source, for pieces whose length is a multiple of :attr:`period`."""
+        """How a source is stored, compared with the target that it is broadcast to.
+
+        It holds for pieces whose length is a multiple of :attr:`period`.
+        """
         if len(self.shape) == 1 and self.strides[0]:
             return Layout.DIRECT
         if len(self.shape) <= 2 and not self.strides[0]:
@@ -129,7 +132,10 @@ class _Step:
 
 
 class Chain:
-    """Steps of element-wise operations on sources; the last step writes the target.
+    """A chain: steps of element-wise operations that one kernel call computes.
+
+    Inputs and results of steps have numbers, which :meth:`source` and :meth:`step` return. The last
+    step writes the target.
 
     Operands are numbers that :meth:`source` and :meth:`step` return.
 
@@ -163,8 +169,8 @@ class Chain:
         """Add an operation as a step, and return the number by which later steps name its results.
 
         Args:
-            operation: the operation.
-            operands: the operands of the operation.
+            operation: the element-wise operation.
+            operands: numbers of its operands, as :meth:`source` and :meth:`step` return them.
             parameters: the operation's parameters: floats, ints, or arrays for tables.
         """
         self._steps.append(_Step(operation, tuple(operands), parameters))

@@ -44,7 +44,10 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Return a rejection unless INT32 is divided by nonzero constants, as kernels cannot raise."""
+    """Return a rejection unless INT32 is divided by a constant without zeros.
+
+    Kernels cannot raise an error for a division by zero.
+    """
     found, divisor = check_arithmetic(call), call.input(1)
     if found is None and (not divisor.is_constant or (divisor.data == 0).any()):
         return Rejection("divisor", expected="a constant without zeros", tensor=divisor.index)

@@ -77,12 +77,15 @@ def tables(call: Call) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands, with equal output type."""
+    """Return a rejection unless Delegraph's own kernel accepts the operands, of equal types."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands; any output type passes."""
+    """Return a rejection unless Delegraph's own kernel accepts the operands.
+
+    Any output type is accepted.
+    """
     rejection = check_shapes(call, 2)
     if rejection is None:
         rejection = check_same_type(call.input(0), call.input(1))

@@ -42,7 +42,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Return a rejection unless float32 is quantized to 8 or 16 bits.
+    """Return a rejection unless float32 values are quantized to integers of 8 or 16 bits.
 
     Scales must be positive, and all zero points equal.
     """
@@ -117,7 +117,10 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Return a rejection unless 8- and 16-bit integers are not widened, or INT16 to INT32."""
+    """Return a rejection unless integers of 8 or 16 bits get a type that is not wider.
+
+    INT16 to INT32 is accepted, too.
+    """
     x, y = call.input(0), call.output()
     if x.type is TensorType.INT16 and y.type is TensorType.INT32:
         return _check_widened(call)

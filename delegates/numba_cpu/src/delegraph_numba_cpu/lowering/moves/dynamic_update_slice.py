@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_dynamic_update_slice(call: Call) -> Rejection | None:
-    """Return a rejection unless the block fits, types are equal, and each axis has a start."""
+    """Return a rejection unless the update fits, types are equal, and each axis has a start."""
     if len(call.node.inputs) != 3:
         return Rejection("operands", actual=len(call.node.inputs), expected=3)
     x, block, starts, y = call.input(0), call.input(1), call.input(2), call.output()

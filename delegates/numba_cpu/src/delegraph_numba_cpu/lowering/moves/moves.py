@@ -236,7 +236,13 @@ def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, A
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return the number of tiles for copying *rows* rows of *size* bytes in all."""
+    """Return into how many tiles, parts for threads, a copy is divided.
+
+    Args:
+        builder: builder of the program, with the number of workers.
+        size: number of bytes of all rows.
+        rows: number of rows.
+    """
     return builder.tiles(size / BYTES_A_NANOSECOND, rows)
 
 

@@ -115,7 +115,7 @@ def _is_move(call: Call) -> bool:
 
 
 def _moved(call: Call, array: Array) -> Array | None:
-    """Return a view of the node's output in the memory of *array*, its input.
+    """Return a view of a node's output in the memory of *array*, its input; None without one.
 
     None if impossible.
     """
@@ -125,7 +125,7 @@ def _moved(call: Call, array: Array) -> Array | None:
 
 
 def _moved_back(call: Call, array: Array) -> Array | None:
-    """Return a view of the node's input in the memory of *array*, its output.
+    """Return a view of a node's input in the memory of *array*, its output; None without one.
 
     None if impossible.
     """

@@ -54,7 +54,7 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
 
 
 def check_scaled_reduction(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_reduction`, or one of 8-bit tensors without a scale."""
+    """Return a rejection unless axes are constant, types supported, and 8-bit tensors scaled."""
     rejection = check_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -65,7 +65,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_scaled_reduction`, or one of scales too far apart."""
+    """Return a rejection unless axes are constant, types supported, and scales close enough."""
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection

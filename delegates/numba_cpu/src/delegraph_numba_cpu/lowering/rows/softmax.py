@@ -47,7 +47,7 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the node, with builtin numerics."""
+    """Return a rejection unless Delegraph's own kernel accepts the node, with builtin numerics."""
     x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
@@ -64,9 +64,12 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Return a rejection of scales for which results overflow, since processors differ then.
+    """Return a rejection if results overflow, since processors then differ.
 
-    *scale* is the input's, and *beta* the node's factor.
+    Args:
+        scale: scale of the input.
+        beta: the node's factor.
+        output_scale: scale of the output.
     """
     if not np.isfinite(exponentials(scale, float(beta))).all():
         return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
@@ -98,7 +101,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the INT16 rows."""
+    """Return a rejection unless Delegraph's own kernel accepts the INT16 rows."""
     found = first_rejection(check_rank(call), check_types(call, "INT16"), check_shapes(call, 1))
     if found is not None:
         return found
