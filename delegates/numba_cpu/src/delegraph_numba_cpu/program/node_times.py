@@ -60,7 +60,7 @@ class TimedProgram:
 
 
 class _Part:
-    """Consecutive rows of a program, in the form that the thread pool runs."""
+    """Consecutive kernel calls of a program, in the form that the thread pool runs."""
 
     def __init__(
         self, program: Program, nodes: tuple[int, ...], rows: list[int], run_time: RunTimeEstimate
