@@ -101,7 +101,7 @@ def multiply_blocks(record, rows, taps, pixels, column, end, row):
     It is for chunks (groups of output rows) of at most ``FEW`` pixels.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         rows: address of a table of the pixels' addresses.
         taps: address of a table of the taps' offsets.
         pixels: number of pixels of the chunk.
@@ -134,7 +134,7 @@ def multiply(record, rows, taps, pixels, column, row):
     """Compute up to ``WIDE`` output columns of the pixels of a chunk (a group of output rows).
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         rows: address of a table of the pixels' addresses.
         taps: address of a table of the taps' offsets.
         pixels: number of pixels of the chunk.
@@ -153,7 +153,7 @@ def multiply_to(record, rows, taps, pixels, column, weight, out, residual):
     """Compute up to ``WIDE`` output columns of some pixels, and write them at a given address.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         rows: address of a table of the pixels' addresses.
         taps: address of a table of the taps' offsets.
         pixels: number of pixels.
@@ -262,7 +262,7 @@ def column_range(record, part):
     The end of the last tile may be beyond the last column.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         part: number of the part of the columns.
     """
     blocks, parts = (word(record, COLUMNS) + WIDE - 1) // WIDE, word(record, COLUMN_TILES)

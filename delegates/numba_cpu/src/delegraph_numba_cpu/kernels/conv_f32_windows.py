@@ -45,7 +45,7 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 def own_scratch(record, worker):
     """Return the address of the scratch memory of *worker*.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the convolution's operands.
     """
     return word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
 
@@ -55,7 +55,7 @@ def row_range(record, tile):
     """Return a tile's first output row, and the row after its last, counted over all images.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         tile: number of the part of the rows.
     """
     tiles = word(record, TILES) // word(record, COLUMN_TILES)
@@ -68,7 +68,7 @@ def chunk_rows(record, row, last):
     """Return how many output rows, all of one image, the next chunk has.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         row: number of the chunk's first output row, counted over all images.
         last: number of the row after the tile's last.
     """
@@ -80,7 +80,7 @@ def chunk_rows(record, row, last):
 def output_offset(record, row):
     """Return the offset in bytes of an output row; *row* is counted over all images.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the convolution's operands.
     """
     image = row // word(record, OUT_H)
     return image * word(record, OUT_IMAGE) + (row % word(record, OUT_H)) * word(record, OUT_ROW)
@@ -91,7 +91,7 @@ def chunk_source(record, scratch, row, count):
     """Return the address of the first tap of a chunk's first pixel; pad the input rows if needed.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         scratch: address of this thread's scratch memory.
         row: number of the chunk's first output row, counted over all images.
         count: number of output rows.
@@ -113,7 +113,7 @@ def pad_row(record, source, y, target):
     """Write one input row with its padding; a row outside of the image is all zeros.
 
     Args:
-        record: address of the kernel call's operands.
+        record: address of the convolution's operands.
         source: address of the image.
         y: number of the row, negative or too large for a row outside.
         target: address to which the padded row is written.
@@ -131,7 +131,7 @@ def pad_row(record, source, y, target):
 def write_taps(record, table):
     """Write to *table* the offset in bytes of each tap of a window from the first tap.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the convolution's operands.
     """
     columns = word(record, TAP_COLUMNS)
     for i in range(word(record, TAP_ROWS)):
@@ -146,7 +146,7 @@ def write_pixels(record, table, source, count):
 
     The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
 
-    *record* is the address of the kernel call's operands.
+    *record* is the address of the convolution's operands.
     """
     down, right = word(record, STRIDE_ROW), word(record, STRIDE_COLUMN)
     width = word(record, OUT_W)

@@ -64,7 +64,16 @@ WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR =
 def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
     """Convert accumulators to bytes, and store up to 16 results of each row.
 
-    *record* is the address of the kernel call's operands.
+    Args:
+        acc: address of the first row's accumulators.
+        acc_bytes: bytes from one row's accumulators to the next.
+        rows: number of rows.
+        header: address of the header with factors and offsets of these 16 outputs.
+        target: address of the first row's results.
+        row_bytes: bytes from one row of results to the next.
+        count: number of results of a row, at most 16.
+        record: address of the word ``low`` in the record of the weights; see
+            ``instructions.MATRIX``.
     """
     low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
     if rounding == EXACT:
@@ -315,10 +324,7 @@ def multiply_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc):
 
 @jit
 def finish_rows_64(acc, rows, header, target, row_bytes, record):
-    """Convert accumulators to bytes, and store 64 results of each row; see :func:`finish_rows`.
-
-    *record* is the address of the kernel call's operands.
-    """
+    """Convert accumulators to bytes, and store 64 results of each row; see :func:`finish_rows`."""
     rounding, flip = word(record, 2), word(record, 3)
     low, high = word(record, 0) + flip, word(record, 1) + flip
     if rounding == EXACT:

@@ -99,11 +99,17 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def accumulate(record, source, length, weights, headers, width, target, memory):
-    """Add the product of a vector and a matrix of strips to the *width* floats at *target*.
+    """Add the product of a vector and a matrix, packed in strips of columns, to some floats.
 
-    *width* is a whole number of strips; *length* is the length of the vector.
-
-    *record* is the address of the kernel call's operands.
+    Args:
+        record: address of the kernel call's operands.
+        source: address of the vector.
+        length: length of the vector.
+        weights: address of the packed matrix.
+        headers: address of the sums and scales of 8-bit weights.
+        width: number of columns, a whole number of strips.
+        target: address of the floats, one for each column.
+        memory: address of scratch memory.
     """
     if word(record, IS_HYBRID):
         accumulate_bytes(record, source, length, weights, headers, width, target, memory)
@@ -113,7 +119,10 @@ def accumulate(record, source, length, weights, headers, width, target, memory):
 
 @jit
 def accumulate_floats(vector, length, weights, width, target):
-    """Add the product of a vector and a float32 matrix of strips to the floats at *target*."""
+    """Add the product of a vector and a float32 matrix, in strips of columns, to some floats.
+
+    Arguments are those of :func:`accumulate`; *vector* is the address of the vector.
+    """
     for first in range(0, width, STRIP):
         place = target + 4 * first
         a, b = load_all(place), load_all(place + 4 * r.LANES)
@@ -137,9 +146,9 @@ load_sums = r.whole_loader(r.INTS)
 
 @jit
 def accumulate_bytes(record, source, length, weights, headers, width, target, memory):
-    """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats.
+    """Quantise a vector to bytes, and add its product with an int8 matrix to some floats.
 
-    *record* is the address of the kernel call's operands.
+    Arguments are those of :func:`accumulate`.
     """
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(

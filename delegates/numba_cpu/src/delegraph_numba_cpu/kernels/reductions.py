@@ -249,7 +249,7 @@ reduction(
 
 @kernel(instructions.SCALE)
 def scale(record, tile, worker):
-    """Convert all sums of bytes to bytes, in fixed-point arithmetic.
+    """Convert sums of 8-bit values to 8-bit results, in fixed-point arithmetic.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.
@@ -304,7 +304,7 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 @kernel(instructions.SCALE_REAL)
 def scale_real(record, tile, worker):
-    """Convert all sums of bytes to bytes, in float32 arithmetic.
+    """Convert sums of 8-bit values to 8-bit results, in float32 arithmetic.
 
     *record* is the address of the call's operands, *tile* the number of the part that is computed,
     and *worker* the number of the thread.

@@ -43,7 +43,7 @@ def softmax_row(source, target, rest, results, whole, count, beta):
 
 @jit
 def log_softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the logarithms of the softmax of a row."""
+    """Write the logarithms of the softmax of a row; see ``row_passes.row_pass`` for arguments."""
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
     store_f32(results, total)
