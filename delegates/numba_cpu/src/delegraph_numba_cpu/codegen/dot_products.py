@@ -150,7 +150,7 @@ def _halves(builder, value):
 
 
 def spread_halves(builder, dwords):
-    """Return the :func:`_halves` of 32-bit words as one int64 each: even bytes, then odd ones."""
+    """Return 32-bit words as one int64 each: the even bytes as two int16, then the odd bytes."""
     wide = builder.zext(dwords, vector(I64, dwords.type.count))
     even = _field(builder, wide, 0, 0x00FF00FF)
     odd = builder.shl(wide, constant(24, wide.type))

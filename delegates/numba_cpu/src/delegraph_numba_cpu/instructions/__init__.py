@@ -63,5 +63,5 @@ class Instruction:
 
 
 def float_word(value: float) -> int:
-    """Return the word that holds a float32."""
+    """Return a float32 as the 64-bit word of an operand: its bits are the word's low half."""
     return int(np.float32(value).view(np.uint32))

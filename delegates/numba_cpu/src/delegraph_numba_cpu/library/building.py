@@ -86,7 +86,7 @@ def _shown_progress() -> Iterator[Progress]:
 
 
 class _Lines:
-    """Progress as lines on stderr: the first, the last, and one every few seconds."""
+    """Progress of compilation as lines on stderr: the first, the last, one every few seconds."""
 
     def __init__(self) -> None:
         self._last = -math.inf

@@ -57,7 +57,7 @@ class Layout:
 
 
 class Program:
-    """Rows and their memory; :meth:`bind` makes them ready to run.
+    """A program: kernel calls (rows) and their memory; :meth:`bind` makes it ready to run.
 
     Attributes:
         table: address of the table of rows.

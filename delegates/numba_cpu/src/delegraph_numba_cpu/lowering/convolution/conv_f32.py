@@ -79,7 +79,7 @@ def check_constant(call: Call, position: int) -> Rejection | None:
 
 
 def clamp_range(call: Call) -> Range:
-    """Return the range of the fused activation."""
+    """Return the smallest and largest value that a node's fused activation allows."""
     return float_activation_range(call.options.fused_activation_function)
 
 

@@ -69,7 +69,7 @@ class Windows:
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
-        """Return the geometry with a row for each pixel, if windows are single pixels.
+        """Return a geometry in which each pixel is a row of its own, if windows are single pixels.
 
         The work can then be split at any pixel.
         """

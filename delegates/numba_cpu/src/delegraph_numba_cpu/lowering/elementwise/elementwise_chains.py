@@ -243,9 +243,12 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[Layout]]:
-        """Return the number of elements in a piece, and each source's layout at this length.
+        """Return how many elements the kernel processes at a time, and how each source is stored.
 
-        The length is a multiple of *granule*, and about *most* if there are as many *elements*.
+        Args:
+            granule: number of which the first result is a multiple.
+            elements: number of elements of the target.
+            most: wanted number of elements at a time.
         """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0

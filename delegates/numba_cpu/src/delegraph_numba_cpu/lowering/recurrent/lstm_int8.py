@@ -187,22 +187,22 @@ class IntegerLstm(LstmLayer):
         return float(np.float32(cell * weights.scale / scale))
 
     def input_weights(self) -> NDArray[np.int8]:
-        """Return the weights of the input, strip by strip."""
+        """Return the weights of the layer's input, packed in strips of 64 columns."""
         return byte_strips(_stacked(self.tensors.input_weights))
 
     def recurrent_weights(self) -> NDArray[np.int8]:
-        """Return the weights of the output state, strip by strip."""
+        """Return the weights of the output state, packed in strips of 64 columns."""
         return byte_strips(_stacked(self.tensors.recurrent_weights))
 
     def input_bias(self) -> NDArray[np.int32]:
-        """Bias that corrects products of unsigned inputs, int32, strip by strip."""
+        """Bias that corrects products of unsigned inputs, int32, padded to whole strips."""
         bias = self._zero_point_sums(_stacked(self.tensors.input_weights), self.x)
         if not self.tensors.layer_norm:
             bias = bias + _stacked(self.tensors.biases)
         return strip_row(bias)
 
     def recurrent_bias(self) -> NDArray[np.int32]:
-        """Bias that corrects products of unsigned output states, int32, strip by strip."""
+        """Bias that corrects products of unsigned output states, int32, padded to whole strips."""
         state = self.tensors.output_state
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
