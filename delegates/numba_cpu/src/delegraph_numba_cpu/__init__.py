@@ -28,7 +28,7 @@ __all__ = ["warmup"]
 
 
 def warmup(cpu: str = "auto", progress: Progress | None = None) -> None:
-    """Compile all kernels that no library has, into the cache, so that later processes need not.
+    """Compile, into the cache, all kernels that did not come compiled with this package.
 
     Takes some seconds where something is to be compiled, and milliseconds where nothing is.
 

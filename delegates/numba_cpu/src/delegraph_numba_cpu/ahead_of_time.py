@@ -19,10 +19,13 @@ from delegraph_numba_cpu.library.kernel_library import Library
 
 
 class ProgramCompiler(NumbaCpuDelegate):
-    """The numba_cpu delegate without running: it claims nodes and makes programs, for any level."""
+    """Delegate that compiles partitions into programs for a model file, and runs none.
+
+    It claims the same nodes as numba_cpu, for any instruction-set level.
+    """
 
     def chosen_level(self) -> CpuLevel:
-        """Return the level of the option ``cpu``; for ``auto``, the processor's best level."""
+        """Return the instruction-set level of the option ``cpu``; the best for ``auto``."""
         name = self.options.cpu
         return level_named(name) if name == "auto" else LEVELS[name]
 
@@ -31,7 +34,7 @@ class ProgramCompiler(NumbaCpuDelegate):
         return IS_USABLE
 
     def open_library(self) -> Library:
-        """Return a library whose kernels have only names, as this process runs no program."""
+        """Return a stand-in for the library of kernels: it has names only, as no program is run."""
         return NamedKernels(self.level)
 
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:

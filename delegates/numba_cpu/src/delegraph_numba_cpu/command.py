@@ -174,7 +174,11 @@ def _in_words(kernels: dict[str, Any]) -> str:
 
 
 def _kernels(level: CpuLevel) -> dict[str, Any]:
-    """Return the source of a level's kernels: kind, size, and the reason for this source."""
+    """Return where a level's compiled kernels come from: kind, size, and the reason for this.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+    """
     found = prebuilt_file(level)
     if not isinstance(found, str):
         is_library = found.suffix != OBJECTS

@@ -43,7 +43,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
     Attributes:
         options, num_threads: the user's settings.
-        level: level of instructions that the kernels use.
+        level: instruction set of the processor that the kernels use, such as ``avx2``.
         in_model: notes for the user on the use of programs in model files; the keys are the notes.
     """
 
@@ -58,19 +58,23 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         self._claims: WeakKeyDictionary[DelegateContext, KeptClaims] = WeakKeyDictionary()
 
     def chosen_level(self) -> CpuLevel:
-        """Return the level of the kernels."""
+        """Return the instruction-set level that the option ``cpu`` selects."""
         return level_named(self.options.cpu)
 
     def open_library(self) -> Library:
-        """Return the kernels of the level."""
+        """Return the library of compiled kernels for the delegate's instruction-set level."""
         return library(self.level)
 
     def wants_programs(self) -> bool:
-        """Whether the user allows programs to be stored."""
+        """Whether the user allows compiled programs to be stored in files."""
         return is_wanted(self.options.kept_programs)
 
     def keeps_programs(self, context: DelegateContext) -> bool:
-        """Whether programs of the subgraph *context* are stored in files."""
+        """Whether the compiled programs of a subgraph are stored in files.
+
+        Args:
+            context: the subgraph.
+        """
         return context in self._claims and self._claims[context].is_worth_it
 
     def initialize(self, context: DelegateContext) -> None:
@@ -79,7 +83,11 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
             self._claims[context] = KeptClaims(context, [self.options.exact], before)
 
     def working_memory(self, context: DelegateContext) -> WorkingMemory:
-        """Return the memory that the programs of the subgraph *context* use in turn."""
+        """Return the memory for intermediate values, which all programs of a subgraph share.
+
+        Args:
+            context: the subgraph.
+        """
         return self._working_memory.setdefault(context, WorkingMemory(context.memory_limit))
 
     def name(self) -> str:
@@ -120,7 +128,13 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
     def decided(
         self, registration: Registration, node: Node, context: DelegateContext
     ) -> bool | Rejection:
-        """Return True if there is a lowering for *node*, otherwise a rejection with the reason."""
+        """Return True if this delegate can compute a node, otherwise a rejection with the reason.
+
+        Args:
+            registration: the node's operator.
+            node: the node.
+            context: the subgraph.
+        """
         from delegraph_numba_cpu.lowering import OPERATORS, Call
         from delegraph_numba_cpu.lowering.checks import check_quantization, first_rejection
 
@@ -136,7 +150,11 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
         return True if rejection is None else rejection
 
     def check_claims(self, context: DelegateContext, nodes: Sequence[int]) -> None:
-        """Check claims that were read from a model file, for *nodes* that are about to be lowered.
+        """Check that nodes which a model file declares as supported really are.
+
+        Args:
+            context: the subgraph.
+            nodes: indices of the nodes, which are about to be lowered.
 
         Raises:
             DelegateError: there is no lowering for one of the nodes.
@@ -155,7 +173,7 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
                 )
 
     def _other_rounding(self, node: Node, context: DelegateContext) -> Rejection | None:
-        """Return a rejection if the node needs a rounding that the kernels here do not have."""
+        """Return a rejection if the host wants a rounding that these kernels do not have."""
         from delegraph_numba_cpu.lowering.checks import ROUNDED_TYPES
 
         if not self.options.exact or context.numerics == "builtin":
@@ -175,7 +193,12 @@ class NumbaCpuDelegate(SimpleDelegateInterface):
 
 
 def inlined_subgraphs(context: DelegateContext, nodes: Sequence[int]) -> Iterator[int]:
-    """Yield the indices of the subgraphs whose nodes take the place of composites among *nodes*."""
+    """Yield the indices of the subgraphs that the composites among some nodes stand for.
+
+    Args:
+        context: the subgraph of the nodes.
+        nodes: indices of the nodes.
+    """
     for position in nodes:
         node, registration = context.get_node_and_registration(position)
         if registration.name == "STABLEHLO_COMPOSITE":
@@ -240,7 +263,12 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
         )
 
     def _lowered(self, context: DelegateContext, maker: Maker) -> Program | None:
-        """Return a new program; None in a dry run, before kernels are compiled."""
+        """Return a new program for the partition; None in a dry run, before kernels are compiled.
+
+        Args:
+            context: the subgraph.
+            maker: settings and memory for the program.
+        """
         from delegraph.delegation import is_dry_run
         from delegraph_numba_cpu.lowering import Call
         from delegraph_numba_cpu.lowering.composites import inlined
@@ -307,7 +335,12 @@ class NumbaCpuKernel(SimpleDelegateKernelInterface):
 
     @staticmethod
     def _raise_why(context: DelegateContext, program: Program) -> NoReturn:
-        """Raise the error that explains why the run of *program* was not completed."""
+        """Raise the error that explains why a run was not completed.
+
+        Args:
+            context: the subgraph.
+            program: the program that was run.
+        """
         from delegraph.delegation import raise_if_requested
         from delegraph_numba_cpu.program.failures import wrong_position
 

@@ -29,7 +29,7 @@ def _load_compiling() -> type[NumbaCpuDelegate]:
 
 
 def is_ready() -> bool:
-    """Whether there are prebuilt kernels for the level that ``auto`` selects."""
+    """Whether the kernels for the level that ``auto`` selects came compiled with the package."""
     from delegraph.errors import DelegateError
     from delegraph_numba_cpu.library.cpu import level_named
     from delegraph_numba_cpu.library.prebuilt import has_file

@@ -10,6 +10,7 @@ from delegraph_numba_cpu.instructions.conv_f32 import HEIGHTS
 
 @rule(ATTENTION)
 def attention(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``ATTENTION`` reads and writes."""
     sizes = ("batches", "heads", "queries", "depth", "key_count", "columns", "together")
     row.require(min(row[name] for name in sizes) > 0, "matrices have elements")
     row.require(not row.has("slopes"), "results have no slopes")
@@ -29,16 +30,24 @@ def attention(row: Touched) -> None:
 
 
 def _last_matrix(row: Touched, name: str) -> int:
-    """Return the offset in bytes from the operand *name* to the last head's matrix."""
+    """Return the distance in bytes from the first matrix of an operand to its last head's matrix.
+
+    Args:
+        row: kernel call that is being checked.
+        name: name of the operand, such as ``keys``; the distances are in words that begin with it.
+    """
     steps = row[f"{name}_batch"], row[f"{name}_head"]
     row.require(min(steps) >= 0, f"{name}: matrices follow the first")
     return (row["batches"] - 1) * steps[0] + (row["heads"] - 1) * steps[1]
 
 
 def _mask(row: Touched) -> None:
-    """Declare the bytes of the attention mask that *row* reads.
+    """Declare, for the bounds check, the bytes of the attention mask that the kernel call reads.
 
-    Several rows of scores may share a row.
+    Several rows of scores may use the same row of the mask.
+
+    Args:
+        row: kernel call that is being checked.
     """
     rows, inner = row["mask_rows"], row["mask_inner"]
     row.require(0 < inner <= rows and rows % inner == 0, "rows of the mask repeat evenly")
@@ -52,7 +61,13 @@ def _mask(row: Touched) -> None:
 
 
 def _scratch(row: Touched) -> None:
-    """Declare a worker's scratch memory: a tap's offset, addresses of query rows, and scores."""
+    """Declare, for the bounds check, the scratch memory that each thread uses.
+
+    It holds the offset of a tap, the addresses of query rows, and the scores.
+
+    Args:
+        row: kernel call that is being checked.
+    """
     at_once = row.vector_bytes if row.vector_bytes == 64 else row.vector_bytes // 2
     whole = 4 * (-(-row["key_count"] // at_once) * at_once)
     pixels = row["pixels_at"] + 8 * (row["together"] + HEIGHTS[row.vector_bytes])

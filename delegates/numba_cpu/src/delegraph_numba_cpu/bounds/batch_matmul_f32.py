@@ -8,6 +8,7 @@ from delegraph_numba_cpu.instructions.batch_matmul_f32 import DOTS, SUMS
 
 @rule(DOTS, SUMS)
 def rows_times_matrices(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``DOTS`` or ``SUMS`` reads and writes."""
     images, depth, columns = row["images"], row["depth"], row["columns"]
     row.require(min(images, depth, columns) > 0, "matrices have elements")
     for name, size in (("x", 4 * depth), ("weights", 4 * depth * columns)):

@@ -11,6 +11,7 @@ from delegraph_numba_cpu.instructions.conv_f32 import CONV, HEIGHTS, PACK
 
 @rule(CONV)
 def conv(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``CONV`` reads and writes."""
     touch_images(row, row["tap_bytes"])
     matrix = matrix_bytes(row)
     row.read("weight", max(row["images"] - 1, 0) * row["weight_image"] + matrix)
@@ -18,9 +19,11 @@ def conv(row: Touched) -> None:
 
 
 def touch_images(row: Touched, tap_bytes: int) -> None:
-    """Declare the bytes of input, output and scratch memory that the row reads and writes.
+    """Declare, for the bounds check, the input, output and scratch bytes that a call accesses.
 
-    A tap reads *tap_bytes* bytes.
+    Args:
+        row: kernel call of a convolution that is being checked.
+        tap_bytes: number of input bytes that the kernel reads for one position of a window.
     """
     chunk = min(row["chunk"], row["out_h"])
     row.read("x", input_bytes(row, "", tap_bytes))
@@ -29,9 +32,12 @@ def touch_images(row: Touched, tap_bytes: int) -> None:
 
 
 def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of input bytes of *row* from the first to the last byte that windows read.
+    """Return the number of bytes from the first to the last input byte that a convolution reads.
 
-    The words' names begin with *prefix*; a tap reads *tap_bytes* bytes.
+    Args:
+        row: kernel call of the convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
+        tap_bytes: number of input bytes that the kernel reads for one position of a window.
     """
 
     def word(name: str) -> int:
@@ -48,7 +54,13 @@ def input_bytes(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
-    """Return the number of bytes from the first to the last one that an output row reads."""
+    """Return the number of input bytes from the first to the last one that an output row needs.
+
+    Args:
+        row: kernel call of a convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
+        tap_bytes: number of input bytes that the kernel reads for one position of a window.
+    """
 
     def word(name: str) -> int:
         return row[prefix + name]
@@ -58,10 +70,14 @@ def _row_reach(row: Touched, prefix: str, tap_bytes: int) -> int:
 
 
 def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
-    """Declare the bytes of the output and of the residual, the tensor that is added to the output.
+    """Declare, for the bounds check, the bytes of the output and of the tensor added to it, if any.
 
-    The names of *row*'s words for them begin with *prefix*. Groups of *chunk* output rows are
-    stored without gaps.
+    The tensor that is added to the output is called the residual.
+
+    Args:
+        row: kernel call of a convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``project_``.
+        chunk: number of output rows that the kernel computes together and stores without gaps.
     """
     image = (row[f"{prefix}images"] - 1) * row[f"{prefix}out_image"]
     width, height, pitch = (row[prefix + name] for name in ("out_w", "out_h", "pitch"))
@@ -79,23 +95,27 @@ def touch_outputs(row: Touched, prefix: str, chunk: int) -> None:
 
 
 def touch_slopes(row: Touched, prefix: str) -> None:
-    """Declare the bytes of PRELU slopes that *row* reads, if any.
+    """Declare, for the bounds check, the PRELU slopes that a convolution reads, if it has any.
 
-    Words' names begin with *prefix*.
+    Args:
+        row: kernel call of the convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``project_``.
     """
     if row.has(f"{prefix}slopes"):
         row.read(f"{prefix}slopes", 4 * row[f"{prefix}columns"])
 
 
 def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes: int) -> int:
-    """Return the number of scratch bytes that a worker needs for taps, pixels and padded rows.
+    """Return the number of scratch bytes that each thread needs for a convolution's windows.
+
+    They hold the offsets of taps, the addresses of pixels, and input rows with their padding.
 
     Args:
-        row: the row.
-        prefix: prefix of the words' names.
+        row: kernel call of the convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
         chunk: number of output rows that are computed together.
-        tables: number of tables of pixels; copies of its last pixel end each table.
-        tap_bytes: number of bytes that a tap reads.
+        tables: number of tables of pixel addresses; copies of its last address end each table.
+        tap_bytes: number of input bytes that the kernel reads for one position of a window.
     """
 
     def word(name: str) -> int:
@@ -116,9 +136,13 @@ def window_scratch(row: Touched, prefix: str, chunk: int, tables: int, tap_bytes
 
 
 def matrix_bytes(row: Touched, prefix: str = "") -> int:
-    """Return the number of bytes of *row*'s packed weights; the words' names begin with *prefix*.
+    """Return the number of bytes of a convolution's packed weights, bias included.
 
     See ``lowering/convolution/conv_f32_packing.py``.
+
+    Args:
+        row: kernel call of the convolution that is being checked.
+        prefix: text with which the names of the convolution's words begin, such as ``expand_``.
     """
     taps = row[f"{prefix}tap_rows"] * row[f"{prefix}tap_columns"]
     row.require(taps > 0, "windows have taps")
@@ -127,9 +151,11 @@ def matrix_bytes(row: Touched, prefix: str = "") -> int:
 
 
 def packed_columns(columns: int, lanes: int) -> int:
-    """Return the number of columns of all blocks for *columns* columns, padding included.
+    """Return the number of columns of a packed weight matrix, columns of padding included.
 
-    *lanes* is the number of float32 values in a register.
+    Args:
+        columns: number of columns that the matrix has before it is packed.
+        lanes: number of float32 values in a vector register.
 
     >>> packed_columns(40, 16), packed_columns(50, 16), packed_columns(64, 16)
     (40, 56, 64)
@@ -139,6 +165,7 @@ def packed_columns(columns: int, lanes: int) -> int:
 
 @rule(PACK)
 def pack(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``PACK`` reads and writes."""
     rows, columns, images = row["rows"], row["columns"], row["images"]
     reach = (rows - 1) * row["down"] + (columns - 1) * row["across"] + 4
     row.read("source", (images - 1) * row["source_image"] + reach if rows else 0)

@@ -9,9 +9,13 @@ from delegraph_numba_cpu.instructions import conv_int8
 
 
 def _measured(row: Touched) -> int:
-    """Declare the activations that *row* reads.
+    """Declare, for the bounds check, the float activations that the kernel call reads.
 
-    Return the number of bytes of their measured ranges.
+    Args:
+        row: kernel call that is being checked.
+
+    Returns:
+        The number of bytes of the ranges (smallest and largest value) measured in the activations.
     """
     rows, size, pieces = row["rows"], row["size"], row["pieces"]
     length = (-(-size // pieces) + 63) // 64 * 64
@@ -22,11 +26,13 @@ def _measured(row: Touched) -> int:
 
 @rule(instructions.MEASURE)
 def measure(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``MEASURE`` reads and writes."""
     row.write("ranges", _measured(row))
 
 
 @rule(instructions.QUANTIZE)
 def quantize(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``QUANTIZE`` reads and writes."""
     row.read("ranges", _measured(row))
     row.write("scales", 8 * row["rows"])
     row.write("y", (row["rows"] - 1) * row["row_bytes"] + row["size"])
@@ -34,12 +40,14 @@ def quantize(row: Touched) -> None:
 
 @rule(instructions.ROUND)
 def round_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``ROUND`` reads and writes."""
     row.read("ranges", _measured(row))
     row.write("y", 4 * row["rows"] * row["size"])
 
 
 @rule(instructions.MULTIPLY)
 def multiply(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``MULTIPLY`` reads and writes."""
     windows = row.record("windows")
     pixels, outputs, row_bytes = row["pixels"], row["outputs"], windows["row_bytes"]
     _check_weights(row, row_bytes)

@@ -9,6 +9,7 @@ from delegraph_numba_cpu.instructions import conv_int16 as instructions
 
 @rule(instructions.CONVOLVE)
 def convolve_int16(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``CONVOLVE`` reads and writes."""
     pairs = row["pairs"]
     row.require(pairs > 0, "windows have values")
     windows = _common(row, 4 * instructions.LANES * pairs)
@@ -19,6 +20,7 @@ def convolve_int16(row: Touched) -> None:
 
 @rule(instructions.DEPTHWISE)
 def depthwise_int16(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``DEPTHWISE`` reads and writes."""
     taps, outputs = row["taps"], row["outputs"]
     row.require(0 < taps <= instructions.MOST_TAPS, "windows have taps, and not too many")
     windows = _common(row, 2 * instructions.LANES * taps)
@@ -31,9 +33,14 @@ def depthwise_int16(row: Touched) -> None:
 
 
 def _common(row: Touched, block_bytes: int) -> Touched:
-    """Declare the bytes that both kernels of this family access; return the record of windows.
+    """Declare, for the bounds check, the bytes that both kernels of 16-bit convolutions access.
 
-    *block_bytes* is the size of the weights of 16 outputs.
+    Args:
+        row: kernel call that is being checked.
+        block_bytes: number of bytes of the packed weights of 16 outputs.
+
+    Returns:
+        The record that describes the geometry of the windows.
     """
     windows, outputs, pixels = row.record("windows"), row["outputs"], row["pixels"]
     windows.finish()

@@ -11,6 +11,7 @@ LEAST_ROWS = 16
 
 @rule(instructions.CONVOLVE)
 def convolve(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``CONVOLVE`` reads and writes."""
     parts = row["row_tiles"] * row["column_tiles"]
     row.require(parts > 0 == row.tiles % parts, "tiles are divided among images")
     images, pixels = row.tiles // parts, row["pixels"]
@@ -33,9 +34,12 @@ def check_depth(row: Touched, windows: Touched, matrix: Touched) -> None:
 
 
 def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
-    """Return the number of input bytes that are read for *pixels* pixels of the output.
+    """Return the number of input bytes that are read to compute *pixels* output pixels.
 
-    *windows* is the record of windows; *layout* is the word of this name.
+    Args:
+        windows: record that describes the geometry of the windows.
+        layout: word ``layout`` of the kernel call: whether inputs are images or rows of a matrix.
+        pixels: number of output pixels.
     """
     windows.finish()
     if layout != instructions.WINDOWED:
@@ -44,9 +48,11 @@ def input_bytes(windows: Touched, layout: int, pixels: int) -> int:
 
 
 def image_bytes(windows: Touched, pixels: int) -> int:
-    """Return the number of bytes of the images from which *pixels* output pixels are computed.
+    """Return the number of bytes of the input images that *pixels* output pixels are computed from.
 
-    *windows* is the record of windows.
+    Args:
+        windows: record that describes the geometry of the windows.
+        pixels: number of output pixels.
     """
     each = windows["out_height"] * windows["out_width"]
     windows.require(each > 0 or not pixels, "images have pixels")
@@ -57,9 +63,11 @@ def image_bytes(windows: Touched, pixels: int) -> int:
 
 
 def touch_weights(matrix: Touched, images: int) -> None:
-    """Declare the bytes of weights and of their headers that are read, for *images* matrices.
+    """Declare, for the bounds check, the packed weights and their headers that a kernel call reads.
 
-    *matrix* is the record of the first matrix.
+    Args:
+        matrix: record that describes the first weight matrix, with the addresses of all matrices.
+        images: number of weight matrices that follow one another in memory.
     """
     count = images * -(-matrix["outputs"] // 16)
     matrix.require(matrix["block_bytes"] == 64 * matrix["steps"], "blocks hold all steps")
@@ -69,22 +77,29 @@ def touch_weights(matrix: Touched, images: int) -> None:
 
 
 def product_scratch(windows: Touched, step: int) -> int:
-    """Return the number of scratch bytes of a product whose rows are computed *step* at a time."""
+    """Return the number of scratch bytes that each thread needs for a product of 8-bit matrices.
+
+    Args:
+        windows: record that describes how windows become rows of the left matrix.
+        step: number of rows of the left matrix that are multiplied together.
+    """
     rows = max(step, LEAST_ROWS)
     laid_out = (4 * rows + 127) // 64 * 64 + rows * windows["row_bytes"]
     return accumulator_bytes(windows["row_bytes"] // 4) + laid_out
 
 
 def accumulator_bytes(steps: int) -> int:
-    """Return the number of bytes of accumulators and split rows.
+    """Return the number of scratch bytes for accumulators and for rows rearranged for AMX.
 
-    A row has *steps* groups of 4 bytes.
+    Args:
+        steps: number of groups of 4 bytes in a row of the left matrix.
     """
     return instructions.ACC_BYTES + instructions.SPLIT_BYTES * steps
 
 
 @rule(instructions.PACK_STACK)
 def pack_stack(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``PACK_STACK`` reads and writes."""
     images, outputs, depth = row["images"], row["outputs"], row["depth"]
     count, steps = -(-outputs // 16), -(-depth // 4)
     size = 8 * len(instructions.MATRIX.names)

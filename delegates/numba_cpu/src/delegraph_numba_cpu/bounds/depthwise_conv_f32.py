@@ -12,12 +12,17 @@ from delegraph_numba_cpu.instructions.depthwise_conv_f32 import DEPTHWISE, REPEA
 
 @rule(DEPTHWISE)
 def depthwise(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``DEPTHWISE`` reads and writes."""
     touch_images(row, 4 * row["columns"])
     row.read("weight", channel_bytes(row))
 
 
 def channel_bytes(row: Touched) -> int:
-    """Return the number of bytes of *row*'s packed depthwise weights."""
+    """Return the number of bytes of the packed weights of a depthwise convolution, bias included.
+
+    Args:
+        row: kernel call of the convolution that is being checked.
+    """
     lanes = row.vector_bytes // 4
     row.require(row["tap_rows"] * row["tap_columns"] > 0, "windows have taps")
     return -(-row["columns"] // lanes) * 4 * lanes * (1 + row["tap_rows"] * row["tap_columns"])
@@ -25,5 +30,6 @@ def channel_bytes(row: Touched) -> int:
 
 @rule(REPEAT)
 def repeat(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``REPEAT`` reads and writes."""
     row.read("x", 4 * row["values"])
     row.write("y", 4 * row["values"] * row["times"])

@@ -9,6 +9,7 @@ from delegraph_numba_cpu.instructions.conv_int8 import HEADER_BYTES
 
 @rule(instructions.DEPTHWISE)
 def depthwise(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``DEPTHWISE`` reads and writes."""
     windows, taps = row.record("windows"), row.record("taps")
     row.read("x", depthwise_input(row, windows))
     row.write("y", row["rows"] * windows["out_width"] * windows["channels"])
@@ -21,9 +22,14 @@ def depthwise_input(row: Touched, windows: Touched) -> int:
 
 
 def touch_taps(windows: Touched, taps: Touched) -> int:
-    """Declare the bytes of depthwise weights; return the number of scratch bytes for an output row.
+    """Declare, for the bounds check, the weights that an 8-bit depthwise convolution reads.
 
-    *windows* and *taps* are the records of the windows and of the weights.
+    Args:
+        windows: record that describes the geometry of the windows.
+        taps: record that describes the weights, with their addresses.
+
+    Returns:
+        The number of scratch bytes that an output row needs.
     """
     channels, count = taps["channels"], taps["count"]
     windows.require(windows["channels"] == channels, "weights are for all channels")
@@ -49,5 +55,6 @@ def _line_columns(windows: Touched) -> int:
 
 @rule(instructions.REPEAT)
 def repeat(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``REPEAT`` reads and writes."""
     row.read("x", row["pixels"] * row["channels"])
     row.write("y", row["pixels"] * row["channels"] * row["times"])

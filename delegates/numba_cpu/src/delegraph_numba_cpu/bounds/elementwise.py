@@ -41,6 +41,7 @@ TABLES = {
 
 @rule(CHAIN)
 def chain(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``CHAIN`` reads and writes."""
     steps, records = _steps(row), _records(row)
     sizes = _slot_sizes(row, steps, records)
     for i, record in enumerate(records):
@@ -57,7 +58,13 @@ def chain(row: Touched) -> None:
 
 
 def _steps(row: Touched) -> list[tuple[Operation, list[int]]]:
-    """Return the steps of the chain *row*: each step's operation and its words."""
+    """Return the steps of a chain of element-wise operations: each step's operation and its words.
+
+    The bytes that describe the steps are declared as read.
+
+    Args:
+        row: kernel call of the chain that is being checked.
+    """
     count = row["step_count"]
     row.read("steps", 8 * STEP_WORDS * count)
     steps = row.table("steps")[: STEP_WORDS * count].reshape(-1, STEP_WORDS)
@@ -80,9 +87,14 @@ def _records(row: Touched) -> list[Words]:
 def _slot_sizes(
     row: Touched, steps: list[tuple[Operation, list[int]]], records: list[Words]
 ) -> dict[int, int]:
-    """Return each slot's element size in bytes; all operands have the types of their operation.
+    """Return the element size in bytes of each intermediate value of a chain, by its number.
 
-    *records* describe the sources of *row*, and *steps* its operations.
+    An error is raised if an operation would read elements of another size than its own type has.
+
+    Args:
+        row: kernel call of the chain that is being checked.
+        steps: the operations of the chain with their words, in order.
+        records: for each input of the chain, the record that describes its shape and element size.
     """
     sizes = {i: int(record[Record.ITEMSIZE]) for i, record in enumerate(records)}
     for operation, step in steps:
@@ -99,7 +111,12 @@ def _slot_sizes(
 
 
 def _source_bytes(row: Touched, record: Words) -> int:
-    """Return the number of bytes that *row* reads of the source that *record* describes."""
+    """Return the number of bytes that a chain of element-wise operations reads of one input.
+
+    Args:
+        row: kernel call of the chain that is being checked.
+        record: record that describes the input's layout, shape, strides and element size.
+    """
     layout, itemsize = Layout(int(record[Record.LAYOUT])), int(record[Record.ITEMSIZE])
     if layout is Layout.DIRECT:
         return row["elements"] * itemsize

@@ -17,6 +17,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_f32 import INVERTED_RESI
 
 @rule(INVERTED_RESIDUAL)
 def inverted_residual(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``INVERTED_RESIDUAL`` reads and writes."""
     chunk, width = min(row["chunk"], row["out_h"]), row["out_w"]
     _ring(row, chunk)
     row.read("weight", channel_bytes(row))
@@ -34,9 +35,13 @@ def inverted_residual(row: Touched) -> None:
 
 
 def _ring(row: Touched, chunk: int) -> None:
-    """Declare the bytes of the ring buffer: padded rows of pixels, and a row of zeros.
+    """Check that the ring buffer, which holds the last padded input rows, fits into its memory.
 
-    The row computes *chunk* output rows at a time.
+    The memory ends with a row of zeros, which stands for rows above and below the image.
+
+    Args:
+        row: kernel call that is being checked.
+        chunk: number of output rows that the kernel computes at a time.
     """
     rows, size = row["ring_rows"], row["row"]
     row.require(rows >= (chunk - 1) * row["stride_h"] + row["span"], "the ring has rows enough")
@@ -52,15 +57,24 @@ def _ring(row: Touched, chunk: int) -> None:
 
 
 def _reach(row: Touched, outputs: int) -> int:
-    """Return the number of bytes of a ring row that its first *outputs* windows read."""
+    """Return the number of bytes of a row of the ring buffer that its first windows read.
+
+    Args:
+        row: kernel call that is being checked.
+        outputs: number of windows, which is also the number of output pixels.
+    """
     before = (outputs - 1) * row["stride_column"] + (row["tap_columns"] - 1) * row["tap_column"]
     return before + 4 * row["columns"]
 
 
 def _ends_of_rows(row: Touched) -> None:
-    """Check the register tiles that read the ring buffer: a row's last, and a padded first.
+    """Check that the pixels at both ends of a row, which are read from the ring buffer, lie inside.
 
-    All other register tiles read the input.
+    These are the last register tile of a row, and the first one if it is padded. All other register
+    tiles read the input itself.
+
+    Args:
+        row: kernel call that is being checked.
     """
     height, width, step = HEIGHTS[row.vector_bytes], row["out_w"], row["tap_column"]
     row.require(not row.has("expand_weight"), "computed rows are whole")
@@ -77,7 +91,13 @@ def _ends_of_rows(row: Touched) -> None:
 
 
 def _pixel_bytes(row: Touched) -> int:
-    """Return the number of bytes of a pixel in the ring buffer, which was expanded or copied."""
+    """Return the number of bytes of a pixel in the ring buffer.
+
+    The pixel is a result of the first convolution, or a copied input pixel if there is none.
+
+    Args:
+        row: kernel call that is being checked.
+    """
     return 4 * row["expand_columns"] if row.has("expand_weight") else row["expand_tap_bytes"]
 
 

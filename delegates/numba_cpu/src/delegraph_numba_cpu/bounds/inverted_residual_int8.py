@@ -17,6 +17,7 @@ from delegraph_numba_cpu.instructions.inverted_residual_int8 import STRIP
 
 @rule(STRIP)
 def strip(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``STRIP`` reads and writes."""
     windows, taps, matrix = (row.record(name) for name in ("windows", "taps", "matrix"))
     channels, width = windows["channels"], windows["out_width"]
     row.write("y", row["rows"] * width * matrix["outputs"])
@@ -38,11 +39,14 @@ def strip(row: Touched) -> None:
 
 
 def _first(row: Touched, windows: Touched) -> int:
-    """Declare the bytes of *row*'s first convolution.
+    """Declare, for the bounds check, the bytes that the first of the fused convolutions reads.
 
-    Return the number of scratch bytes that it needs.
+    Args:
+        row: kernel call of the fused convolutions that is being checked.
+        windows: record that describes the geometry of the depthwise convolution's windows.
 
-    *windows* is the record of the depthwise convolution's windows.
+    Returns:
+        The number of scratch bytes that the first convolution needs.
     """
     first, matrix = row.record("first_windows"), row.record("first_matrix")
     check_depth(row, first, matrix)

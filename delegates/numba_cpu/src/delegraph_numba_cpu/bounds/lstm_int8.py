@@ -19,6 +19,7 @@ def padded(count: int, unit: int) -> int:
 
 @rule(lstm_int8.PROJECT)
 def project(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``PROJECT`` reads and writes."""
     rows, inputs, width = row["rows"], row["inputs"], row["width"]
     columns, depth = padded(width, STRIP), padded(inputs, DEPTH)
     row.require(width % 16 == 0 == width % row["row"], "gates take whole vectors")
@@ -31,9 +32,12 @@ def project(row: Touched) -> None:
 
 
 def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
-    """Declare the bytes of gates, outputs and states of *row*.
+    """Declare, for the bounds check, the gates, outputs and output state of an LSTM layer.
 
-    A gate's value has *gate_bytes* bytes, an output value *output_bytes*.
+    Args:
+        row: kernel call of the LSTM layer that is being checked.
+        gate_bytes: number of bytes of a gate's value.
+        output_bytes: number of bytes of an output value.
     """
     steps, batch, width = row["steps"], row["batch"], row["width"]
     row.require(row["row"] % 16 == 0 and row["row"] >= row["cells"], "a gate has all cells")
@@ -50,6 +54,7 @@ def touch_steps(row: Touched, gate_bytes: int, output_bytes: int) -> None:
 
 @rule(lstm_int8.LSTM)
 def lstm_of_bytes(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``LSTM`` reads and writes."""
     touch_steps(row, 2, 1)
     count, cells, outputs, batch = (row[name] for name in ("count", "cells", "outputs", "batch"))
     row.write("cell_state", 2 * batch * cells)

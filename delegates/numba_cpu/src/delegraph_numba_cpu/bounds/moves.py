@@ -14,14 +14,19 @@ SOURCE, TARGET = 1, 2
 
 @rule(instructions.COPY)
 def copy(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``COPY`` reads and writes."""
     row.read("source", row["bytes"])
     row.write("target", row["bytes"])
 
 
 def _reach(row: Touched, side: int) -> tuple[int, int]:
-    """Return the first byte that *row*'s loops access, and the byte after the last, as offsets.
+    """Return the first byte that the nested loops of a copy access, and the byte after the last.
 
-    *side* is SOURCE or TARGET: the side of the copy whose strides are followed.
+    Both are offsets in bytes from the source's or the target's address.
+
+    Args:
+        row: kernel call of the copy that is being checked.
+        side: ``SOURCE`` for the bytes that are read, ``TARGET`` for those that are written.
     """
     table = row.table("loops")[: instructions.NEST_WORDS * row["depth"]].tolist()
     loops = list(zip(*[iter(table)] * instructions.NEST_WORDS, strict=False))
@@ -34,12 +39,17 @@ def _reach(row: Touched, side: int) -> tuple[int, int]:
 
 
 def _span(limits: list[int]) -> int:
-    """Return the bytes from first to last position; *limits* holds each loop's count and stride."""
+    """Return the largest offset in bytes that positions computed by the model can add.
+
+    Args:
+        limits: for each axis, the largest position and the number of bytes that a position counts.
+    """
     return sum(count * step for count, step in zip(limits[::2], limits[1::2], strict=True))
 
 
 @rule(instructions.NEST)
 def nest(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``NEST`` reads and writes."""
     row.require(row["grain"] > 0, "tiles have rows")
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
@@ -49,6 +59,7 @@ def nest(row: Touched) -> None:
 
 @rule(instructions.UPDATE)
 def update(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``UPDATE`` reads and writes."""
     start, stop = _reach(row, SOURCE)
     row.read("source", stop, start)
     limits = row.table("limits")[: 2 * row["rank"]].tolist()
@@ -61,12 +72,14 @@ def update(row: Touched) -> None:
 
 @rule(instructions.FILL)
 def fill(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``FILL`` reads and writes."""
     start, stop = _reach(row, TARGET)
     row.write("target", stop, start)
 
 
 @rule(instructions.PICK)
 def pick(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``PICK`` reads and writes."""
     rows, inner, run = row["rows"], row["inner"], row["run"]
     row.require(inner > 0, "there are runs")
     outer = row.table("outer")[: -(-rows // inner)]
@@ -81,6 +94,7 @@ def pick(row: Touched) -> None:
 
 @rule(instructions.GATHER)
 def gather(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``GATHER`` reads and writes."""
     tuples, slices, rows, depth = row["tuples"], row["slices"], row["rows"], row["depth"]
     limits = row.table("limits")[: 2 * depth].tolist()
     row.require(len(limits) == 2 * depth and min(limits, default=0) >= 0, "limits are there")
@@ -98,6 +112,7 @@ def gather(row: Touched) -> None:
 
 @rule(instructions.RECODE)
 def recode(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``RECODE`` reads and writes."""
     row.read("source", row["runs"] * row["run"])
     row.write("target", (row["runs"] - 1) * row["step"] + row["run"])
     row.read("table", 256)

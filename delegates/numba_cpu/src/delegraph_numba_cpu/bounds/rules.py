@@ -1,4 +1,7 @@
-"""Tools for rules, which declare the bytes that a row reads and writes."""
+"""The bounds check: verifies that a kernel call accesses only bytes of its own memory.
+
+Each kernel has a *rule*, a function that declares the bytes that a call reads and writes.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,21 @@ if TYPE_CHECKING:
 
 
 class Touched:
-    """The words of a row or of a record, with the declared reads and writes.
+    """A kernel call whose accesses are being checked: its words, and the bytes declared so far.
 
-    A rule calls :meth:`read` and :meth:`write` to declare the bytes that the kernel accesses.
+    The rule of the kernel calls :meth:`read` and :meth:`write` to declare the bytes that the kernel
+    accesses. They raise an error for bytes outside of the call's memory. An object of this class
+    may also stand for a record, which is a table of words that the kernel reads.
+
+    Args:
+        instruction: the kernel, with the names of its words.
+        words: value of each word, by name.
+        tiles: number of parts into which the call is split.
+        workers: number of threads that may run the call.
+        vector_bytes: size of the kernel's vector registers in bytes.
 
     Attributes:
-        tiles: number of parts of the row.
-        workers: number of threads that may run the row.
-        vector_bytes: size of the kernel's vector registers in bytes.
+        tiles, workers, vector_bytes: see the arguments.
         kernel: name of the kernel.
     """
 
@@ -44,29 +54,26 @@ class Touched:
         self._unseen = {name for name, word in words.items() if isinstance(word, Address)}
 
     def __getitem__(self, name: str) -> int:
-        """Return the word *name* as an integer."""
+        """Return the value of the word *name*, a 64-bit integer operand of the call."""
         return int(self._words[name])
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The words that are not addresses, by name."""
+        """The words that are plain numbers, not addresses, by name."""
         return {name: self._words[name] for name in self._words.keys() - self._addresses}
 
     def is_constant(self, name: str) -> bool:
-        """Whether the word *name* is an address in a constant."""
+        """Whether the address in word *name* points into a constant."""
         found: bool = self._words[name].memory.is_constant
         return found
 
     def address(self, name: str) -> Address:
-        """Return the word *name*, which must be an address."""
+        """Return the address in word *name*: a piece of memory and an offset in it."""
         found: Address = self._words[name]
         return found
 
     def has(self, name: str) -> bool:
-        """Whether the optional address in the word *name* is given.
-
-        It is absent if the word is 0.
-        """
+        """Whether the word *name* holds an address; the word of an absent optional operand is 0."""
         return isinstance(self._words[name], Address)
 
     def read(self, name: str, stop: int, start: int = 0) -> None:
@@ -95,13 +102,26 @@ class Touched:
         self._touch(name, start, stop, memory.size, "writes")
 
     def scratch(self, stop: int, prefix: str = "") -> None:
-        """Declare the bytes that each worker accesses in its part of the scratch memory."""
+        """Declare the number of bytes that each thread accesses in its part of the scratch memory.
+
+        Args:
+            stop: number of bytes from the start of a thread's part.
+            prefix: text with which the names of the words for this scratch memory begin.
+
+        Raises:
+            Overrun: a thread's part is smaller.
+        """
         each = self[f"{prefix}scratch_bytes"]
         self.within("a worker's scratch memory", stop, each)
         self.write(f"{prefix}scratch", (self.workers - 1) * each + stop)
 
     def within(self, what: str, stop: int, limit: int) -> None:
-        """Check that 0 <= *stop* <= *limit*; *what* names the checked memory in the error.
+        """Check that *stop* bytes fit into *limit* bytes: 0 <= *stop* <= *limit*.
+
+        Args:
+            stop: number of bytes that the kernel uses.
+            limit: number of bytes that there are.
+            what: name of the checked memory for the error message.
 
         Raises:
             Overrun: *stop* is out of range.
@@ -112,6 +132,10 @@ class Touched:
     def require(self, is_met: bool, what: str) -> None:
         """Check a condition that the kernel relies on.
 
+        Args:
+            is_met: whether the condition is true.
+            what: the condition in words, for the error message.
+
         Raises:
             Overrun: the condition is false.
         """
@@ -119,10 +143,10 @@ class Touched:
             raise Overrun(f"{self.kernel!r}: {what}")
 
     def table(self, name: str) -> NDArray[np.int64]:
-        """Return the int64 values of a constant from the address in word *name* to its end.
+        """Return the constant to which the word *name* points, as int64 values.
 
         Raises:
-            Overrun: the memory is not a table of constants.
+            Overrun: the word does not point to the start of a constant.
         """
         address = self._words[name]
         array = address.memory.array
@@ -132,7 +156,14 @@ class Touched:
         return numbers[: len(numbers) // 8 * 8].view(np.int64)
 
     def record(self, name: str, copies: int = 1, apart: int = 0) -> Touched:
-        """Return the words of a record; the kernel reads *copies* records, *apart* bytes apart.
+        """Return the words of the record to which the word *name* points, ready to be checked.
+
+        A record is a table of words that the kernel reads. Its bytes are declared as read.
+
+        Args:
+            name: name of the word.
+            copies: number of records that the kernel reads there.
+            apart: distance in bytes from one record to the next.
 
         Raises:
             Overrun: the memory is not a record.
@@ -140,7 +171,9 @@ class Touched:
         return self.records(name, copies, apart)[0]
 
     def records(self, name: str, copies: int = 1, apart: int = 0) -> list[Touched]:
-        """Return the words of all known records of a memory; arguments as for :meth:`record`.
+        """Return the words of all records in the memory to which a word points.
+
+        Arguments are as for :meth:`record`.
 
         Raises:
             Overrun: the memory has no record, or the kernel reads between records.
@@ -159,7 +192,7 @@ class Touched:
         ]
 
     def finish(self) -> None:
-        """Check that the rule has declared a read or write for each address of the row.
+        """Check that the rule has declared at least one access for each address of the call.
 
         Raises:
             Overrun: an address has no declared access.
@@ -194,7 +227,11 @@ FAMILIES = frozenset((
 
 
 def rule(*instructions: Instruction) -> Callable[[Rule], Rule]:
-    """Return a decorator that registers a function as the rule of the kernels *instructions*."""
+    """Return a decorator that makes a function the bounds-check rule of some kernels.
+
+    Args:
+        instructions: the kernels, each with the names of its words.
+    """
 
     def add(function: Rule) -> Rule:
         for instruction in instructions:
@@ -205,15 +242,15 @@ def rule(*instructions: Instruction) -> Callable[[Rule], Rule]:
 
 
 def check_row(row: Row, workers: int, vector_bytes: int) -> None:
-    """Check that a row accesses only memory that its words point to.
+    """Check that a kernel call accesses only the memory to which its words point.
 
     Args:
-        row: a row with its words; the sizes of all its memory are known.
-        workers: number of threads that may run the row.
+        row: a kernel call with its words; the sizes of all its memory are known.
+        workers: number of threads that may run the call.
         vector_bytes: size of the kernel's vector registers in bytes.
 
     Raises:
-        Overrun: the row accesses other memory, or its kernel has no rule.
+        Overrun: the call accesses other memory, or its kernel has no rule.
     """
     if row.instruction.family in FAMILIES:
         # A look into a dict, but for the first.

@@ -8,6 +8,7 @@ from delegraph_numba_cpu.instructions import softmax
 
 @rule(softmax.SOFTMAX, softmax.LOG_SOFTMAX)
 def float_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that a call on float32 rows reads and writes."""
     size = 4 * row["rows"] * row["length"]
     row.read("source", size)
     row.write("target", size)
@@ -17,11 +18,13 @@ def float_rows(row: Touched) -> None:
 
 @rule(softmax.SOFTMAX_8_BIT)
 def byte_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT`` reads and writes."""
     _rows_of_bytes(row, 1)
 
 
 @rule(softmax.SOFTMAX_8_BIT_TO_INT16)
 def byte_rows_to_int16(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_8_BIT_TO_INT16`` reads and writes."""
     _rows_of_bytes(row, 2)
 
 
@@ -35,6 +38,7 @@ def _rows_of_bytes(row: Touched, itemsize: int) -> None:
 
 @rule(softmax.SOFTMAX_INT16)
 def int16_rows(row: Touched) -> None:
+    """Declare, for the bounds check, the bytes that ``SOFTMAX_INT16`` reads and writes."""
     size = 2 * row["rows"] * row["length"]
     row.require(row["length"] <= softmax.LONGEST_INT16_ROW, "sums have 31 bits")
     row.read("source", size)

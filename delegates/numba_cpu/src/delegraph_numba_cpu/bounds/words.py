@@ -11,7 +11,7 @@ from delegraph_numba_cpu.instructions.memory import Address
 
 
 class Overrun(Exception):
-    """Error: a row would access bytes outside its memory; the message names row and memory."""
+    """Error: a kernel call would access bytes outside its memory; the message names both."""
 
 
 ADDRESSES = frozenset((
@@ -46,7 +46,11 @@ NUMBERS = {
 
 @cache
 def addresses_of(instruction: Instruction) -> frozenset[str]:
-    """Return the names of the words of *instruction* that are addresses."""
+    """Return the names of those words of a kernel that hold addresses, not numbers.
+
+    Args:
+        instruction: the kernel, with the names of its words.
+    """
     numbers = NUMBERS.get(instruction.family, set())
     return frozenset(n for n in instruction.names if n not in numbers and _plain(n) in ADDRESSES)
 
@@ -56,9 +60,11 @@ def _plain(name: str) -> str:
 
 
 def check_words(instruction: Instruction, words: Mapping[str, Any]) -> None:
-    """Check that those *words* of a row that its kernel uses as addresses are addresses or 0.
+    """Check that words for addresses hold addresses or 0, and that all other words hold numbers.
 
-    *instruction* is the row's instruction.
+    Args:
+        instruction: the kernel of the call, with the names of its words.
+        words: value of each word, by name.
 
     Raises:
         Overrun: an address stands for a number, or a number other than 0 for an address.

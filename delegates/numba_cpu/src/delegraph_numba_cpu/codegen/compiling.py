@@ -19,14 +19,14 @@ ANSWER = b"compiled "
 
 
 def serve(level_name: str, machine: str) -> None:
-    """Compile the families that standard input names, one per line, for a level; answer each.
+    """Compile the families of kernels that are named on standard input, one per line.
+
+    For each, standard output gets a line that starts with :data:`ANSWER`, and the packed kernels.
+    Output of compilers goes to standard error. The function returns at the end of the input.
 
     Args:
-        level_name: the level.
+        level_name: name of the instruction-set level to compile for, such as ``avx2``.
         machine: type of processor, as ``codegen/host_platform.py`` names it.
-
-    It returns at the end of the input. The answer to each name, on standard output, is a line that
-    starts with :data:`ANSWER`, and the packed kernels. Output of compilers goes to standard error.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -43,10 +43,22 @@ def write(
     columns: Any,
     limits: Any,
 ) -> None:
-    """Append the output of sums: clamp, add the residual, apply slopes, and store the pixels.
+    """Append code that finishes and stores a tile of sums: clamp, residual, slopes, store.
 
-    The residual and slopes may be absent. A register tile may have more rows than there are pixels.
-    Its last rows are then copies of the last pixel, and are stored in the same place.
+    A register tile may have more rows than there are pixels. Its last rows are then copies of the
+    last pixel, and are stored in the same place.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        sums: registers of the tile, row by row.
+        height: number of rows of the tile.
+        widths: number of lanes of each register of a row.
+        out: address of the first pixel's results.
+        residual: address of the values that are added to the results; 0 for none.
+        pitch: bytes from one pixel's results to the next.
+        pixels: number of pixels.
+        columns: number of columns that are stored.
+        limits: address of the kernel's operand ``low``, with further parameters after it.
     """
     sums = clamped(builder, sums, limits, LOW, HIGH)
     rows = row_numbers(builder, height, pixels)
@@ -69,7 +81,13 @@ def write(
 
 
 def row_numbers(builder: Any, height: int, pixels: Any) -> list[Any]:
-    """Return the number of the pixel of each of *height* rows: 0, 1, ... up to the last pixel."""
+    """Return the number of each row's pixel: 0, 1, ... up to the last pixel, which is repeated.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        height: number of rows of the register tile.
+        pixels: number of pixels.
+    """
     last = builder.sub(pixels, integer(1))
     numbers = [integer(m) for m in range(height)]
     return [builder.select(builder.icmp_signed("<", m, last), m, last) for m in numbers]
@@ -89,7 +107,17 @@ def store_rows(
     pitch: Any,
     masks: list[Any] | None = None,
 ) -> None:
-    """Store all registers of all rows; *masks* has a mask for each register of a row."""
+    """Append code that stores all registers of a tile of results.
+
+    Args:
+        builder: LLVM IR builder, to which instructions are added.
+        values: the registers, row by row.
+        rows: number of the pixel of each row.
+        starts: first column of each register of a row.
+        out: address of the results of pixel 0.
+        pitch: bytes from one pixel to the next.
+        masks: for each register of a row, the lanes that are stored; None for all.
+    """
     for i, value in enumerate(values):
         m, j = divmod(i, len(starts))
         place = _place(builder, out, rows[m], pitch, starts[j])

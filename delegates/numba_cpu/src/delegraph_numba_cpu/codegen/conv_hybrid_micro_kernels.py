@@ -41,7 +41,7 @@ def _sums(builder, rows_at, weights, cells, steps, weights_a_byte):
     """Append loops that multiply each row with the columns of each cell; return the int32 sums.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         rows_at: addresses of rows of unsigned bytes.
         weights: address of the first cell's columns.
         cells: number of cells.

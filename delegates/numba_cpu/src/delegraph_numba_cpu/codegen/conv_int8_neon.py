@@ -55,7 +55,7 @@ def products(builder, rows_at, places, step_bytes, steps, weights_a_byte=1):
     """Return the sums of products of each row with four columns at each of several places.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         rows_at: addresses of rows of unsigned bytes.
         places: addresses of 16 bytes, four for each of four columns.
         step_bytes: bytes to the next 16 bytes of these columns.

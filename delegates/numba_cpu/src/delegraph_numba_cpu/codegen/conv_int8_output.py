@@ -85,9 +85,14 @@ def _exact_close(builder, acc, factor, offset, zero, away):
 
 
 def _all_of(rescale, *names):
-    """Return a ``prepare`` that loads the fields *names* of headers for *rescale*.
+    """Return a function that loads header fields, and so prepares the rescaling of accumulators.
 
-    ``prepare(builder, headers)`` returns a function that rescales one vector by each header.
+    It is ``prepare(builder, headers)``. It returns a function that rescales one vector of
+    accumulators by each header.
+
+    Args:
+        rescale: function that rescales a vector; it gets the builder, the vector and the fields.
+        names: names of the fields.
     """
 
     def prepare(builder, headers):
@@ -110,7 +115,9 @@ _EXACT_CLOSE = _all_of(_exact_close, "factor", "exact_offset", "zero", "away")
 
 
 def _if_near(exact, takes_away):
-    """Return a ``prepare`` that rescales in float32 where the result is certain, else in float64.
+    """Return a function like that of :func:`_all_of`: it uses float32 where the result is certain.
+
+    Elsewhere it uses float64.
 
     Headers have one offset that gives more than the right value, and one that gives less. Both are
     0.5 lower than a floor needs, so that rounding to nearest gives the floor. If both give the same
@@ -159,7 +166,10 @@ def _if_near(exact, takes_away):
 
 
 def _finisher(prepare):
-    """Return an intrinsic that converts accumulators to bytes; *prepare* as of :func:`_all_of`."""
+    """Return an intrinsic that converts accumulators to bytes.
+
+    *prepare* is a function that prepares the rescaling, from :func:`_all_of`.
+    """
 
     @intrinsic
     def finish(context, acc, acc_bytes, rows, header, target, row_bytes, count, low, high):
@@ -211,7 +221,11 @@ def _finisher(prepare):
 
 
 def _finisher_64(prepare):
-    """Return an intrinsic that converts accumulators in the order of ``dot_products.zipped``."""
+    """Return an intrinsic that converts accumulators of 64 outputs at a time to bytes.
+
+    They are in the order of ``dot_products.zipped``. *prepare* is a function that prepares the
+    rescaling, from :func:`_all_of`.
+    """
 
     @intrinsic
     def finish_64(context, acc, rows, header, target, row_bytes, flip, low, high):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class CpuLevel(NamedTuple):
-    """A set of instructions that kernels are compiled for.
+    """A level: a set of processor instructions that kernels are compiled for, such as ``avx2``.
 
     Attributes:
         name: value of the option ``cpu``.

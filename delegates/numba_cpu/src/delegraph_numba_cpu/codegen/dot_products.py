@@ -73,7 +73,7 @@ def nibbles(builder, packed):
     """Return the weights in each byte's low half, times 16, and those in its high half, times 16.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         packed: a vector of bytes, or of four in an int32; weights are signed.
     """
     high = constant(0xF0F0F0F0 & ((1 << packed.type.element.width) - 1), packed.type)
@@ -85,7 +85,7 @@ def dot(builder, acc, activations, weights):
     """Return 16 int32: ``acc`` plus dot products of four unsigned activations and four weights.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         acc: 16 int32.
         activations: four unsigned bytes in one int32 for all results, or in 16 int32.
         weights: see :func:`prepare_weights`.
@@ -112,7 +112,7 @@ def add_sums(builder, accumulators, sums):
     """Return accumulators with one number added to all of each row.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         accumulators: a list of vectors for each row.
         sums: address of an int32 for each row; 0 if nothing is added.
     """
@@ -133,7 +133,7 @@ def dot_halves(builder, acc, halves, weights):
     """Return the result of :func:`dot` for activations that were already split into int16 pairs.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         acc: 8 or 16 int32.
         halves: the even and the odd bytes, each as int16; otherwise as for :func:`dot`.
         weights: see :func:`prepare_weights`.
@@ -150,7 +150,7 @@ def _halves(builder, value):
 
 
 def spread_halves(builder, dwords):
-    """Return the :func:`_halves` of 32-bit words as one int64 each: even bytes, then odd ones."""
+    """Return 32-bit words as one int64 each: the even bytes as two int16, then the odd bytes."""
     wide = builder.zext(dwords, vector(I64, dwords.type.count))
     even = _field(builder, wide, 0, 0x00FF00FF)
     odd = builder.shl(wide, constant(24, wide.type))
@@ -233,7 +233,7 @@ def narrowed(builder, vectors, low, high):
     """Return vectors of 16 int32 as bytes, clamped.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         vectors: any number; four of them are packed together where that is cheaper.
         low: int64, at least -128.
         high: int64, at most 255.
@@ -299,7 +299,7 @@ def unzipped(builder, vectors, low, high):
     """Return 64 clamped bytes from four int32 *vectors* in the order that :func:`zipped` gives.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         vectors: int32.
         low: int64, at least 0.
         high: int64, at most 255.

@@ -30,7 +30,7 @@ def dot(builder, sums, activations, weights):
     """Return *sums* plus four dot products, each of four activations and four weights.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         sums: the previous sums, at first :data:`NOTHING`.
         activations: 16 bytes, see :func:`dot_products.seen`.
         weights: 16 bytes.

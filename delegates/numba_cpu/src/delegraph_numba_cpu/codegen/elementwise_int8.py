@@ -62,7 +62,9 @@ def _shuffled(builder: Any, vector: Any, lanes: Iterable[int]) -> Any:
 
 
 def _sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``a * a_factor + b * b_factor + offset`` on bytes, rounded and clamped.
+    """Return the operation ``a * a_factor + b * b_factor + offset`` of a chain, on bytes.
+
+    Results are rounded and clamped. *signed* says whether the bytes are int8.
 
     Sums and products are rounded one by one; the lowering has tried this on every pair.
     """
@@ -76,7 +78,7 @@ def _sum(signed: bool) -> Callable[..., Lanes]:
 
 
 def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation of :func:`_sum` with its result rounded to the nearest integer.
+    """Return the operation of :func:`_sum`, but with results rounded to the nearest integer.
 
     The zero point is in the offset. The lowering has tried this on every pair, with products that
     are rounded before they are added and with others.
@@ -93,7 +95,9 @@ def _nearest_sum(signed: bool) -> Callable[..., Lanes]:
 
 
 def _quantized(signed: bool) -> Callable[..., Lanes]:
-    """Return float32 times a factor, rounded to even, clamped, plus the zero point.
+    """Return the operation that turns float32 into bytes: times a factor, rounded, clamped.
+
+    Halves are rounded to even, and the zero point is added last.
 
     The limit *high* is relative to the zero point. NaN becomes the least value.
     """
@@ -106,7 +110,10 @@ def _quantized(signed: bool) -> Callable[..., Lanes]:
 
 
 def _product(signed: bool) -> Callable[..., Lanes]:
-    """Return the operation ``(a - a_zero) * (b - b_zero) * factor`` on bytes, rounded, clamped."""
+    """Return the operation ``(a - a_zero) * (b - b_zero) * factor`` of a chain, on bytes.
+
+    Results are rounded and clamped. *signed* says whether the bytes are int8.
+    """
 
     def function(a: Lanes, b: Lanes, a_zero: Lanes, b_zero: Lanes, factor: Lanes,
                  *rounding: Lanes) -> Lanes:  # fmt: skip

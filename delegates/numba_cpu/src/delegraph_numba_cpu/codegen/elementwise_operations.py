@@ -62,7 +62,13 @@ TABLE: dict[Operation, Entry] = {}
 
 
 def operation(code: Operation, parameters: str = "", lanes: int = WIDE) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function the operation *code*."""
+    """Return a decorator that makes a Python function an operation of chains.
+
+    Args:
+        code: number of the operation.
+        parameters: types of its parameters, a letter each, as of :class:`Entry`.
+        lanes: number of elements that the function gets at a time.
+    """
     operands, _, result = SIGNATURES[code].partition(">")
 
     def add(function: Any) -> Any:
@@ -191,7 +197,13 @@ operation(Operation.SIGN)(lambda x: (x > 0.0).choose(1.0, (x < 0.0).choose(-1.0,
 
 
 def entry_of(table: Any, index: Lanes, element: Any) -> Lanes:
-    """Return the entry of a table at the only lane's unsigned index."""
+    """Return one entry of a table in memory.
+
+    Args:
+        table: address of the table.
+        index: number of the entry, unsigned; a vector with a single lane.
+        element: LLVM type of an entry.
+    """
     builder = index.builder
     place = builder.zext(builder.extract_element(index.value, ir.Constant(I32, 0)), I64)
     address = builder.add(table, builder.mul(place, integer(element.width // 8)))

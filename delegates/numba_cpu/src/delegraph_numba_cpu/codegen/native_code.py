@@ -89,6 +89,11 @@ def compile_kernels_only(machine: str) -> None:
 
 
 def object_code(kernel: Any, symbol: str) -> bytes:
-    """Return an object file of a kernel that ``numba.cfunc`` has compiled; call it only once."""
+    """Return an object file of a kernel that ``numba.cfunc`` has compiled; call it only once.
+
+    Args:
+        kernel: the compiled function.
+        symbol: name of the kernel in the object file.
+    """
     library: KernelLibrary = kernel._library
     return library.object_code(kernel.native_name, symbol)

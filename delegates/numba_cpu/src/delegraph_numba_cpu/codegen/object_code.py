@@ -12,12 +12,21 @@ Objects = dict[str, bytes]
 
 
 def symbol_of(family: str, kernel: str) -> str:
-    """Return the symbol of a kernel in object code and in libraries."""
+    """Return the name of a kernel's symbol in object code and in shared libraries.
+
+    Args:
+        family: name of the kernel's family.
+        kernel: name of the kernel.
+    """
     return f"delegraph_{family}_{kernel}"
 
 
 def pack(objects: Mapping[str, bytes]) -> bytes:
-    """Return compiled kernels as bytes, which :func:`unpack` reads."""
+    """Return the object code of several kernels as one byte string, which :func:`unpack` reads.
+
+    Args:
+        objects: object code by the kernel's name.
+    """
     import json  # here, and below: a start with a library does without
 
     header = [[name, len(code)] for name, code in objects.items()]
@@ -25,7 +34,7 @@ def pack(objects: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(packed: bytes) -> Objects:
-    """Return the kernels in bytes that :func:`pack` made.
+    """Return the object code of each kernel from the bytes that :func:`pack` made.
 
     Raises:
         ValueError: :func:`pack` did not make the bytes; sizes are checked before use.

@@ -21,10 +21,10 @@ _machine = host_machine()
 
 
 def set_target(level: CpuLevel, machine: str) -> None:
-    """Set the instructions that kernels may use; call it before any kernel module is imported.
+    """Set the instruction set that kernels may use; call it before a kernel module is imported.
 
     Args:
-        level: the level.
+        level: the instruction set, such as ``avx2``.
         machine: type of processor, as ``codegen/host_platform.py`` names it.
     """
     global _level, _machine
@@ -32,7 +32,7 @@ def set_target(level: CpuLevel, machine: str) -> None:
 
 
 def level() -> CpuLevel:
-    """Level of the instructions that kernels may use, set by :func:`set_target`."""
+    """Instruction set that kernels may use, set by :func:`set_target`."""
     return _level
 
 
@@ -42,12 +42,21 @@ def machine() -> str:
 
 
 def kernel(instruction: Instruction) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function the kernel of an instruction."""
+    """Return a decorator that makes a Python function the compiled kernel of an instruction.
+
+    Args:
+        instruction: name of the kernel, and of the operands that it reads.
+    """
     return named_kernel(instruction.family, instruction.kernel)
 
 
 def named_kernel(family: str, name: str) -> Callable[[Any], Any]:
-    """Return a decorator that makes a Python function the kernel *name* of *family*."""
+    """Return a decorator that makes a Python function the compiled kernel *name* of a family.
+
+    Args:
+        family: name of the kernel's family.
+        name: name of the kernel.
+    """
 
     def add(function: Any) -> Any:
         KERNELS.setdefault(family, {})[name] = function

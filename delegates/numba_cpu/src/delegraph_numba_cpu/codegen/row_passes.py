@@ -32,7 +32,8 @@ def row_pass(function, start=None, combine=None):
     The row has a positive multiple of LANES elements, as if it were padded.
 
     Args:
-        function: returns new elements from old ones and two factors, all of them vectors.
+        function: function that computes new elements from old ones and two factors, all of them
+            vectors.
         start: start value of the sum or maximum; None without one.
         combine: ``add`` or ``larger``; None without a sum or maximum.
 
@@ -103,8 +104,9 @@ def float_kernel(instruction, row, padding):
     """Define the kernel of *instruction* that calls *row* for each row of floats of a tile.
 
     Args:
-        instruction: the instruction.
-        row: ``(source, target, rest, results, whole, count, beta)``, as for :func:`row_pass`.
+        instruction: name of the kernel, and of the operands that it reads.
+        row: function ``(source, target, rest, results, whole, count, beta)`` that computes a row,
+            with arguments as for :func:`row_pass`.
         padding: value of the elements that follow a row whose length is no multiple of LANES.
     """
     source_slot, target_slot, rows_slot, length_slot, tiles_slot, scratch_slot, bytes_slot = (

@@ -101,7 +101,19 @@ def copy_part(source, target, size, first, last, around, flip):
 
 @jit
 def copy_strided(source, source_step, target, target_step, count, size, flip):
-    """Copy *count* lines of *size* bytes, each byte xored with *flip*; no other byte is written."""
+    """Copy lines at equal distances, each byte xored with the same number.
+
+    No byte between the lines is written.
+
+    Args:
+        source: address of the first line.
+        source_step: bytes from one line to the next.
+        target: address to which the first line is copied.
+        target_step: bytes from one copied line to the next.
+        count: number of lines.
+        size: number of bytes of a line.
+        flip: number that bytes are xored with.
+    """
     if count <= 0:
         return
     if HAS_MASKS:

@@ -8,7 +8,11 @@ from delegraph_numba_cpu.codegen.host_platform import host_machine
 
 
 def initialize(machine: str) -> None:
-    """Load LLVM's code generator for a type of processor, named as in ``host_platform.py``."""
+    """Load LLVM's code generator for a type of processor.
+
+    Args:
+        machine: the type, named as in ``host_platform.py``.
+    """
     if machine == host_machine():
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

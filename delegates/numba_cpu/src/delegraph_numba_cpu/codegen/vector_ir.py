@@ -121,7 +121,7 @@ def load_first(builder: Any, address: Any, count: Any, kind: Any) -> Any:
     take fewer tests.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         address: address of the first element.
         count: int64, less than the number of lanes; nothing is read if it is not positive.
         kind: type of the vector.
@@ -251,12 +251,12 @@ def repeated(
     """Append a loop over the whole steps from *start* to *end*; return its end index and values.
 
     Args:
-        builder: appends instructions.
+        builder: LLVM IR builder, to which instructions are added.
         start: int64.
         end: int64; the last step ends there or before.
         step: difference of consecutive indices.
         values: start values of the loop variables.
-        body: ``(index, values)``, appends one step and returns the next values.
+        body: function ``(index, values)`` that appends one step and returns the next values.
     """
     before, head = builder.block, builder.append_basic_block("head")
     inside, after = builder.append_basic_block("body"), builder.append_basic_block("after")

@@ -48,7 +48,7 @@ class Instruction:
         return tuple(self._position[name] for name in names)
 
     def pack(self, **values: Any) -> Words:
-        """Return the record of one call, int64; each word needs a value.
+        """Return the operands of one kernel call, or of a record, as int64 words in their order.
 
         Raises:
             TypeError: a word is missing, or the instruction has no word of that name.
@@ -63,5 +63,5 @@ class Instruction:
 
 
 def float_word(value: float) -> int:
-    """Return the word that holds a float32."""
+    """Return a float32 as the 64-bit word of an operand: its bits are the word's low half."""
     return int(np.float32(value).view(np.uint32))

@@ -39,7 +39,7 @@ PARAMETERS = 8
 
 
 class Step(IntEnum):
-    """The words of a step."""
+    """Positions of the words in the description of a step of a chain: its operation, its slots."""
 
     OPERATION = 0
     A = auto()
@@ -53,7 +53,7 @@ STEP_WORDS = Step.PARAMETER + PARAMETERS
 
 
 class Record(IntEnum):
-    """The words of a source's record."""
+    """Positions of the words in the record of a source: its layout, shape and strides."""
 
     LAYOUT = 0
     ITEMSIZE = 1

@@ -32,15 +32,16 @@ class Memory:
         tensor: the tensor at the border of the partition; None for memory of the program.
         array: object that keeps the memory alive.
         name: name in messages.
-        records: the words of each record in the memory, by name; empty without records.
+        records: if the memory holds records (tables of words that kernels read), the words of each
+            by name; else empty.
         instruction: the instruction that names the words of these records.
         model_tensor: the model's constant whose unchanged values the memory holds, or None.
         is_in_place: whether the memory is the model's own, which may be at any address.
-        is_read_only: whether rows must not write the memory, although it is not a constant.
-        is_report: whether the memory is the header of the row's program, in which kernels report
+        is_read_only: whether kernel calls must not write the memory, although it is not a constant.
+        is_report: whether the memory is the header of the program, in which kernels report
             failures.
-        first: number of the first row that uses the memory.
-        last: number of the last row that uses it; -1 if none does.
+        first: number of the first kernel call (row) that uses the memory.
+        last: number of the last call that uses it; -1 if none does.
     """
 
     __slots__ = (
@@ -76,7 +77,7 @@ class Memory:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the memory is a constant, which no row may write."""
+        """Whether the memory is a constant, which no kernel call may write."""
         return self.tensor is None and self.array is not None
 
 
@@ -115,7 +116,7 @@ def in_place(tensor: Tensor) -> Memory:
 
 
 def report() -> Memory:
-    """Return the memory in which a row reports failures: the header of its program."""
+    """Return the memory in which a kernel call reports failures: the header of its program."""
     return Memory(8 * HEADER_WORDS, name="the program's header", is_report=True)
 
 
@@ -149,10 +150,10 @@ class Row:
     """A kernel call of a program: a kernel, the values of its words, and the number of tiles.
 
     Attributes:
-        instruction: the kernel and the names of its words.
+        instruction: the kernel, with the names of its words (operands).
         tiles: number of parts into which the call is divided.
-        words: the value of each word.
-        nodes: indices of the nodes that the row computes, wholly or partly.
+        words: the value of each word, by name: a number or an :class:`Address`.
+        nodes: indices of the nodes that the call computes, wholly or partly.
         replaceable: words whose memory the word ``target`` may share, since the kernel reads each
             element before it writes to that place.
     """
@@ -175,17 +176,23 @@ class Row:
 
     @property
     def memories(self) -> list[Memory]:
-        """The memory that each word with an address points to."""
+        """The blocks of memory to which those operands point that are addresses."""
         return [word.memory for word in self.words.values() if isinstance(word, Address)]
 
 
 def as_addresses(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *words* with an :class:`Address` in place of each :class:`Memory`."""
+    """Return a copy of a call's operands with an :class:`Address` in place of each :class:`Memory`.
+
+    *words* has the value of each operand, by name.
+    """
     return {
         name: Address(word) if isinstance(word, Memory) else word for name, word in words.items()
     }
 
 
 def as_numbers(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *words* with each :class:`Address` as a number; all addresses must be known."""
+    """Return a call's operands with addresses as numbers; all addresses must be known.
+
+    *words* has the value of each operand, by name.
+    """
     return {n: word.address if isinstance(word, Address) else word for n, word in words.items()}

@@ -38,12 +38,12 @@ SIGNED = frozenset((
 
 
 def check_numbers(instruction: Instruction, words: Mapping[str, Any], tiles: int) -> None:
-    """Check that the numbers of a row or of a record are within the limits that lowering keeps.
+    """Check that the numbers of a kernel call or a record are in the range that lowering keeps.
 
     Args:
-        instruction: the instruction of the row or record.
-        words: the words of the row or record.
-        tiles: number of parts into which the row is split.
+        instruction: the kernel, or the description of the record, with the names of its words.
+        words: value of each word (operand), by name.
+        tiles: number of parts into which the call is split.
 
     Raises:
         Overrun: a number is out of range.
@@ -61,16 +61,17 @@ def check_numbers(instruction: Instruction, words: Mapping[str, Any], tiles: int
 
 
 def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> None:
-    """Check that records in working memory are written before they are read, and not overwritten.
+    """Check that records which a kernel computes are complete before another kernel reads them.
 
-    Rules rely on the words of such a record, so no other memory may overlap it meanwhile.
+    A record is a table of words that a kernel reads, such as addresses. Checks rely on these words,
+    so no other memory may overlap a record from when it is written until it is read.
 
     Args:
-        rows: all rows of a program.
+        rows: all kernel calls of a program.
         offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
-        Overrun: a row may overwrite a record.
+        Overrun: a kernel call may overwrite a record.
     """
     # For a block of working memory: the block, its first and its last row.
     uses: dict[int, tuple[Memory, int, int]] = {}
@@ -98,16 +99,16 @@ def check_computed_records(rows: Sequence[Row], offsets: Mapping[int, int]) -> N
 
 
 def check_scratch(row: Row, offsets: Mapping[int, int]) -> None:
-    """Check that no other memory that *row* accesses overlaps its scratch memory.
+    """Check that no other memory which a kernel call accesses overlaps its scratch memory.
 
     Kernels keep addresses there, and use them without checks.
 
     Args:
-        row: the row.
+        row: the kernel call.
         offsets: offset of each block of working memory, by the ``id`` of its :class:`Memory`.
 
     Raises:
-        Overrun: another word of the row points into the scratch memory.
+        Overrun: another operand of the call points into the scratch memory.
     """
     words = [(name, w.memory) for name, w in row.words.items() if isinstance(w, Address)]
     own = [(name, memory) for name, memory in words if name.endswith("scratch")]

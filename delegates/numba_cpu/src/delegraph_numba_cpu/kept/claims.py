@@ -19,13 +19,14 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
-    """Return *answers*, the claims and rejections of nodes, as the content of a file.
+    """Return the content of a file that says which nodes the delegate claims and rejects.
 
     The result is None if JSON cannot hold a reason.
 
     Args:
-        answers: the delegate's claim or rejection of each node that it was asked about.
-        plan: indices of all nodes, in order.
+        answers: reason for the rejection of each node that the delegate was asked about; None for a
+            claimed node.
+        plan: indices of all nodes, in execution order.
     """
     reasons = [_reason(found) for index in plan if (found := answers.get(index)) is not None]
     if None in reasons:
@@ -42,7 +43,14 @@ def written(answers: Answers, plan: Sequence[int]) -> bytes | None:
 
 
 def read(content: bytes, plan: Sequence[int]) -> Answers | None:
-    """Return the answers in *content*, a file; None if the file is damaged or of another *plan*."""
+    """Return which nodes the delegate claims and rejects, from the content of a file.
+
+    The result is None if the file is damaged, or was written for another execution plan.
+
+    Args:
+        content: content of the file.
+        plan: indices of all nodes, in execution order.
+    """
     states, text = content[: len(plan)], content[len(plan) :]
     if len(states) != len(plan) or not set(states) <= {REJECTED, CLAIMED, NOT_ASKED}:
         return None
@@ -65,7 +73,7 @@ def read(content: bytes, plan: Sequence[int]) -> Answers | None:
 
 
 def _reason(found: Rejection) -> list[object] | None:
-    """Return the fields of the rejection *found*; None if JSON cannot hold them."""
+    """Return the fields of a rejection as JSON holds them; None if JSON cannot hold them."""
     fields = [found.constraint, found.message, found.actual, found.expected, found.tensor]
     if not all(map(_is_plain, fields)):
         return None

@@ -14,9 +14,10 @@ from delegraph.delegation import BlobCache, code_state
 
 @cache
 def version_everywhere() -> str:
-    """Return a digest of the code that is equal on all machines; any change of code changes it.
+    """Return a digest of the source code of the core and of this package, equal on all machines.
 
-    It covers the Python files of the core and of this package, from which kernels are made.
+    It covers all Python files of both, and changes with any change of code. Programs in model files
+    are used only by the code that they were made for.
     """
     packages = Path(delegraph.__file__).parent, Path(__file__).parents[1]
     if all(map(_record, packages)):
@@ -34,9 +35,12 @@ def _digest_of(packages: Iterable[Iterable[str]]) -> str:
 
 
 def _record(package: Path) -> Path | None:
-    """Return the path of pip's list of the files of *package*.
+    """Return the path of the list of a package's files that pip wrote at the installation.
 
     The result is None for a package that runs from sources.
+
+    Args:
+        package: folder of the package.
     """
     for described in sorted(package.parent.glob("*.dist-info")):
         record = described / "RECORD"
@@ -46,7 +50,11 @@ def _record(package: Path) -> Path | None:
 
 
 def recorded_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of an installed package, from pip's record."""
+    """Yield path and digest of each Python file of an installed package, from pip's list of files.
+
+    Args:
+        package: folder of the package.
+    """
     record = _record(package)
     assert record is not None, "the package is installed"
     for line in record.read_text("utf-8").splitlines():
@@ -56,7 +64,11 @@ def recorded_files(package: Path) -> Iterable[str]:
 
 
 def hashed_files(package: Path) -> Iterable[str]:
-    """Yield path and digest of each Python file of a package, computed from the files."""
+    """Yield path and digest of each Python file of a package, computed from the files.
+
+    Args:
+        package: folder of the package.
+    """
     for path in package.rglob("*.py"):
         digest = urlsafe_b64encode(sha256(path.read_bytes()).digest()).decode().rstrip("=")
         yield f"{path.relative_to(package.parent).as_posix()},sha256={digest}"

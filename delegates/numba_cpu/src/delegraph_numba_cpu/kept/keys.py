@@ -27,17 +27,20 @@ COMPUTED = 5
 
 
 def model_digest(context: DelegateContext) -> str | None:
-    """Return the digest of the model's file; None in hosts that do not know the file."""
+    """Return the digest of the file of the model that *context* belongs to.
+
+    The result is None in hosts that do not know the file.
+    """
     return getattr(context, "model_digest", None)
 
 
 def claims_key(context: DelegateContext, model: str, options: Sequence[object]) -> bytes:
-    """Return the digest of everything that claims depend on.
+    """Return the digest of everything that decides which nodes the delegate claims.
 
     Args:
         context: the subgraph, with the delegates that were applied before.
         model: digest of the model file.
-        options: numbers and texts that claims depend on.
+        options: the delegate's settings that claims depend on, as numbers and texts.
     """
     parts = (model, context.subgraph_index, context.numerics, *options)
     return _digest(parts, context, context.get_execution_plan(), context.tensors)
@@ -57,7 +60,8 @@ def program_key(
         model: digest of the model file.
         nodes: indices of the partition's nodes.
         border: indices of the partition's inputs and outputs.
-        options: numbers and texts that a program depends on.
+        options: settings that a program depends on, such as the number of threads, as numbers and
+            texts.
     """
     used = set(border)
     for index in nodes:
@@ -95,7 +99,7 @@ def _digest(
 
 
 def _content(data: Any) -> Any:
-    """Return the bytes of *data*, in an order that depends on its values and types alone."""
+    """Return the value *data* as bytes for a digest; equal values and types give equal bytes."""
     if data.dtype.hasobject:
         return repr(data.tolist()).encode()
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
@@ -103,7 +107,7 @@ def _content(data: Any) -> Any:
 
 @cache
 def version() -> str | None:
-    """Return a text that changes whenever lowering, kernels or the core may change results.
+    """Return a text that changes whenever the code that makes or runs programs changes.
 
     It has only characters that a cache's version may have. It is None if there is no prebuilt
     library: kernels are then compiled at run time, and nothing is kept.

@@ -104,7 +104,13 @@ def padded(size: int, unit: int) -> int:
 
 
 def digest_of(structure: Bytes) -> bytes:
-    """Return the digest of everything before the constants, except the digest itself."""
+    """Return the digest that the file stores of itself: of everything before the constants.
+
+    The digest itself is left out.
+
+    Args:
+        structure: the bytes of the file before the constants.
+    """
     start, end = digest_place()
     found = sha256(structure[:start].data)
     found.update(structure[end:].data)
@@ -119,7 +125,7 @@ def digest_place() -> tuple[int, int]:
 
 
 def sums_of(*pieces: Bytes) -> bytes:
-    """Return the digest of the sums of constants.
+    """Return a digest by which damaged constants are found: of sums of their rows and columns.
 
     Args:
         pieces: the constants, one after the other; the sum of their sizes is a multiple of the page

@@ -44,7 +44,7 @@ LEAST = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Partition and process that a program is read for.
+    """What a program in a file is read for: the partition that it computes, and this process.
 
     Attributes:
         tensors: tensors of the subgraph, by index.
@@ -54,8 +54,8 @@ class Host:
         workers: number of threads that run the program.
         library: the compiled kernels.
         working_memory: the memory that this program shares with others.
-        shared: function from the name of a constant that programs share to its bytes, 64-byte
-            aligned; None if the constant is missing.
+        shared: function that gets the SHA-256 of a constant that several programs share, and
+            returns its bytes, 64-byte aligned; None if the constant is missing.
     """
 
     tensors: Sequence[Tensor]
@@ -69,7 +69,7 @@ class Host:
 
 
 def read(content: memoryview, key: bytes, host: Host) -> Program:
-    """Return the program in the file *content*; its constants are views of the file.
+    """Return the program in the content of a file; its constants are views of the content.
 
     Args:
         content: bytes of the file, 64-byte aligned; they may be mapped.
@@ -172,7 +172,14 @@ class _Reader:
         return memory
 
     def _placed(self, kind: int, size: int, place: int, *, is_record: bool) -> Memory:
-        """Return the memory that the file describes by *kind* and *place*, after checks."""
+        """Return the memory that an entry of the file describes, after checks.
+
+        Args:
+            kind: number of the kind of memory, such as a constant or a tensor.
+            size: number of bytes.
+            place: an offset or an index; the kind decides which.
+            is_record: whether the memory holds records.
+        """
         if kind == file.REPORT:
             return report()
         if kind == file.WORKING:
@@ -250,7 +257,11 @@ class _Reader:
             yield Row(instruction, tiles, self._words(instruction), own)
 
     def _words(self, instruction: Instruction) -> dict[str, Any]:
-        """Return the next words of the file by name: those of a row or record."""
+        """Return the next words of the file, by name, as the operands of a kernel call or a record.
+
+        Args:
+            instruction: the kernel, or the description of the record, with the names of its words.
+        """
         start = self._next_word
         self._next_word = end = start + len(instruction.names)
         self._require(end <= len(self._kinds), "it has fewer words than rows")
@@ -293,7 +304,11 @@ class _Reader:
 
 
 def _instruction(line: str) -> Instruction:
-    """Return the instruction that *line*, ``family kernel``, names."""
+    """Return the kernel that a line of the file names, with the names of its operands.
+
+    Args:
+        line: the text ``family kernel``.
+    """
     family, _, kernel = line.partition(" ")
     if family in FAMILIES:
         module = import_module(f"delegraph_numba_cpu.instructions.{family}")

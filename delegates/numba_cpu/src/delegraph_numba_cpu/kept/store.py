@@ -40,13 +40,17 @@ MOST_PROGRAMS = 4
 
 
 def is_wanted(kept_programs: bool) -> bool:
-    """Whether programs may be stored, by the option and the environment."""
+    """Whether programs may be stored in files, by the delegate's option and the environment.
+
+    Args:
+        kept_programs: value of the option ``kept_programs``.
+    """
     return kept_programs and IS_USABLE and os.environ.get(VARIABLE, "") != "0"
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Storage for the programs and claims of one model.
+    """Where the compiled programs and the claims of one model are stored: model file and cache.
 
     Attributes:
         model: digest of the model.
@@ -59,7 +63,11 @@ class Places:
     entries: ModelEntries | None
 
     def programs(self, key: str) -> Iterator[tuple[memoryview, bool]]:
-        """Yield each program that is stored for *key*, and whether it comes from the model file."""
+        """Yield each stored program's content, and whether it is from the model file.
+
+        Args:
+            key: name of the entry, which stands for everything that the program depends on.
+        """
         if self.entries is not None:
             content = self.entries.map(_version_everywhere(), key)
             if content is not None:
@@ -69,15 +77,20 @@ class Places:
             yield content, False
 
     def shared_constant(self, name: bytes) -> memoryview | None:
-        """Return the constant *name* of the model file, shared by programs; None if missing."""
+        """Return a constant in the model file that several programs share; None if it is missing.
+
+        Args:
+            name: SHA-256 of the constant.
+        """
         if self.entries is None:
             return None
         return self.entries.map(_version_everywhere(), f"constant {name.hex()}")
 
     def claims(self, key: str) -> Iterator[tuple[bytes, bool]]:
-        """Yield what is stored under *key* in the model file (with True), and in the cache (False).
+        """Yield stored records of claimed nodes, and whether each is from the model file.
 
-        They say which nodes of a model are claimed; *key* stands for the model and the options.
+        Args:
+            key: name of the entry, which stands for the model and the options.
         """
         if self.entries is not None:
             content = self.entries.read(_version_everywhere(), key)
@@ -88,7 +101,12 @@ class Places:
             yield content, False
 
     def keep(self, key: str, content: bytes | Sequence[memoryview]) -> None:
-        """Store *content* under *key* for later processes; *content* may be a list of pieces."""
+        """Store *content* for later processes, in the model file or the cache.
+
+        Args:
+            key: name of the entry.
+            content: the bytes, maybe as a list of pieces.
+        """
         if self.cache is not None:
             self.cache.keep(key, content)
         elif self.entries is not None:
@@ -97,7 +115,11 @@ class Places:
 
 
 def places_of(context: DelegateContext) -> Places | None:
-    """Return the storage for the programs of a model; None if nothing can be stored."""
+    """Return where the programs of a model are stored; None if nothing can be stored.
+
+    Args:
+        context: a subgraph of the model.
+    """
     model = keys.model_digest(context)
     entries = None if model is None else context.model_entries(NAMESPACE)
     if model is None or (entries is not None and entries.is_writing):
@@ -109,17 +131,18 @@ def places_of(context: DelegateContext) -> Places | None:
 
 
 class KeptClaims:
-    """Claims and rejections of the nodes of one subgraph, read from a file or added to one.
+    """Which nodes of a subgraph the delegate claims and rejects, kept for later processes.
 
     Args:
         context: the subgraph.
-        options: numbers and texts that claims depend on.
-        before: the answers for other shapes; None for the first answers.
+        options: the delegate's settings that claims depend on, as numbers and texts.
+        before: the claims and rejections for other shapes of this subgraph; None if these are the
+            first.
 
     Attributes:
         is_worth_it: whether files are read and written for this subgraph.
         files: number of files that have been stored.
-        are_from_model: whether the answers were in the model file.
+        are_from_model: whether the claims and rejections were read from the model file.
     """
 
     def __init__(
@@ -146,14 +169,25 @@ class KeptClaims:
                 return
 
     def known(self, node: int) -> bool | Rejection | None:
-        """Return the stored answer about *node*; None if there is none."""
+        """Return what is stored about a node: True if it is claimed, or its rejection.
+
+        The result is None if nothing is stored.
+
+        Args:
+            node: index of the node.
+        """
         if node not in self._known:
             return None
         found = self._known[node]
         return True if found is None else found
 
     def add(self, node: int, answer: bool | Rejection) -> None:
-        """Add a new answer; store all answers once every node has one."""
+        """Note that a node is claimed or rejected; the file is written once all nodes are known.
+
+        Args:
+            node: index of the node.
+            answer: True if the delegate claims it, else the rejection.
+        """
         if self._places is None:
             return
         self._new[node] = answer if isinstance(answer, Rejection) else None
@@ -170,7 +204,7 @@ class Maker:
     """Settings and memory with which the programs of one subgraph are made.
 
     Attributes:
-        options: numbers and texts that programs depend on, besides shapes.
+        options: settings that programs depend on besides shapes, as numbers and texts.
         workers: number of threads that run a program.
         library: the compiled kernels.
         working_memory: the memory that all programs of the subgraph share.
@@ -183,7 +217,7 @@ class Maker:
 
 
 class KeptPrograms:
-    """Programs of one partition, by shapes and other conditions.
+    """Compiled programs of one partition, one for each combination of shapes and settings.
 
     Args:
         params: the partition.
@@ -207,6 +241,10 @@ class KeptPrograms:
         """Return the program for the present shapes, from memory or a file; None if there is none.
 
         A program in a damaged or foreign file is not used, and the log says why.
+
+        Args:
+            context: the subgraph; all shapes are known.
+            maker: settings and memory for the program.
         """
         self._places = places_of(context) if self._is_wanted else None
         model = "" if self._places is None else self._places.model
@@ -284,7 +322,12 @@ class KeptPrograms:
 
 
 def _missing(entries: ModelEntries, maker: Maker) -> str:
-    """Return the reason why no program among *entries* of a model file fits *maker*."""
+    """Return the reason why no program in a model file fits, as text for the user.
+
+    Args:
+        entries: this delegate's entries in the model file.
+        maker: settings that a program would have to fit.
+    """
     if _version_everywhere() not in entries.versions:
         return "the programs in the file are of another version: compile the model again"
     threads = f"{maker.workers} thread{'s' * (maker.workers != 1)}"

@@ -21,7 +21,9 @@ LEAST_OF_MODEL = 64 << 10
 def pieces_of(
     program: Program, key: bytes, shared: dict[bytes, bytes] | None = None
 ) -> list[memoryview]:
-    """Return the content of a program's file in pieces; constants are views of program memory.
+    """Return the content of a file that holds a program, as a list of pieces of bytes.
+
+    The constants are views of the program's memory.
 
     Args:
         program: the program, with all its constants.
@@ -48,7 +50,11 @@ class _Writer:
         self._constants_end = 0
 
     def _add(self, memory: Memory) -> None:
-        """Number *memory* for the file, and each memory to which its records point."""
+        """Give a piece of memory a number in the file, and each memory to which its records point.
+
+        Args:
+            memory: the piece of memory.
+        """
         if id(memory) in self._memories:
             return
         self._memories[id(memory)] = memory
@@ -57,9 +63,11 @@ class _Writer:
                 self._add_all(memory.instruction, words)
 
     def _add_all(self, instruction: Instruction, words: Mapping[str, Any]) -> None:
-        """Number the memories to which the words of a row or record point.
+        """Give numbers to the pieces of memory to which the operands of a kernel call point.
 
-        *instruction* is its instruction.
+        Args:
+            instruction: the kernel, or the description of a record, with the names of its words.
+            words: value of each word, by name.
         """
         self._instruction_number(instruction)
         for name in instruction.names:
@@ -70,7 +78,11 @@ class _Writer:
         return self._instructions.setdefault(instruction, len(self._instructions))
 
     def pieces(self, key: bytes) -> list[NDArray[np.uint8]]:
-        """Return the content of the whole file, in pieces."""
+        """Return the content of the whole file as a list of pieces of bytes.
+
+        Args:
+            key: digest of everything that the program depends on, 32 bytes.
+        """
         program, memories = self._program, list(self._memories.values())
         records = np.array([self._memory(i, m) for i, m in enumerate(memories)], file.MEMORY)
         rows = [
@@ -108,7 +120,14 @@ class _Writer:
         return kind, number, memory.size, place, len(memory.records)
 
     def _kind(self, number: int, memory: Memory) -> tuple[int, int]:
-        """Return the kind of a memory, and its place; the kind decides what the place means."""
+        """Return two numbers for the file: the kind of a piece of memory, and its place.
+
+        The kind decides whether the place is an offset or an index.
+
+        Args:
+            number: number of the memory in the file.
+            memory: the memory.
+        """
         if memory.is_report:
             return file.REPORT, 0
         if memory.tensor is not None:
@@ -127,7 +146,12 @@ class _Writer:
         return file.CONSTANT, place
 
     def _share(self, memory: Memory, shared: dict[bytes, bytes]) -> int:
-        """Add a constant to *shared*; return its number among the shared constants."""
+        """Put a large constant into *shared* instead of the file; return its number among those.
+
+        Args:
+            memory: the constant.
+            shared: bytes of constants by their SHA-256.
+        """
         content = np.zeros(file.padded(memory.size + SLACK, file.PAGE), np.uint8)
         content[: memory.size] = memory.array.reshape(-1).view(np.uint8)
         name = sha256(content.data).digest()
@@ -158,7 +182,16 @@ class _Writer:
     def _words(
         self, instruction: Instruction, words: Mapping[str, Any], numbers: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
-        """Yield for each word the number of the memory that it points into, or -1, and a value."""
+        """Yield two numbers for each word (operand): a piece of memory, and a value.
+
+        The first is the number of the memory that the word points into, or -1; the second is the
+        offset in it, or the word itself.
+
+        Args:
+            instruction: the kernel, or the description of a record, with the names of its words.
+            words: value of each word, by name.
+            numbers: the words as int64, in order; used for those that are not addresses.
+        """
         for name, number in zip(instruction.names, numbers.tolist(), strict=True):
             word = words[name]
             if isinstance(word, Address):

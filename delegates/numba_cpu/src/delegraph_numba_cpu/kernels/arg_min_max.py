@@ -25,11 +25,11 @@ SOURCE, TARGET, OUTER, LENGTH, INNER, KIND, SMALLEST, WIDE, TILES = instructions
 
 
 def searcher(load, size):
-    """Return a function that finds the largest or smallest of elements, one by one.
+    """Return a function that finds a largest or smallest element, by looking at one after another.
 
     Args:
-        load: loads an element at an address.
-        size: bytes of an element.
+        load: function that loads the element at an address.
+        size: number of bytes of an element.
 
     Returns:
         ``find(source, length, step, smallest) -> position``, for elements that are *step* elements
@@ -61,14 +61,16 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
     """Return a function that finds a row's first largest or smallest element, by vectors.
 
     Args:
-        load: loads a vector.
-        size: bytes of an element.
-        fill: makes a vector of copies of a number.
+        load: function that loads a vector of elements at an address.
+        size: number of bytes of an element.
+        fill: function that makes a vector of copies of a number.
         start: lower bound of all elements and of all turned elements.
-        turned: ``(vector, is_turned)``; reverses the order of the elements if *is_turned*.
-        larger: returns the larger elements of two vectors; the second vector's where one is NaN.
-        fold: returns the largest element of a vector.
-        cut: keeps the first lanes of a vector.
+        turned: function ``(vector, is_turned)`` that changes elements so that the smallest becomes
+            the largest, if *is_turned*.
+        larger: function that returns the larger elements of two vectors; the second vector's where
+            one is NaN.
+        fold: function that returns the largest element of a vector.
+        cut: function that keeps the first lanes of a vector.
 
     Returns:
         ``find(source, length, smallest) -> position``.
@@ -96,13 +98,13 @@ def row_searcher(load, size, fill, start, turned, larger, fold, cut):
 
 @jit
 def turned_floats(vector, is_turned):
-    """Return *vector*, negated if *is_turned*, which reverses the order of floats."""
+    """Return *vector*, negated if *is_turned*, so that its smallest float becomes its largest."""
     return r.multiply_floats(vector, r.floats(np.float32(-1.0))) if is_turned else vector
 
 
 @jit
 def turned_ints(vector, is_turned):
-    """Return *vector*, its bits inverted if *is_turned*, which reverses the order of integers."""
+    """Return *vector*, inverted bit by bit if *is_turned*, so that its smallest becomes largest."""
     return r.flip_ints(vector, r.ints(-1)) if is_turned else vector
 
 
@@ -121,7 +123,14 @@ row_s8, row_u8 = (
 
 @jit
 def found_in_row(source, length, kind, smallest):
-    """Return the position of a row's first extreme element; *kind* is any but int32."""
+    """Return the position of the first largest or smallest element of a row.
+
+    Args:
+        source: address of the row.
+        length: number of elements.
+        kind: number of the element type; any but int32.
+        smallest: whether the smallest element is found, not the largest.
+    """
     if kind == FLOAT32:
         return row_f32(source, length, smallest)
     return row_s8(source, length, smallest) if kind == INT8 else row_u8(source, length, smallest)
@@ -129,7 +138,11 @@ def found_in_row(source, length, kind, smallest):
 
 @kernel(instructions.ARG)
 def arg(record, tile, worker):
-    """Store the positions of the largest or smallest elements for this tile's outputs."""
+    """Store the positions of the largest or smallest elements for this tile's outputs.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     length, inner, kind = word(record, LENGTH), word(record, INNER), word(record, KIND)
     outputs, tiles = word(record, OUTER) * inner, word(record, TILES)
     smallest, source = word(record, SMALLEST), word(record, SOURCE)

@@ -113,9 +113,12 @@ plus_value, scaled_plus_value = _scores_pass(False, "value"), _scores_pass(True,
 
 @kernel(ATTENTION)
 def attention(record, tile, worker):
-    """Compute this tile's share of attention.
+    """Compute this tile's part of the results of an attention.
 
-    A unit of work is up to ``together`` queries of a head.
+    Parts consist of units: up to ``together`` queries of a head.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
     """
     queries, together = word(record, QUERIES), word(record, TOGETHER)
     blocks = (queries + together - 1) // together
@@ -129,7 +132,15 @@ def attention(record, tile, worker):
 
 @jit
 def attend(record, scratch, image, first, count):
-    """Compute the attention of *count* queries of one head, from query *first* on."""
+    """Compute the attention of *count* queries of one head.
+
+    Args:
+        record: address of the kernel call's operands.
+        scratch: address of this thread's scratch memory.
+        image: number of the head, counted over all batches.
+        first: number of the first query.
+        count: number of queries.
+    """
     scores, pitch = scratch + word(record, SCORES_AT), word(record, SCORE_ROW)
     x = operand(record, X, X_BATCH, image) + first * word(record, X_ROW)
     keys = operand(record, KEYS, KEYS_BATCH, image)
@@ -147,12 +158,13 @@ def attend(record, scratch, image, first, count):
 
 @jit
 def operand(record, slot, batch_slot, image):
-    """Return the address of the matrix of head *image* in an operand.
+    """Return the address of one head's matrix in an operand.
 
-    Heads are counted over all batches.
-
-    The word at *batch_slot* is the distance between batches; the word after it is that between
-    heads.
+    Args:
+        record: address of the kernel call's operands.
+        slot: position of the operand's address among them.
+        batch_slot: position of the distance between batches; that between heads comes next.
+        image: number of the head, counted over all batches.
     """
     heads = word(record, HEADS)
     offset = image // heads * word(record, batch_slot) + image % heads * word(
@@ -163,10 +175,21 @@ def operand(record, slot, batch_slot, image):
 
 @jit
 def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row, has_room):
-    """Write the product of *count* rows of ``x`` and a packed matrix.
+    """Write the product of some rows and a packed matrix.
 
-    With *has_room*, each result row has room for all columns of the packed blocks, so that no store
-    is partial.
+    Args:
+        record: address of the kernel call's operands.
+        scratch: address of this thread's scratch memory.
+        x: address of the first row.
+        x_row: bytes from one row to the next.
+        count: number of rows.
+        weight: address of the packed matrix.
+        depth: number of values of a row.
+        columns: number of columns of the matrix.
+        y: address of the first row of results.
+        y_row: bytes from one row of results to the next.
+        has_room: whether each result row has room for all columns of the packed blocks, so that no
+            store is partial.
     """
     pixels = scratch + word(record, PIXELS_AT)
     for i in range(count + HEIGHT - 1):  # copies of the last row fill a tile of registers
@@ -183,7 +206,7 @@ def multiply(record, scratch, x, x_row, count, weight, depth, columns, y, y_row,
 
 @jit
 def whole_columns(columns):
-    """Return the columns of the register tile that computes the last *columns* columns."""
+    """Return how many columns the register tile has that computes the last *columns* columns."""
     if columns <= NARROW:
         return HALF if columns <= HALF else NARROW
     return MIDDLE if columns <= MIDDLE else WIDE
@@ -191,7 +214,13 @@ def whole_columns(columns):
 
 @jit
 def share(record, row, number):
-    """Replace a row of scores by its softmax; *number* is the query's number, over all heads."""
+    """Replace a query's row of scores by their softmax, its shares of the values.
+
+    Args:
+        record: address of the kernel call's operands.
+        row: address of the row of scores.
+        number: number of the query, counted over all heads.
+    """
     count, beta = word(record, KEY_COUNT), real(record, BETA)
     whole = (count + LANES - 1) // LANES * LANES
     maximum = largest_score(record, row, number, count)
@@ -201,7 +230,14 @@ def share(record, row, number):
 
 @jit
 def largest_score(record, row, number, count):
-    """Scale a row of *count* scores, add its row of the mask, and return the largest score."""
+    """Scale a query's scores, add its row of the mask, and return the largest score.
+
+    Args:
+        record: address of the kernel call's operands.
+        row: address of the row of scores.
+        number: number of the query, counted over all heads.
+        count: number of scores.
+    """
     factor = load_f32(word(record, FACTOR)) if word(record, FACTOR) else ONE
     mask = word(record, MASK)
     if mask == 0:

@@ -135,7 +135,11 @@ add_several, add_one, add_part = _adder(AT_ONCE, False), _adder(1, False), _adde
 
 @kernel(instructions.DOTS)
 def dots(record, tile, worker):
-    """Compute this tile's columns of the products; matrices are ``[columns, depth]``."""
+    """Compute this tile's columns of the products; matrices are ``[columns, depth]``.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     depth, columns = word(record, DEPTH), word(record, COLUMNS)
     groups = (columns + LANES - 1) // LANES
     units, tiles = word(record, IMAGES) * groups, word(record, TILES)
@@ -152,7 +156,11 @@ def dots(record, tile, worker):
 
 @kernel(instructions.SUMS)
 def sums(record, tile, worker):
-    """Compute this tile's columns of the products; matrices are ``[depth, columns]``."""
+    """Compute this tile's columns of the products; matrices are ``[depth, columns]``.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     columns, width = word(record, COLUMNS), AT_ONCE * LANES
     groups = (columns + width - 1) // width
     units, tiles = word(record, IMAGES) * groups, word(record, TILES)
@@ -170,7 +178,16 @@ def sums(record, tile, worker):
 
 @jit
 def sum_rows(x, rows, row_bytes, depth, count, y):
-    """Compute *count* columns of one product, at most ``AT_ONCE`` vectors of columns."""
+    """Compute up to ``AT_ONCE`` vectors of columns of a vector-matrix product.
+
+    Args:
+        x: address of the vector.
+        rows: address of the first of the matrix's values in these columns.
+        row_bytes: bytes from one row of the matrix to the next.
+        depth: number of rows of the matrix.
+        count: number of columns.
+        y: address of the results.
+    """
     if count == AT_ONCE * LANES:
         add_several(x, rows, row_bytes, depth, count, y)
         return

@@ -71,7 +71,11 @@ two_blocks = conv_f32_micro_kernels.blocks_product(tuple(range(1, FEW + 1)), 2, 
 
 @kernel(instructions.CONV)
 def conv(record, tile, worker):
-    """Compute one tile of a convolution: a range of output rows and a range of columns."""
+    """Compute one tile of a convolution: a range of output rows and a range of columns.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     column_tiles = word(record, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
     row, last = row_range(record, tile)
@@ -92,9 +96,18 @@ def conv(record, tile, worker):
 
 @jit
 def multiply_blocks(record, rows, taps, pixels, column, end, row):
-    """Compute blocks of columns, two or four at a time, while they fit; return the next column.
+    """Compute blocks of output columns, two or four at a time; return the next column.
 
-    The function is for chunks of at most ``FEW`` pixels. *row* is the chunk's first output row.
+    It is for chunks (groups of output rows) of at most ``FEW`` pixels.
+
+    Args:
+        record: address of the convolution's operands.
+        rows: address of a table of the pixels' addresses.
+        taps: address of a table of the taps' offsets.
+        pixels: number of pixels of the chunk.
+        column: number of the first column.
+        end: number of the column after the last one.
+        row: number of the chunk's first output row.
     """
     count, size = word(record, TAP_ROWS) * word(record, TAP_COLUMNS), word(record, TAP_BYTES)
     weight = word(record, WEIGHT) + row // word(record, OUT_H) * word(record, WEIGHT_IMAGE)
@@ -118,7 +131,16 @@ def multiply_blocks(record, rows, taps, pixels, column, end, row):
 
 @jit
 def multiply(record, rows, taps, pixels, column, row):
-    """Compute up to ``WIDE`` columns of a chunk's pixels; *row* is the chunk's first output row."""
+    """Compute up to ``WIDE`` output columns of the pixels of a chunk (a group of output rows).
+
+    Args:
+        record: address of the convolution's operands.
+        rows: address of a table of the pixels' addresses.
+        taps: address of a table of the taps' offsets.
+        pixels: number of pixels of the chunk.
+        column: number of the first column.
+        row: number of the chunk's first output row.
+    """
     out, residual = word(record, Y) + output_offset(record, row), word(record, RESIDUAL)
     if residual:
         residual += row * word(record, OUT_W) * word(record, RESIDUAL_PITCH)
@@ -128,7 +150,18 @@ def multiply(record, rows, taps, pixels, column, row):
 
 @jit
 def multiply_to(record, rows, taps, pixels, column, weight, out, residual):
-    """Compute up to ``WIDE`` columns of a chunk's pixels, and write them at the address *out*."""
+    """Compute up to ``WIDE`` output columns of some pixels, and write them at a given address.
+
+    Args:
+        record: address of the convolution's operands.
+        rows: address of a table of the pixels' addresses.
+        taps: address of a table of the taps' offsets.
+        pixels: number of pixels.
+        column: number of the first column.
+        weight: address of the packed weights of these columns.
+        out: address of the results.
+        residual: address of the values that are added to the results; 0 for none.
+    """
     tap_count, tap_bytes = (
         word(record, TAP_ROWS) * word(record, TAP_COLUMNS),
         word(record, TAP_BYTES),
@@ -194,7 +227,8 @@ def low_tiles(
     """Write up to ``WIDE`` columns of a few pixels, by register tiles of lower height.
 
     There is one pixel, or there are more than ``MIDDLE`` columns of fewer pixels than two register
-    tiles have.
+    tiles have. Arguments are those of :func:`matrix`; the weights from *ahead* on are prefetched,
+    in steps of *step* bytes.
     """
     not_inlined()  # it would take registers from the loop over whole tiles
     residual_pitch = word(limits, RESIDUAL_PITCH - LOW) if residual else 0
@@ -223,7 +257,14 @@ def low_tiles(
 
 @jit
 def column_range(record, part):
-    """Return the first column and the end of a column tile, in whole blocks of ``WIDE`` columns."""
+    """Return a tile's first output column and the end of its range, in blocks of ``WIDE`` columns.
+
+    The end of the last tile may be beyond the last column.
+
+    Args:
+        record: address of the convolution's operands.
+        part: number of the part of the columns.
+    """
     blocks, parts = (word(record, COLUMNS) + WIDE - 1) // WIDE, word(record, COLUMN_TILES)
     return blocks * part // parts * WIDE, blocks * (part + 1) // parts * WIDE
 
@@ -240,7 +281,11 @@ DOWN, ACROSS, BLOCK_WIDTH, LAST_WIDTH, HAS_BIAS, BIAS, SHARES = instructions.PAC
 
 @kernel(instructions.PACK)
 def pack_matrix(record, tile, worker):
-    """Pack this tile's blocks of columns of all matrices of a batch."""
+    """Pack this tile's blocks of columns of all matrices of a batch.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, columns = word(record, HEIGHT_ROWS), word(record, WIDTH_COLUMNS)
     width = word(record, BLOCK_WIDTH)
     blocks, tiles = (columns + width - 1) // width, word(record, SHARES)

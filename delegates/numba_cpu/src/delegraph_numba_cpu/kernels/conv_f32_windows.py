@@ -43,13 +43,21 @@ RESIDUAL_PITCH, SLOPES = instructions.CONV.slots("residual_pitch", "slopes")
 
 @jit
 def own_scratch(record, worker):
-    """Return the address of the scratch memory of *worker*."""
+    """Return the address of the scratch memory of *worker*.
+
+    *record* is the address of the convolution's operands.
+    """
     return word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
 
 
 @jit
 def row_range(record, tile):
-    """Return a tile's first output row, and the row after its last, counted over all images."""
+    """Return a tile's first output row, and the row after its last, counted over all images.
+
+    Args:
+        record: address of the convolution's operands.
+        tile: number of the part of the rows.
+    """
     tiles = word(record, TILES) // word(record, COLUMN_TILES)
     rows = word(record, IMAGES) * word(record, OUT_H)
     return rows * tile // tiles, rows * (tile + 1) // tiles
@@ -57,23 +65,36 @@ def row_range(record, tile):
 
 @jit
 def chunk_rows(record, row, last):
-    """Return the number of output rows of the chunk that begins at *row*, all of one image."""
+    """Return how many output rows, all of one image, the next chunk has.
+
+    Args:
+        record: address of the convolution's operands.
+        row: number of the chunk's first output row, counted over all images.
+        last: number of the row after the tile's last.
+    """
     count = min(word(record, CHUNK), last - row)
     return min(count, word(record, OUT_H) - row % word(record, OUT_H))
 
 
 @jit
 def output_offset(record, row):
-    """Return the offset in bytes of an output row; *row* is counted over all images."""
+    """Return the offset in bytes of an output row; *row* is counted over all images.
+
+    *record* is the address of the convolution's operands.
+    """
     image = row // word(record, OUT_H)
     return image * word(record, OUT_IMAGE) + (row % word(record, OUT_H)) * word(record, OUT_ROW)
 
 
 @jit
 def chunk_source(record, scratch, row, count):
-    """Return the address of the first tap of a chunk's first pixel.
+    """Return the address of the first tap of a chunk's first pixel; pad the input rows if needed.
 
-    Pad the input rows if needed.
+    Args:
+        record: address of the convolution's operands.
+        scratch: address of this thread's scratch memory.
+        row: number of the chunk's first output row, counted over all images.
+        count: number of output rows.
     """
     image, y = row // word(record, OUT_H), row % word(record, OUT_H)
     source = word(record, X) + image * word(record, IN_IMAGE)
@@ -89,7 +110,14 @@ def chunk_source(record, scratch, row, count):
 
 @jit
 def pad_row(record, source, y, target):
-    """Write row *y* of an image with its padding at *target*: zeros for a row outside the image."""
+    """Write one input row with its padding; a row outside of the image is all zeros.
+
+    Args:
+        record: address of the convolution's operands.
+        source: address of the image.
+        y: number of the row, negative or too large for a row outside.
+        target: address to which the padded row is written.
+    """
     size, left, copied = word(record, ROW), word(record, LEFT), word(record, COPIED)
     if y < 0 or y >= word(record, IN_H):
         fill_bytes(target, 0, size)
@@ -101,7 +129,10 @@ def pad_row(record, source, y, target):
 
 @jit
 def write_taps(record, table):
-    """Write a table of the taps' offsets in bytes from the first tap of a window."""
+    """Write to *table* the offset in bytes of each tap of a window from the first tap.
+
+    *record* is the address of the convolution's operands.
+    """
     columns = word(record, TAP_COLUMNS)
     for i in range(word(record, TAP_ROWS)):
         for j in range(columns):
@@ -114,6 +145,8 @@ def write_pixels(record, table, source, count):
     """Write a table of the addresses of the first tap of each pixel in *count* output rows.
 
     The last address is written ``HEIGHT - 1`` times more, so that the last register tile is full.
+
+    *record* is the address of the convolution's operands.
     """
     down, right = word(record, STRIDE_ROW), word(record, STRIDE_COLUMN)
     width = word(record, OUT_W)

@@ -66,7 +66,11 @@ R_X, R_Y, R_RANGES, R_ROWS, R_SIZE, R_PIECES, R_TILES = instructions.ROUND.slots
 
 @kernel(instructions.MEASURE)
 def measure(record, tile, worker):
-    """Store the smallest and the largest value of each of this tile's pieces of rows."""
+    """Store the smallest and the largest value of each of this tile's pieces of rows.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, M_SIZE), word(record, M_PIECES), word(record, M_TILES)
     units, length = word(record, M_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -83,7 +87,11 @@ def piece_length(size, pieces):
 
 @kernel(instructions.QUANTIZE)
 def quantize(record, tile, worker):
-    """Quantise this tile's pieces of rows to bytes."""
+    """Quantise this tile's pieces of rows to bytes.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, Q_SIZE), word(record, Q_PIECES), word(record, Q_TILES)
     units, length = word(record, Q_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -108,7 +116,11 @@ def quantize(record, tile, worker):
 
 @kernel(instructions.ROUND)
 def round_rows(record, tile, worker):
-    """Round the floats of this tile's pieces of rows to values that quantisation can represent."""
+    """Round the floats of this tile's pieces of rows to values that quantisation can represent.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, pieces, tiles = word(record, R_SIZE), word(record, R_PIECES), word(record, R_TILES)
     units, length = word(record, R_ROWS) * pieces, piece_length(size, pieces)
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):
@@ -128,7 +140,14 @@ def round_rows(record, tile, worker):
 
 @jit
 def row_parameters(ranges, row, pieces, is_asymmetric):
-    """Return the quantization of a row from its pieces' ranges: see :func:`parameters`."""
+    """Return the quantization of a row, see :func:`parameters`, from the ranges of its pieces.
+
+    Args:
+        ranges: address of the smallest and largest value of each piece.
+        row: number of the row.
+        pieces: number of pieces of a row.
+        is_asymmetric: whether the row gets a zero point.
+    """
     low, high, unsound = np.float32(0), np.float32(0), np.float32(0)
     for place in range(ranges + 8 * row * pieces, ranges + 8 * (row + 1) * pieces, 8):
         unsound += load_f32(place) * np.float32(0)  # a NaN stays NaN whatever is added
@@ -138,7 +157,11 @@ def row_parameters(ranges, row, pieces, is_asymmetric):
 
 @kernel(instructions.MULTIPLY)
 def multiply(record, tile, worker):
-    """Compute this tile's range of output pixels and of blocks of outputs."""
+    """Compute this tile's range of output pixels and of blocks of outputs.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     row_tiles, column_tiles = word(record, ROW_TILES), word(record, COLUMN_TILES)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
     pixels, outputs = word(record, PIXELS), word(record, OUTPUTS)
@@ -156,9 +179,17 @@ def multiply(record, tile, worker):
 
 @jit
 def multiply_pixels(record, first, last, first_column, last_column, memory):
-    """Compute output pixels *first* to *last*, for the blocks of 16 outputs from *first_column* on.
+    """Compute some output pixels, for a range of blocks of 16 outputs.
 
     Scratch memory holds accumulators, before them padded lines, the windows' record, and windows.
+
+    Args:
+        record: address of the kernel call's operands.
+        first: number of the first pixel.
+        last: number of the pixel after the last one.
+        first_column: number of the first block of 16 outputs.
+        last_column: number of the block after the last one.
+        memory: address of this thread's scratch memory.
     """
     step, image_pixels = word(record, STEP), word(record, IMAGE_PIXELS)
     windows, rows_at = memory + ACC_BYTES, memory + ACC_BYTES + 256
@@ -187,10 +218,21 @@ def multiply_pixels(record, first, last, first_column, last_column, memory):
 
 @jit
 def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_step, target, acc):
-    """Compute results of *rows* rows of bytes and up to four blocks of 16 outputs.
+    """Compute and store float32 results of some rows of bytes and up to four blocks of 16 outputs.
 
-    The first block is number *n*. Micro-kernels compute a fixed number of rows; results of missing
-    rows are ignored.
+    Micro-kernels compute a fixed number of rows; results of missing rows are ignored.
+
+    Args:
+        record: address of the kernel call's operands.
+        a: address of the first row.
+        row_bytes: bytes from one row to the next.
+        rows: number of rows.
+        n: number of the first block.
+        blocks_of_16: number of blocks.
+        scales: address of the first row's scale and zero point.
+        scale_step: bytes from one row's scale to the next.
+        target: address of the first row of results.
+        acc: memory for accumulators.
     """
     headers, start = word(record, HEADERS) + n * HEADER_BYTES, 0
     while start < rows:
@@ -214,7 +256,13 @@ def multiply_group(record, a, row_bytes, rows, n, blocks_of_16, scales, scale_st
 
 @jit
 def tile_height(record, rows, blocks_of_16):
-    """Return the number of rows of the micro-kernel that begins *rows* rows."""
+    """Return how many rows the next micro-kernel computes, of *rows* rows that remain.
+
+    Args:
+        record: address of the kernel call's operands.
+        rows: number of rows that remain.
+        blocks_of_16: number of blocks of 16 outputs.
+    """
     if rows == 1:
         return 1
     if rows <= SHORT:
@@ -224,7 +272,18 @@ def tile_height(record, rows, blocks_of_16):
 
 @jit
 def accumulate(record, a, row_bytes, height, n, blocks_of_16, headers, acc):
-    """Store the accumulators of one call of a micro-kernel of *height* rows at *acc*."""
+    """Store the accumulators that micro-kernels compute for some rows and blocks of 16 outputs.
+
+    Args:
+        record: address of the kernel call's operands.
+        a: address of the first row of bytes.
+        row_bytes: bytes from one row to the next.
+        height: number of rows that the micro-kernel computes.
+        n: number of the first block.
+        blocks_of_16: number of blocks.
+        headers: address of the first block's header.
+        acc: address of the accumulators.
+    """
     weights = word(record, WEIGHTS) + n * word(record, BLOCK_BYTES)
     form, parts, steps = word(record, FORM), word(record, PARTS), word(record, STEPS)
     for j in range(0, blocks_of_16, SINGLE if height == 1 else WIDE):

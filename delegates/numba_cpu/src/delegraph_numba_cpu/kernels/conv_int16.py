@@ -175,7 +175,15 @@ finish_real = _finisher(instructions.REAL)
 
 @jit
 def store_results(record, sums, rows, column, target):
-    """Convert *sums* of *rows* windows to int16, and store the results of 16 outputs at most."""
+    """Convert sums of products to int16, and store the results of 16 outputs at most.
+
+    Args:
+        record: address of the kernel call's operands.
+        sums: address of the sums, int64.
+        rows: number of windows that have sums.
+        column: number of the first output.
+        target: address of the first window's result of this output.
+    """
     header = word(record, HEADERS) + column // LANES * instructions.HEADER_BYTES
     rounding, low, high = word(record, ROUNDING), word(record, LOW), word(record, HIGH)
     outputs, row = word(record, OUTPUTS), sums + instructions.SUMS_BYTES
@@ -191,7 +199,11 @@ def store_results(record, sums, rows, column, target):
 
 @kernel(instructions.CONVOLVE)
 def convolve_int16(record, tile, worker):
-    """Compute all outputs of this tile's pixels."""
+    """Compute all outputs of this tile's pixels.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
     sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     windows, outputs = sums + instructions.ACC_BYTES, word(record, OUTPUTS)
@@ -211,7 +223,15 @@ def convolve_int16(record, tile, worker):
 
 @jit
 def dot_windows(record, rows, row_bytes, column, sums):
-    """Store the sums of ROWS windows and 16 outputs, from output *column* on."""
+    """Store the sums of products of ROWS windows and the weights of 16 outputs.
+
+    Args:
+        record: address of the kernel call's operands.
+        rows: address of the first window.
+        row_bytes: bytes from one window to the next.
+        column: number of the first output.
+        sums: address of the sums, int64.
+    """
     pairs = word(record, DEPTH)
     weights = word(record, WEIGHTS) + column * 4 * pairs
     for k in range(0, pairs, instructions.PAIRS_A_CHUNK):
@@ -221,7 +241,11 @@ def dot_windows(record, rows, row_bytes, column, sums):
 
 @kernel(instructions.DEPTHWISE)
 def depthwise_int16(record, tile, worker):
-    """Compute all channels of this tile's pixels."""
+    """Compute all channels of this tile's pixels.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     pixels, tiles, step = word(record, PIXELS), word(record, TILES), word(record, STEP)
     sums = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     windows, outputs, taps = (

@@ -21,7 +21,11 @@ P_IMAGES, P_OUTPUTS, P_TILES = instructions.PACK_STACK.slots("images", "outputs"
 
 @kernel(instructions.CONVOLVE)
 def convolve(record, tile, worker):
-    """Compute this tile's range of output pixels and of groups of 64 outputs of one product."""
+    """Compute this tile's range of output pixels and of groups of 64 outputs of one product.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     row_tiles, column_tiles = word(record, ROW_TILES), word(record, COLUMN_TILES)
     image, tile = tile // (row_tiles * column_tiles), tile % (row_tiles * column_tiles)
     row_tile, column_tile = tile // column_tiles, tile % column_tiles
@@ -47,7 +51,11 @@ def convolve(record, tile, worker):
 
 @kernel(instructions.PACK_STACK)
 def pack_stack(record, tile, worker):
-    """Pack this tile's groups of 64 outputs of all matrices of the stack."""
+    """Pack this tile's groups of 64 outputs of all matrices of the stack.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     groups, tiles = (word(record, P_OUTPUTS) + 63) // 64, word(record, P_TILES)
     units = word(record, P_IMAGES) * groups
     for unit in range(units * tile // tiles, units * (tile + 1) // tiles):

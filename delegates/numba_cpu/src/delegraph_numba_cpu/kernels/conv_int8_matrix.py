@@ -62,7 +62,19 @@ WEIGHTS, HEADERS, DEPTH, STEPS, BLOCK_BYTES, OUTPUTS, LOW, _, _, _, SUM_FACTOR =
 
 @jit
 def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
-    """Convert accumulators to bytes, and store up to 16 results of each row."""
+    """Convert accumulators to bytes, and store up to 16 results of each row.
+
+    Args:
+        acc: address of the first row's accumulators.
+        acc_bytes: bytes from one row's accumulators to the next.
+        rows: number of rows.
+        header: address of the header with factors and offsets of these 16 outputs.
+        target: address of the first row's results.
+        row_bytes: bytes from one row of results to the next.
+        count: number of results of a row, at most 16.
+        record: address of the word ``low`` in the record of the weights; see
+            ``instructions.MATRIX``.
+    """
     low, high, rounding = word(record, 0), word(record, 1), word(record, 2)
     if rounding == EXACT:
         finish_exact(acc, acc_bytes, rows, header, target, row_bytes, count, low, high)
@@ -76,7 +88,10 @@ def finish_rows(acc, acc_bytes, rows, header, target, row_bytes, count, record):
 
 @jit
 def tile_height(rows, short, tall):
-    """Return the tile height, *short* or *tall*, for which fewer rows are computed twice."""
+    """Return the height for register tiles, *short* or *tall*, that computes fewer rows twice.
+
+    *rows* is the number of rows of the product.
+    """
     return tall if -(-rows // tall) * tall <= -(-rows // short) * short else short
 
 
@@ -167,7 +182,7 @@ def dot_split_blocks(split, height, matrix, n, columns, sums, acc):
     Args:
         split: address of the rows, from :func:`split_rows`.
         height: number of rows.
-        matrix: see ``MATRIX``.
+        matrix: address of the record that describes the weights; see ``MATRIX``.
         n: number of the first block of 16 columns.
         columns: number of needed columns; others may be skipped.
         sums: see :func:`multiply`.
@@ -224,7 +239,13 @@ def multiply_tiles_16(a, a_bytes, rows, sums, matrix, n, target, row_bytes, acc)
 
 @jit
 def add_sums(acc, sums, columns):
-    """Add to each row's accumulators in *acc* the int32 of *sums* for that row."""
+    """Add to the accumulators of each row in a register tile the int32 that belongs to the row.
+
+    Args:
+        acc: address of the accumulators.
+        sums: address of an int32 for each row.
+        columns: number of accumulators of a row.
+    """
     for m in range(TILE_ROWS):
         value = load_i32(sums + 4 * m)
         for i in range(columns):
@@ -318,7 +339,10 @@ def finish_rows_64(acc, rows, header, target, row_bytes, record):
 
 @jit
 def sums_from(sums, row):
-    """Return the address of the sums of rows from *row* on; 0 if there are no sums."""
+    """Return the address of the int32 that is added to row *row* and on; 0 if nothing is added.
+
+    *sums* is the address of the first row's int32, or 0.
+    """
     return sums + 4 * row if sums else 0
 
 
@@ -328,10 +352,10 @@ def add_rows(a, a_bytes, rows, matrix, sums):
 
     Args:
         a: address of the rows, unsigned.
-        a_bytes: distance of rows.
+        a_bytes: bytes from one row to the next.
         rows: number of rows.
-        matrix: see ``MATRIX``.
-        sums: address for the result.
+        matrix: address of the record that describes the weights; see ``MATRIX``.
+        sums: address to which the int32 are written.
 
     Returns:
         *sums*, or 0 if nothing is added.

@@ -26,7 +26,10 @@ sum_of = r.folder(r.INTS, r.plus)
 
 @jit
 def pack_group(record, image, group):
-    """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers."""
+    """Pack up to 64 outputs, number *group*, of the matrix *image*, and write their headers.
+
+    *record* is the address of the kernel call's operands.
+    """
     outputs, depth = word(record, OUTPUTS), word(record, DEPTH)
     blocks_of_16, block_bytes = (outputs + 15) // 16, (depth + 3) // 4 * 64
     weights = word(record, WEIGHTS) + image * blocks_of_16 * block_bytes

@@ -32,9 +32,9 @@ def multiply_pixels(
 
     Args:
         x: address of the first image.
-        windows: see ``WINDOWS``.
-        matrix: see ``MATRIX``.
-        layout: see ``CONVOLVE``.
+        windows: address of the record that describes the windows; see ``WINDOWS``.
+        matrix: address of the record that describes the weights; see ``MATRIX``.
+        layout: whether windows are copied, or already are rows of a matrix; see ``CONVOLVE``.
         step: number of pixels that are computed together.
         first: number of the first pixel.
         last: number of the pixel after the last one.

@@ -99,7 +99,14 @@ def have_room(windows):
 
 @jit
 def pad_lines(image, windows, y, target):
-    """Write the lines that windows read, from line *y* of the image on, with their padding."""
+    """Write all image lines that windows of one output row read, with their padding.
+
+    Args:
+        image: address of the image.
+        windows: address of the record that describes the windows.
+        y: number of the first line, maybe outside of the image.
+        target: address to which the lines are written.
+    """
     size, line_bytes = word(windows, WIDTH) * word(windows, CHANNELS), padded_bytes(windows)
     place = target + word(windows, LEFT) * word(windows, CHANNELS)
     fill_bytes(target, word(windows, ZERO), word(windows, KERNEL_H) * line_bytes)
@@ -123,7 +130,15 @@ def copy_padded(windows, column, count, target, lines):
 
 @jit
 def gather_edge(line, windows, column, end, target):
-    """Write one line of windows that cross an edge of the image, or whose taps have gaps."""
+    """Write one line of windows that cross an edge of the image, or whose taps have gaps.
+
+    Args:
+        line: address of the image's line.
+        windows: address of the record that describes the windows.
+        column: number of the first window's output column.
+        end: number of the column after the last one.
+        target: address to which the first window's line is written.
+    """
     if word(windows, DILATION_W) != 1:
         gather_taps(line, windows, column, end, target)
         return

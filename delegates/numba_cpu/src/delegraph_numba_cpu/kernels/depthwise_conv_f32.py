@@ -47,7 +47,11 @@ five_by_two = conv_f32_micro_kernels.row_product(HEIGHT, LANES, kernel=5, stride
 
 @kernel(DEPTHWISE)
 def depthwise(record, tile, worker):
-    """Compute a tile of a depthwise convolution."""
+    """Compute a tile of a depthwise convolution.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     column_tiles = word(record, COLUMN_TILES)
     part, tile = tile % column_tiles, tile // column_tiles
     row, last = row_range(record, tile)
@@ -66,10 +70,19 @@ def depthwise(record, tile, worker):
 
 @jit
 def filter_rows(record, rows, taps, inner_taps, count, channel, out):
-    """Compute up to ``LANES`` channels of adjacent output rows, and write them at *out*.
+    """Compute up to ``LANES`` channels of adjacent output rows of a depthwise convolution.
 
     Register tiles that are not at a padded edge of the image read from *inner_taps*, and so does
     the last tile of a row.
+
+    Args:
+        record: address of the kernel call's operands.
+        rows: address of a table of the pixels' addresses.
+        taps: address of a table of the taps' offsets.
+        inner_taps: the same for taps inside the image.
+        count: number of output rows.
+        channel: number of the first channel.
+        out: address of the results.
     """
     width, kernel, step = word(record, OUT_W), word(record, TAP_COLUMNS), word(record, TAP_COLUMN)
     stride, is_whole = word(record, STRIDE_COLUMN), word(record, COLUMNS) >= LANES
@@ -99,20 +112,29 @@ def filter_rows(record, rows, taps, inner_taps, count, channel, out):
 
 @jit
 def channel_weights(record, channel):
-    """Return the address of the weights of the block of channels that begins at *channel*."""
+    """Return the address of the weights of the block of channels that begins at *channel*.
+
+    *record* is the address of the kernel call's operands.
+    """
     taps = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     return word(record, WEIGHT) + 4 * channel * (taps + 1)
 
 
 @jit
 def first_channel(record, channel):
-    """Return the offset of a block of channels in a pixel; the last block ends with the pixel."""
+    """Return the offset of a block of channels in a pixel; the last block ends with the pixel.
+
+    *record* is the address of the kernel call's operands.
+    """
     return 4 * max(0, min(channel, word(record, COLUMNS) - LANES))
 
 
 @jit
 def filter_pixels(record, rows, taps, pixels, channel, out):
-    """Compute up to ``LANES`` channels of pixels, for windows of any shape, at *out*."""
+    """Compute up to ``LANES`` channels of pixels, for windows of any shape, at *out*.
+
+    *record* is the address of the kernel call's operands.
+    """
     count = word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     weight, first = channel_weights(record, channel), first_channel(record, channel)
     pitch, columns, limits = word(record, PITCH), word(record, COLUMNS), record + 8 * LOW
@@ -132,7 +154,11 @@ XS, YS, VALUES, TIMES, PARTS = REPEAT.slots("x", "y", "values", "times", "tiles"
 
 @kernel(REPEAT)
 def repeat_channels(record, tile, worker):
-    """Write this tile's values, each ``times`` times."""
+    """Write this tile's values, each ``times`` times.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     values, tiles, times = word(record, VALUES), word(record, PARTS), word(record, TIMES)
     first, last = values * tile // tiles, values * (tile + 1) // tiles
     target = word(record, YS) + 4 * first * times

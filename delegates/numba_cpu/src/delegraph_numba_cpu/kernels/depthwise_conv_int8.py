@@ -188,7 +188,11 @@ R_X, R_Y, R_PIXELS, R_CHANNELS, R_TIMES, R_TILES = instructions.REPEAT.slots(
 
 @kernel(instructions.DEPTHWISE)
 def depthwise(record, tile, worker):
-    """Compute this tile's output rows."""
+    """Compute this tile's output rows.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     windows, taps = word(record, D_WINDOWS), word(record, D_TAPS)
     rows, tiles = word(record, D_ROWS), word(record, D_TILES)
     memory = word(record, D_SCRATCH) + worker * word(record, D_SCRATCH_BYTES)
@@ -206,7 +210,11 @@ def depthwise(record, tile, worker):
 
 @kernel(instructions.REPEAT)
 def repeat(record, tile, worker):
-    """Repeat each channel of this tile's pixels ``times`` times."""
+    """Repeat each channel of this tile's pixels ``times`` times.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     pixels, tiles = word(record, R_PIXELS), word(record, R_TILES)
     channels, times = word(record, R_CHANNELS), word(record, R_TIMES)
     first, last = pixels * tile // tiles, pixels * (tile + 1) // tiles

@@ -52,7 +52,11 @@ SHORT = 64  # number of bytes up to which a loop is faster than a call
 
 @kernel(instructions.CHAIN)
 def chain(record, tile, worker):
-    """Run all steps of the chain on this tile's share of the elements."""
+    """Run all steps of the chain on this tile's share of the elements.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     elements, length, tiles = word(record, ELEMENTS), word(record, LENGTH), word(record, TILES)
     pieces = (elements + length - 1) // length
     slots = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
@@ -72,13 +76,26 @@ def chain(record, tile, worker):
 
 @jit
 def register(record, slots, slot):
-    """Return the address of the register of *slot*: memory for the elements of one piece."""
+    """Return the address of the memory that holds a slot's elements while a piece is computed.
+
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots.
+        slot: number of the slot, which is an operand or a result of steps.
+    """
     return slots + 8 * SLOTS + slot * word(record, REGISTER_BYTES)
 
 
 @jit
 def run_steps(record, slots, start, count):
-    """Run all steps on *count* elements, a multiple of GRANULE, from element *start* on."""
+    """Run all steps of the chain on some elements.
+
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots, which hold the addresses of operands.
+        start: number of the first element.
+        count: number of elements, a multiple of GRANULE.
+    """
     first = word(record, STEPS)
     for i in range(word(record, STEP_COUNT)):
         run_step(first + i * STEP_BYTES, first, slots, start, count)
@@ -89,6 +106,8 @@ def bind(record, slots, start, count):
     """Write to each slot the address of its elements from *start* on, for sources and target.
 
     Strided sources are first copied to their registers.
+
+    *record* is the address of the kernel call's operands.
     """
     for source in range(word(record, SOURCE_COUNT)):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
@@ -106,7 +125,15 @@ def bind(record, slots, start, count):
 
 @jit
 def run_rest(record, slots, start, whole, rest):
-    """Run all steps on the last *rest* elements of a piece, fewer than GRANULE, in registers."""
+    """Run all steps on the last elements of a piece, fewer than GRANULE, which are copied first.
+
+    Args:
+        record: address of the kernel call's operands.
+        slots: address of the slots, which hold the addresses of operands.
+        start: number of the piece's first element.
+        whole: number of the piece's elements that are computed already.
+        rest: number of the remaining ones.
+    """
     sources = word(record, SOURCE_COUNT)
     for source in range(sources):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
@@ -124,7 +151,10 @@ def run_rest(record, slots, start, whole, rest):
 
 @jit
 def repeat_periodic(record, slots):
-    """Copy the sources that are the same for every piece to their registers."""
+    """Copy the sources that are the same for every piece to their registers.
+
+    *record* is the address of the kernel call's operands.
+    """
     for source in range(word(record, SOURCE_COUNT)):
         source_record = word(record, RECORDS) + source * RECORD_BYTES
         if word(source_record, LAYOUT) == PERIODIC:
@@ -134,7 +164,15 @@ def repeat_periodic(record, slots):
 
 @jit
 def repeat(source_record, base, target, start, count):
-    """Copy *count* elements of a source, from *start* on, repeated to the target's shape."""
+    """Copy elements of a source in the order of the target, to whose shape the source is repeated.
+
+    Args:
+        source_record: address of the record that describes the source.
+        base: address of the source.
+        target: address to which elements are copied.
+        start: number of the first element, in the target's shape.
+        count: number of elements.
+    """
     size, last = word(source_record, ITEMSIZE), word(source_record, RANK) - 1
     inner, step = word(source_record, SHAPE + last), word(source_record, STRIDES + last)
     row, column = start // inner, start % inner

@@ -60,13 +60,22 @@ BETWEEN_RUNS = -1 << 32
 
 @named_kernel("executor", layout.RUN)
 def run(table, unused, unused_too):
-    """Run every tile of every row of *table* in the calling thread."""
+    """Run every tile of every row (kernel call) of a program's table in the calling thread.
+
+    The other arguments are there since all entry functions take three.
+    """
     run_alone(table)
 
 
 @named_kernel("executor", layout.INVOKE)
 def invoke(control, table, threads):
-    """Run every tile of every row, with the pool's workers if *threads* > 1 and they are idle."""
+    """Run every tile of every row (kernel call) of a program, with worker threads if they are idle.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        table: address of the program's table of rows.
+        threads: number of threads that are wanted, including this one.
+    """
     atomic_add(control + CALLERS, 1)
     if threads > 1 and compare_and_swap(control + IS_LED, 0, 1) == 0:
         lead(control, table, threads)
@@ -78,7 +87,13 @@ def invoke(control, table, threads):
 
 @named_kernel("executor", layout.WORK)
 def work(control, unused, unused_too):
-    """Work as the pool's next worker: run tiles of every run, until the pool ends."""
+    """Loop of a worker thread: run tiles of every program that is run, until the pool ends.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        unused: any number, as all entry functions take three arguments.
+        unused_too: any number.
+    """
     worker = atomic_add(control + HIRED, 1) + 1  # the number selects its scratch memory
     seen = 0  # the epoch before the first run
     while True:
@@ -90,16 +105,25 @@ def work(control, unused, unused_too):
 
 @named_kernel("executor", layout.END)
 def end(control, unused, unused_too):
-    """Stop the workers of a pool after their present run."""
+    """Make all worker threads stop after their present run.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        unused: any number, as all entry functions take three arguments.
+        unused_too: any number.
+    """
     atomic_store(control + IS_OVER, 1)
     begin_epoch(control)
 
 
 @named_kernel("executor", layout.LOOK)
 def look(address, count, unused):
-    """Poll the word at *address* *count* times, as waiting threads do.
+    """Poll a word in memory as waiting threads do; the caller measures how long that takes.
 
-    The caller measures the time.
+    Args:
+        address: address of the word.
+        count: number of polls.
+        unused: any number, as all entry functions take three arguments.
     """
     for _ in range(count):
         if atomic_load(address) == -1:
@@ -126,7 +150,13 @@ def run_alone(table):
 
 @jit
 def lead(control, table, threads):
-    """Run every tile of every row together with the workers; return after the last tile."""
+    """Run every tile of a program together with the workers; return after the last tile.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        table: address of the program's table of rows.
+        threads: number of threads that are wanted, including this one.
+    """
     store_i64(table + IS_CANCELLED, 0)
     store_i64(table + THREADS, threads)
     before_first = table + HEADER_BYTES - ROW_BYTES
@@ -142,7 +172,12 @@ def lead(control, table, threads):
 
 @jit
 def share(control, worker):
-    """Run unclaimed tiles until the run ends, or until too many threads take part in it."""
+    """Run unclaimed tiles until the run ends, or until too many threads take part in it.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        worker: number of this thread; 0 is the caller.
+    """
     while True:
         turn = atomic_load(control + TURN)
         if turn < 0 or (worker and worker >= room(control)):
@@ -156,6 +191,11 @@ def run_unclaimed(control, worker, turn):
     """Run unclaimed tiles of the present row; return whether this thread began the next row.
 
     A thread takes the tiles of its own share first.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        worker: number of this thread.
+        turn: number of the row's turn; a tile is claimed only if its share still has this turn.
     """
     shares = share_count(control)
     for i in range(shares):
@@ -184,7 +224,14 @@ def share_count(control):
 
 @jit
 def run_tile(control, row, tile, worker):
-    """Run a claimed tile, or skip it if the run is cancelled."""
+    """Run a tile that this thread has claimed, or skip it if the run is cancelled.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row (kernel call) in the table.
+        tile: number of the tile.
+        worker: number of this thread.
+    """
     table = load_i64(control + TABLE)
     if load_i32(load_i64(table + CANCELLATION)):
         store_i64(table + IS_CANCELLED, 1)
@@ -194,9 +241,15 @@ def run_tile(control, row, tile, worker):
 
 @jit
 def go_on(control, row, worker):
-    """Go on after the last tile of *row*: begin the next row with several tiles, or end the run.
+    """Begin the next row (kernel call) that has several tiles, or end the run.
 
-    Rows of a single tile before it are run here, as other threads have nothing to do for them.
+    It is called when the last tile of a row is done. Rows of a single tile before the next one are
+    run here, as other threads have nothing to do for them.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row that is done.
+        worker: number of this thread.
     """
     turn = (atomic_load(control + TURN) + 1) & LOW
     last, tiles = load_i64(control + LAST), 0
@@ -216,7 +269,14 @@ def go_on(control, row, worker):
 
 @jit
 def divide(control, row, tiles, turn):
-    """Make *row* the present row, and divide its tiles into shares that threads may claim."""
+    """Make a row (kernel call) the present one, and divide its tiles among the threads.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        row: address of the row in the table.
+        tiles: number of tiles of the row.
+        turn: number of the row's turn, by which a late thread finds that another row has begun.
+    """
     store_i64(control + ROW, row)
     atomic_store(control + DONE, tiles)
     shares, word, first = share_count(control), control + SHARES, 0
@@ -241,7 +301,10 @@ def room(control):
 
 @jit
 def wait_for_turn(control, found):
-    """Wait until the turn differs from *found*: poll at first, then sleep."""
+    """Wait until another row is the present one, with a turn other than *found*.
+
+    The thread polls at first, then sleeps.
+    """
     looks, patience = 0, load_i64(control + SPIN_FOR_ROW)
     while atomic_load(control + TURN) == found:
         looks += 1
@@ -255,7 +318,10 @@ def wait_for_turn(control, found):
 
 @jit
 def begin_epoch(control):
-    """Start a new epoch, and wake all threads that wait for one."""
+    """Announce a new run, or the end of the pool, and wake all workers that wait for one.
+
+    *control* is the address of the memory that callers and workers share.
+    """
     atomic_store(control + EPOCH, (atomic_load(control + EPOCH) + 1) & EVERYONE)
     if atomic_load(control + SLEEPERS) > 0:
         wake(control + EPOCH)
@@ -263,7 +329,12 @@ def begin_epoch(control):
 
 @jit
 def next_epoch(control, seen):
-    """Wait until the epoch differs from *seen*, and return it: poll at first, then sleep."""
+    """Wait until a new run is announced, and return its number: poll at first, then sleep.
+
+    Args:
+        control: address of the memory that callers and workers share.
+        seen: number of the last run that this worker knows.
+    """
     looks, patience = 0, load_i64(control + SPIN_FOR_RUN)
     while True:
         epoch = atomic_load(control + EPOCH)

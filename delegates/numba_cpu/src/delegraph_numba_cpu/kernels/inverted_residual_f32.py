@@ -59,6 +59,9 @@ def inverted_residual(record, tile, worker):
     """Compute a tile of expand, depthwise and project convolutions.
 
     A ring buffer has expanded rows.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
     """
     expand, project = record + EXPAND, record + PROJECT
     row, last = row_range(record, tile)
@@ -106,7 +109,10 @@ def inverted_residual(record, tile, worker):
 
 @jit
 def clear_edges(record, ring):
-    """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows."""
+    """Write the zeros beside each row of the ring buffer, and the row of zeros after all rows.
+
+    *record* is the address of the kernel call's operands.
+    """
     left, size = word(record, LEFT), word(record, ROW)
     right = left + word(record, COPIED)
     for i in range(word(record, RING_ROWS)):
@@ -117,7 +123,16 @@ def clear_edges(record, ring):
 
 @jit
 def fill_ring(record, ring, worker, base, first, end):
-    """Compute or copy expanded rows *first* to *end* into the ring buffer."""
+    """Compute or copy some input rows of the depthwise convolution into the ring buffer.
+
+    Args:
+        record: address of the kernel call's operands.
+        ring: address of the ring buffer.
+        worker: number of this thread.
+        base: number of the image's first row, counted over all images.
+        first: number of the first row in the image.
+        end: number of the row after the last one.
+    """
     expand = record + EXPAND
     if word(expand, WEIGHT) == 0:
         for y in range(first, end):
@@ -151,7 +166,10 @@ def copy_pixels(expand, source, target):
 
 @jit
 def ring_row(record, ring, y):
-    """Return the address of expanded row *y* in the ring buffer."""
+    """Return the address of expanded row *y* in the ring buffer.
+
+    *record* is the address of the kernel call's operands.
+    """
     return ring + y % word(record, RING_ROWS) * word(record, ROW)
 
 
@@ -160,6 +178,8 @@ def write_row_taps(record, table, first, rows, size, zeros, y, count):
     """Write the address of each tap of each output row's first pixel.
 
     Row *i* of an image is the row *i* modulo *rows* of those from *first* on, of *size* bytes each.
+
+    *record* is the address of the kernel call's operands.
     """
     down, columns = word(record, TAP_ROW), word(record, TAP_COLUMNS)
     for _ in range(count):
@@ -178,7 +198,15 @@ def write_row_taps(record, table, first, rows, size, zeros, y, count):
 
 @jit
 def filter_chunk(record, taps, inner_taps, result, count):
-    """Compute *count* rows of the depthwise convolution: a chunk."""
+    """Compute some adjacent output rows, a chunk, of the depthwise convolution.
+
+    Args:
+        record: address of the kernel call's operands.
+        taps: address of tables of the taps' addresses.
+        inner_taps: the same for taps inside the image.
+        result: address of the results.
+        count: number of output rows.
+    """
     rows, width = taps + word(record, ROWS_AT), word(record, OUT_W)
     room = 8 * word(record, TAP_ROWS) * word(record, TAP_COLUMNS)
     for channel in range(0, word(record, COLUMNS), LANES):

@@ -33,7 +33,11 @@ from delegraph_numba_cpu.kernels.depthwise_conv_int8 import depthwise_row
 
 @kernel(STRIP)
 def strip(record, tile, worker):
-    """Compute this tile's output rows: an optional convolution, a depthwise, and a 1 x 1 one."""
+    """Compute this tile's output rows: an optional convolution, a depthwise, and a 1 x 1 one.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, tiles = word(record, ROWS), word(record, TILES)
     windows, memory = (
         word(record, WINDOWS),
@@ -71,7 +75,14 @@ def strip(record, tile, worker):
 
 @jit
 def compute_line(record, image, y, memory):
-    """Compute row *y* of the first convolution's output, and store it in the ring buffer."""
+    """Compute a row of the first convolution's output, and store it in the ring buffer.
+
+    Args:
+        record: address of the kernel call's operands.
+        image: number of the image.
+        y: number of the row.
+        memory: address of this thread's scratch memory, which has the ring buffer.
+    """
     windows = word(record, WINDOWS)
     width, channels = word(windows, WIDTH), word(windows, CHANNELS)
     first = (image * word(windows, HEIGHT) + y) * width
@@ -93,7 +104,10 @@ def compute_line(record, image, y, memory):
 
 @jit
 def project(record, first, rows, memory):
-    """Compute *rows* output rows by the 1 x 1 convolution, from output row *first* on."""
+    """Compute *rows* output rows by the 1 x 1 convolution, from output row *first* on.
+
+    *record* is the address of the kernel call's operands.
+    """
     matrix, width = word(record, MATRIX), word(word(record, WINDOWS), OUT_WIDTH)
     outputs, depth = word(matrix, OUTPUTS), word(matrix, DEPTH)
     source, pixels = memory + word(record, ROW), rows * width

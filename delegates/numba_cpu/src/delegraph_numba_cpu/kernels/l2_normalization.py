@@ -16,7 +16,10 @@ divided = row_pass(lambda x, divisor, b: x / divisor)
 
 @jit
 def l2_normalization_row(source, target, rest, results, whole, count, beta):
-    """Write a row of *source* divided by its Euclidean norm, or by 1e-6 if the norm is less."""
+    """Write a row divided by its Euclidean norm, or by 1e-6 if the norm is less.
+
+    See ``row_passes.row_pass`` for arguments.
+    """
     length = np.sqrt(squares(source, target, rest, results, whole, count, ZERO, ZERO))
     divisor = EPSILON if length < EPSILON else length
     divided(source, target, rest, results, whole, count, divisor, ZERO)

@@ -16,7 +16,11 @@ from delegraph_numba_cpu.kernels.positions import report_position
 
 @kernel(instructions.LOOK_UP)
 def look_up(record, tile, worker):
-    """Convert the table rows of this tile's positions to float32; skip positions out of range."""
+    """Convert the table rows of this tile's positions to float32; skip positions out of range.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, tiles, size = word(record, ROWS), word(record, TILES), word(record, TABLE_ROWS)
     for row in range(rows * tile // tiles, rows * (tile + 1) // tiles):
         position = load_i32(word(record, POSITIONS) + 4 * row)
@@ -30,7 +34,10 @@ def look_up(record, tile, worker):
 
 @jit
 def convert_row(record, position, target):
-    """Convert the row at *position* of the table to float32."""
+    """Convert the row at *position* of the table to float32.
+
+    *record* is the address of the kernel call's operands.
+    """
     width, bits, length = word(record, WIDTH), word(record, BITS), word(record, BLOCK)
     source = word(record, TABLE) + position * width * bits // 8
     scales = word(record, SCALES) + position * word(record, ROW_SCALES)

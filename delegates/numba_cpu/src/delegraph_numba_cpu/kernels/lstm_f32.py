@@ -44,7 +44,11 @@ def padded(count, unit):
 
 @kernel(instructions.LSTM)
 def lstm(record, tile, worker):
-    """Run all time steps of this tile's sequences."""
+    """Run all time steps of this tile's sequences.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     batch, tiles = word(record, BATCH), word(record, TILES)
     memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -61,6 +65,13 @@ def lstm_step(record, gates, target, sequence, memory):
     """Run one time step of one sequence.
 
     Scratch memory holds the hidden vector, its projection, and the memory of :func:`accumulate`.
+
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates, which hold the products of the inputs.
+        target: address of the step's output.
+        sequence: number of the sequence.
+        memory: address of this thread's scratch memory.
     """
     cells, outputs, last = word(record, CELLS), word(record, OUTPUTS), word(record, COUNT) - 1
     state = word(record, OUTPUT_STATE) + sequence * outputs * 4
@@ -88,9 +99,17 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def accumulate(record, source, length, weights, headers, width, target, memory):
-    """Add the product of a vector and a matrix of strips to the *width* floats at *target*.
+    """Add the product of a vector and a matrix, packed in strips of columns, to some floats.
 
-    *width* is a whole number of strips; *length* is the length of the vector.
+    Args:
+        record: address of the kernel call's operands.
+        source: address of the vector.
+        length: length of the vector.
+        weights: address of the packed matrix.
+        headers: address of the sums and scales of 8-bit weights.
+        width: number of columns, a whole number of strips.
+        target: address of the floats, one for each column.
+        memory: address of scratch memory.
     """
     if word(record, IS_HYBRID):
         accumulate_bytes(record, source, length, weights, headers, width, target, memory)
@@ -100,7 +119,10 @@ def accumulate(record, source, length, weights, headers, width, target, memory):
 
 @jit
 def accumulate_floats(vector, length, weights, width, target):
-    """Add the product of a vector and a float32 matrix of strips to the floats at *target*."""
+    """Add the product of a vector and a float32 matrix, in strips of columns, to some floats.
+
+    Arguments are those of :func:`accumulate`; *vector* is the address of the vector.
+    """
     for first in range(0, width, STRIP):
         place = target + 4 * first
         a, b = load_all(place), load_all(place + 4 * r.LANES)
@@ -124,7 +146,10 @@ load_sums = r.whole_loader(r.INTS)
 
 @jit
 def accumulate_bytes(record, source, length, weights, headers, width, target, memory):
-    """Quantise a vector to bytes, and add its product with an int8 matrix to *width* floats."""
+    """Quantise a vector to bytes, and add its product with an int8 matrix to some floats.
+
+    Arguments are those of :func:`accumulate`.
+    """
     measure_floats(source, length, memory)
     scale, inverse, zero, least = parameters(
         load_f32(memory), load_f32(memory + 4), word(record, IS_ASYMMETRIC)
@@ -158,7 +183,14 @@ def clip(values, count, limit):
 
 @jit
 def finish_gate(record, gates, k, cell):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
+
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates.
+        k: number of the gate.
+        cell: address of the cell state.
+    """
     cells, row = word(record, CELLS), 4 * word(record, ROW)
     gate, cell_gate = gates + k * row, word(record, COUNT) - 2
     zero = r.floats(0.0)
@@ -174,7 +206,14 @@ def finish_gate(record, gates, k, cell):
 
 @jit
 def normalise(gate, norm, bias, cells):
-    """Normalise a gate to mean 0 and variance 1, multiply it by ``norm``, and add ``bias``."""
+    """Normalise a gate to mean 0 and variance 1, multiply it by weights, and add a bias.
+
+    Args:
+        gate: address of the gate's values.
+        norm: address of the weights.
+        bias: address of the bias.
+        cells: number of values.
+    """
     zero = r.floats(0.0)
     total = zero
     for i in range(0, cells, r.LANES):
@@ -203,6 +242,8 @@ def update_cell(record, gates, cell):
 
     ``input`` is ``sigmoid`` of the input gate, or ``1 - sigmoid(forget)`` for a layer of three
     gates.
+
+    *record* is the address of the kernel call's operands.
     """
     cells, count, row = word(record, CELLS), word(record, COUNT), 4 * word(record, ROW)
     zero, one, minus = r.floats(0.0), r.floats(1.0), r.floats(-1.0)
@@ -220,7 +261,10 @@ def update_cell(record, gates, cell):
 
 @jit
 def store_hidden(record, gates, cell, hidden):
-    """Store the hidden vector: the activated cell state times the sigmoid of the output gate."""
+    """Store the hidden vector: the activated cell state times the sigmoid of the output gate.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells = word(record, CELLS)
     gate = gates + 4 * (word(record, COUNT) - 1) * word(record, ROW)
     zero = r.floats(0.0)

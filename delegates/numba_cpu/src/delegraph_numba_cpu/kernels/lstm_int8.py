@@ -82,7 +82,11 @@ def rescaled(context, x, multiplier, left, right, half, away):
 
 @kernel(instructions.PROJECT)
 def project(record, tile, worker):
-    """Compute for this tile's rows the inputs' part of all gates: the input times its weights."""
+    """Compute for this tile's rows the inputs' part of all gates: the input times its weights.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, tiles, inputs = word(record, P_ROWS), word(record, P_TILES), word(record, P_INPUTS)
     width, row = word(record, P_WIDTH), word(record, P_ROW)
     row_bytes = (inputs + DEPTH - 1) // DEPTH * DEPTH
@@ -109,9 +113,18 @@ def project(record, tile, worker):
 
 @jit
 def add_strip(acc, column, width, row, records, is_recurrent, gates):
-    """Rescale one strip of sums to int16, and store it in the gates.
+    """Rescale the sums of one strip of 64 columns to int16, and store them in the gates.
 
     The sums of recurrent weights are added to what the gates hold.
+
+    Args:
+        acc: address of the sums, int32.
+        column: number of the first column.
+        width: number of columns of all gates.
+        row: number of columns of one gate.
+        records: address of the gates' multipliers.
+        is_recurrent: whether the sums are those of recurrent weights.
+        gates: address of the gates.
     """
     place = INPUT_MULTIPLIER + is_recurrent * (RECURRENT_MULTIPLIER - INPUT_MULTIPLIER)
     for i in range(0, min(STRIP, width - column), r.LANES):
@@ -129,7 +142,11 @@ def add_strip(acc, column, width, row, records, is_recurrent, gates):
 
 @kernel(instructions.LSTM)
 def lstm(record, tile, worker):
-    """Run all time steps of this tile's sequences."""
+    """Run all time steps of this tile's sequences.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     batch, tiles = word(record, BATCH), word(record, TILES)
     memory = word(record, SCRATCH) + worker * word(record, SCRATCH_BYTES)
     for sequence in range(batch * tile // tiles, batch * (tile + 1) // tiles):
@@ -143,7 +160,15 @@ def lstm(record, tile, worker):
 
 @jit
 def lstm_step(record, gates, target, sequence, memory):
-    """Run one time step of one sequence."""
+    """Run one time step of one sequence.
+
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates, which hold the products of the inputs.
+        target: address of the step's output.
+        sequence: number of the sequence.
+        memory: address of this thread's scratch memory.
+    """
     cells, outputs, width = word(record, CELLS), word(record, OUTPUTS), word(record, WIDTH)
     state = word(record, OUTPUT_STATE) + sequence * outputs
     cell = word(record, CELL_STATE) + sequence * cells * 2
@@ -170,7 +195,15 @@ def lstm_step(record, gates, target, sequence, memory):
 
 @jit
 def finish_gate(record, gates, k, cell, sequence):
-    """Finish gate *k*: add the peephole product and normalise the gate, if the layer does so."""
+    """Finish a gate: add the peephole product and normalise the gate, if the layer does so.
+
+    Args:
+        record: address of the kernel call's operands.
+        gates: address of the step's gates.
+        k: number of the gate.
+        cell: address of the cell state.
+        sequence: number of the sequence.
+    """
     cells, gate_record = word(record, CELLS), word(record, RECORDS) + k * instructions.GATE_BYTES
     gate = gates + 2 * k * word(record, ROW)
     is_cell = k == word(record, COUNT) - 2
@@ -208,7 +241,10 @@ def rounded_shift(value, shift):
 
 @jit
 def update_cell(record, gates, cell):
-    """Write the next cell state, int16: the kept share of the state plus the new share."""
+    """Write the next cell state, int16: the kept share of the state plus the new share.
+
+    *record* is the address of the kernel call's operands.
+    """
     count, row = word(record, COUNT), 2 * word(record, ROW)
     forgets, news = gates + (count - 3) * row, gates + (count - 2) * row
     sigmoid, tanh = word(record, SIGMOID), word(record, TANH)
@@ -223,7 +259,10 @@ def update_cell(record, gates, cell):
 
 @jit
 def store_hidden(record, gates, cell, target, flip):
-    """Store the hidden vector as int8, each value xored with *flip*."""
+    """Store the hidden vector as int8, each value xored with *flip*.
+
+    *record* is the address of the kernel call's operands.
+    """
     gate = gates + 2 * (word(record, COUNT) - 1) * word(record, ROW)
     sigmoid, tanh = word(record, SIGMOID), word(record, CELL_TANH)
     multiplier, shift = word(record, HIDDEN_MULTIPLIER), word(record, HIDDEN_SHIFT)
@@ -237,7 +276,10 @@ def store_hidden(record, gates, cell, target, flip):
 
 @jit
 def store_projected(record, vector, acc, state):
-    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes."""
+    """Store the projection of the hidden vector, int8; the vector is given as unsigned bytes.
+
+    *record* is the address of the kernel call's operands.
+    """
     cells, outputs = word(record, CELLS), word(record, OUTPUTS)
     row_bytes = (cells + DEPTH - 1) // DEPTH * DEPTH
     multiplier, shift = word(record, PROJECTION_MULTIPLIER), word(record, PROJECTION_SHIFT)

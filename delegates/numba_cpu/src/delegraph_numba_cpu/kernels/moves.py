@@ -28,7 +28,11 @@ LOOP_BYTES = 8 * instructions.NEST_WORDS
 
 @kernel(instructions.COPY)
 def copy(record, tile, worker):
-    """Copy this tile's share of the bytes."""
+    """Copy this tile's share of the bytes.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size, tiles = word(record, COPY_BYTES), word(record, COPY_TILES)
     first, last = size * tile // tiles, size * (tile + 1) // tiles
     copy_bytes(word(record, COPY_TARGET) + first, word(record, COPY_SOURCE) + first, last - first)
@@ -94,7 +98,11 @@ def place(loops, depth, outer, side):
 
 @kernel(instructions.NEST)
 def nest(record, tile, worker):
-    """Copy this tile's share of the rows of the loop nest."""
+    """Copy this tile's share of the rows of the loop nest.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     walk(
         word(record, N_SOURCE), word(record, N_TARGET), word(record, N_LOOPS),
         word(record, N_DEPTH), word(record, N_ROWS), word(record, N_GRAIN),
@@ -110,7 +118,11 @@ def nest(record, tile, worker):
 
 @kernel(instructions.UPDATE)
 def update(record, tile, worker):
-    """Copy this tile's share of rows into the target, from the start position in a tensor."""
+    """Copy this tile's share of rows into the target, from the start position in a tensor.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     starts, index_bytes = word(record, U_STARTS), word(record, U_INDEX_BYTES)
     target, limit = word(record, U_TARGET), word(record, U_LIMITS)
     for _ in range(word(record, U_RANK)):
@@ -161,7 +173,11 @@ F_TARGET, F_LOOPS, F_DEPTH, F_ROWS, F_UNIT, F_VALUE, F_TILES = instructions.FILL
 
 @kernel(instructions.FILL)
 def fill(record, tile, worker):
-    """Fill this tile's share of the rows of the loop nest with one value."""
+    """Fill this tile's share of the rows of the loop nest with one value.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     loops, depth, rows = word(record, F_LOOPS), word(record, F_DEPTH), word(record, F_ROWS)
     unit, value, tiles = word(record, F_UNIT), word(record, F_VALUE), word(record, F_TILES)
     inner = loops + LOOP_BYTES * (depth - 1)
@@ -210,7 +226,11 @@ P_SOURCE, P_TARGET, P_OUTER, P_INNER, P_OFFSETS, P_RUN, P_ROWS, P_TILES = instru
 
 @kernel(instructions.PICK)
 def pick(record, tile, worker):
-    """Copy this tile's share of the runs of bytes."""
+    """Copy this tile's share of the runs of bytes.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     source, outer, offsets = word(record, P_SOURCE), word(record, P_OUTER), word(record, P_OFFSETS)
     inner, run = word(record, P_INNER), word(record, P_RUN)
     rows, tiles = word(record, P_ROWS), word(record, P_TILES)
@@ -246,7 +266,11 @@ def pick_runs(source, offsets, target, count, run):
 
 @kernel(instructions.GATHER)
 def gather(record, tile, worker):
-    """Copy this tile's share of the runs of bytes; skip runs whose position is out of range."""
+    """Copy this tile's share of the runs of bytes; skip runs whose position is out of range.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     source, positions, limits = (
         word(record, G_SOURCE),
         word(record, G_POSITIONS),
@@ -270,7 +294,19 @@ def gather(record, tile, worker):
 
 @jit
 def gather_runs(record, source, index, index_bytes, limits, depth, target, count, run):
-    """Copy *count* runs of one slice; report positions that are out of range."""
+    """Copy pieces of bytes from positions in a tensor; report positions that are out of range.
+
+    Args:
+        record: address of the kernel call's operands.
+        source: address of the first byte that positions count from.
+        index: address of the positions: *depth* for each piece.
+        index_bytes: number of bytes of a position.
+        limits: address of each axis's number of positions, and bytes from one position to the next.
+        depth: number of axes that have a position.
+        target: address to which the first piece is copied.
+        count: number of pieces.
+        run: number of bytes of a piece.
+    """
     for _ in range(count):
         offset, is_inside = 0, True
         for k in range(depth):
@@ -344,7 +380,11 @@ R_SOURCE, R_TARGET, R_TABLE, R_RUN, R_RUNS, R_STEP, R_TILES = instructions.RECOD
 
 @kernel(instructions.RECODE)
 def recode(record, tile, worker):
-    """Convert this tile's share of the runs of bytes by the table."""
+    """Convert this tile's share of the runs of bytes by the table.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     run, runs, tiles = word(record, R_RUN), word(record, R_RUNS), word(record, R_TILES)
     table = word(record, R_TABLE)
     for i in range(runs * tile // tiles, runs * (tile + 1) // tiles):

@@ -18,12 +18,12 @@ def pool(instruction, itemsize, limit, combine):
     """Define the kernel of a pooling instruction.
 
     Args:
-        instruction: the instruction.
+        instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
-        limit: reads a clamping limit from a word.
-        combine: ``(source, row_step, rows, pixel, columns, target, channels, low, high)`` stores
-            the result of one window: *rows* rows, *row_step* bytes apart, of *columns* pixels of
-            *pixel* bytes.
+        limit: function that reads a clamping limit from an operand.
+        combine: function ``(source, row_step, rows, pixel, columns, target, channels, low, high)``
+            that stores the result of one window: *rows* rows, *row_step* bytes apart, of *columns*
+            pixels of *pixel* bytes.
     """
 
     def run(record, tile, worker):
@@ -61,7 +61,10 @@ def pool(instruction, itemsize, limit, combine):
 
 @jit
 def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest element of a window, clamped; NaN is ignored."""
+    """Store each channel's largest element of a window, clamped; see *combine* of :func:`pool`.
+
+    NaN is ignored.
+    """
     least, most = r.floats(low), r.floats(high)
     whole = channels - channels % (2 * r.LANES)
     for c in range(0, whole, 2 * r.LANES):
@@ -86,7 +89,7 @@ def largest_f32(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_f32(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window, clamped."""
+    """Store each channel's mean over a window, clamped; see *combine* of :func:`pool`."""
     least, most = r.floats(low), r.floats(high)
     zero, share = r.floats(0.0), r.floats(1.0 / (rows * columns))
     whole = channels - channels % (4 * r.LANES)
@@ -130,7 +133,7 @@ def largest_bytes(fill, load, larger, smaller, store, widen, load_some, store_so
 
     @jit
     def largest_of_last(source, row_step, rows, pixel, columns, target, channels, low, high):
-        """Do this for channels that fill no vector of bytes."""
+        """Store the largest bytes of the last channels, which are too few for a vector of bytes."""
         if HAS_BYTE_MASKS:
             least = value = fill(low)
             for i in range(rows):
@@ -227,7 +230,7 @@ def mean_bytes(widen):
 
 @jit
 def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's largest int16 of a window, clamped."""
+    """Store each channel's largest int16 of a window, clamped; see *combine* of :func:`pool`."""
     for c in range(0, 2 * channels, 2):
         value = low
         for i in range(rows):
@@ -238,7 +241,10 @@ def largest_s16(source, row_step, rows, pixel, columns, target, channels, low, h
 
 @jit
 def mean_s16(source, row_step, rows, pixel, columns, target, channels, low, high):
-    """Store each channel's mean over a window of int16, clamped; halves away from zero."""
+    """Store each channel's mean over a window of int16, clamped; see *combine* of :func:`pool`.
+
+    Halves are rounded away from zero.
+    """
     count = rows * columns
     for c in range(0, 2 * channels, 2):
         total = 0

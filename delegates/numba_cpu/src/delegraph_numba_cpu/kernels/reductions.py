@@ -46,7 +46,10 @@ def never(x, y):
 
 @jit
 def not_in_order(record, source, length):
-    """Return 0; it is never called, as reductions with this function run in any order."""
+    """Return 0; it is never called, as reductions with this function run in any order.
+
+    *record* is the address of the kernel call's operands.
+    """
     return 0
 
 
@@ -58,7 +61,10 @@ def always(x, y):
 
 @jit
 def product_in_order(record, source, length):
-    """Return the product of a row's floats, multiplied one after another as TFLite does."""
+    """Return the product of a row's floats, multiplied one after another as TFLite does.
+
+    *record* is the address of the kernel call's operands.
+    """
     product = load_f32(source)
     for i in range(1, length):
         product *= load_f32(source + 4 * i)
@@ -67,7 +73,10 @@ def product_in_order(record, source, length):
 
 @jit
 def largest_in_order(record, source, length):
-    """Return the largest float of a row after its last NaN; NaN if the row ends with one."""
+    """Return the largest float of a row after its last NaN; NaN if the row ends with one.
+
+    *record* is the address of the kernel call's operands.
+    """
     largest = real(record, SIGN) * load_f32(source)
     for i in range(1, length):
         value = real(record, SIGN) * load_f32(source + 4 * i)
@@ -82,18 +91,19 @@ def reduction(
     """Define the kernel of a reduction instruction.
 
     Args:
-        instruction: the instruction.
+        instruction: name of the kernel, and of the operands that it reads.
         start: result for no elements.
         sizes: number of bytes of an element of the source, and of the target.
         registers: functions that make, load, store and cut a vector, and that get and store its
             first lane.
-        combine: reduces two vectors to one.
-        fold: reduces a vector to a number.
-        begin: ``(record, vector) -> vector``, applied to loaded vectors.
-        end: the same for stored vectors.
-        matters: ``(vector, vector) -> integer``, not 0 if the result depends on the order of these
-            elements. Vectors change the order.
-        in_order: ``(record, source, length) -> number``, reduces a row in the right order.
+        combine: function that reduces two vectors to one.
+        fold: function that reduces a vector to a number.
+        begin: function ``(record, vector) -> vector`` that is applied to loaded vectors.
+        end: function like *begin* for vectors that are stored.
+        matters: function ``(vector, vector) -> integer``; not 0 if the result depends on the order
+            of these elements. Vectors change the order.
+        in_order: function ``(record, source, length) -> number`` that reduces a row in the right
+            order.
     """
     size, target_size = sizes
     fill, load, store, cut, first, store_one = registers
@@ -163,31 +173,46 @@ def reduction(
 
 @jit
 def as_is(record, vector):
-    """Return *vector* unchanged: a reduction that converts no elements."""
+    """Return *vector* unchanged: a reduction that converts no elements.
+
+    *record* is the address of the kernel call's operands.
+    """
     return vector
 
 
 @jit
 def over_divisor(record, vector):
-    """Return *vector* divided by the instruction's word ``divisor``."""
+    """Return *vector* divided by the instruction's word ``divisor``.
+
+    *record* is the address of the kernel call's operands.
+    """
     return r.divide_floats(vector, r.floats(real(record, DIVISOR)))
 
 
 @jit
 def times_sign(record, vector):
-    """Return *vector* times the instruction's word ``sign``."""
+    """Return *vector* times the instruction's word ``sign``.
+
+    *record* is the address of the kernel call's operands.
+    """
     return r.multiply_floats(vector, r.floats(real(record, SIGN)))
 
 
 @jit
 def masked_and_flipped(record, vector):
-    """Return sign-extended bytes, masked by the word ``mask`` and xored with the word ``flip``."""
+    """Return sign-extended bytes, masked by the word ``mask`` and xored with the word ``flip``.
+
+    *record* is the address of the kernel call's operands.
+    """
     return r.flip_ints(r.mask_ints(vector, r.ints(word(record, MASK))), r.ints(word(record, FLIP)))
 
 
 @jit
 def flipped(record, vector):
-    """Return *vector* xored with the instruction's word ``flip``."""
+    """Return *vector* xored with the instruction's word ``flip``.
+
+    *record* is the address of the kernel call's operands.
+    """
     return r.flip_ints(vector, r.ints(word(record, FLIP)))
 
 
@@ -224,7 +249,11 @@ reduction(
 
 @kernel(instructions.SCALE)
 def scale(record, tile, worker):
-    """Convert all sums of bytes to bytes, in fixed-point arithmetic."""
+    """Convert sums of 8-bit values to 8-bit results, in fixed-point arithmetic.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     period, up = word(record, PERIOD), word(record, UP)
     for start in range(0, word(record, COUNT), period):
         for i in range(0, period, r.LANES):
@@ -275,7 +304,11 @@ REAL_ZERO, REAL_SCALE, REAL_BIAS = instructions.SCALE_REAL.slots("zero", "scale"
 
 @kernel(instructions.SCALE_REAL)
 def scale_real(record, tile, worker):
-    """Convert all sums of bytes to bytes, in float32 arithmetic."""
+    """Convert sums of 8-bit values to 8-bit results, in float32 arithmetic.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     for i in range(word(record, COUNT)):
         product = real(record, REAL_SCALE) * np.float32(load_i32(word(record, S_SOURCE) + 4 * i))
         value = product + real(record, REAL_BIAS)
@@ -297,7 +330,11 @@ I_SOURCE, I_TARGET, I_OUTER, I_LENGTH, I_INNER, I_TILES, I_OPERATION = instructi
 
 @kernel(instructions.INT32)
 def int32(record, tile, worker):
-    """Compute this tile's int32 results, one after another."""
+    """Compute this tile's int32 results, one after another.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     length, inner, operation = (
         word(record, I_LENGTH),
         word(record, I_INNER),

@@ -20,11 +20,12 @@ def bilinear(instruction, itemsize, share_of, mix):
     """Define the kernel of a resizing instruction.
 
     Args:
-        instruction: the instruction.
+        instruction: name of the kernel, and of the operands that it reads.
         itemsize: bytes of an element.
-        share_of: reads the second pixel's share from a position.
-        mix: ``(top, bottom, left, right, share_y, share_x, target, channels)`` mixes four pixels.
-            *top* and *bottom* are addresses of rows, *left* and *right* byte offsets in them.
+        share_of: function that reads the second pixel's share of the result from a table entry.
+        mix: function ``(top, bottom, left, right, share_y, share_x, target, channels)`` that mixes
+            four pixels. *top* and *bottom* are addresses of rows, *left* and *right* byte offsets
+            in them.
     """
 
     def run(record, tile, worker):
@@ -52,7 +53,7 @@ def bilinear(instruction, itemsize, share_of, mix):
 
 @jit
 def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of float32."""
+    """Store the weighted mean of four pixels of float32; see *mix* of :func:`bilinear`."""
     one = np.float32(1.0)
     a, b = r.floats((one - share_y) * (one - share_x)), r.floats((one - share_y) * share_x)
     c, d = r.floats(share_y * (one - share_x)), r.floats(share_y * share_x)
@@ -68,7 +69,7 @@ def mix_f32(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of uint8, computed in float32.
+    """Store the weighted mean of four uint8 pixels, computed in float32; see :func:`bilinear`.
 
     Each product and each sum is rounded, as in the official kernel.
     """
@@ -89,7 +90,7 @@ def mix_u8(top, bottom, left, right, share_y, share_x, target, channels):
 
 @jit
 def mix_s8(top, bottom, left, right, share_y, share_x, target, channels):
-    """Store the weighted mean of four pixels of int8; halves are rounded away from zero."""
+    """Store the weighted mean of four int8 pixels, halves away from zero; see :func:`bilinear`."""
     zero = r.ints(0)
     a, b = r.ints((ONE - share_y) * (ONE - share_x)), r.ints((ONE - share_y) * share_x)
     c, d = r.ints(share_y * (ONE - share_x)), r.ints(share_y * share_x)

@@ -124,21 +124,33 @@ def read_all(context: Any, source: Any, end: Any, result: Any) -> Any:
 
 @named_kernel("roof", layout.MULTIPLY_F32)
 def multiply_f32(record, tile, worker):
-    """Multiply and add float32 in registers, ``ROUNDS`` times."""
+    """Multiply and add float32 in registers, ``ROUNDS`` times.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     store_i64(record + AMOUNT, 2 * REGISTERS * LANES)
     products(word(record, ROUNDS), record + FACTORS, record + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.MULTIPLY_INT8)
 def multiply_int8(record, tile, worker):
-    """Multiply bytes and add their products in registers, ``ROUNDS`` times."""
+    """Multiply bytes and add their products in registers, ``ROUNDS`` times.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     store_i64(record + AMOUNT, 2 * DOT_CHAINS * 64)
     dots(word(record, ROUNDS), record + FACTORS, record + SUMS + RESULT_BYTES * tile)
 
 
 @named_kernel("roof", layout.READ)
 def read(record, tile, worker):
-    """Read the tile's ``BYTES`` bytes ``ROUNDS`` times."""
+    """Read the tile's ``BYTES`` bytes ``ROUNDS`` times.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     size = word(record, BYTES)
     store_i64(record + AMOUNT, size)
     source = word(record, SOURCE) + tile * size

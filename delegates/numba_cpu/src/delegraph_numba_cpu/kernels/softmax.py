@@ -43,7 +43,7 @@ def softmax_row(source, target, rest, results, whole, count, beta):
 
 @jit
 def log_softmax_row(source, target, rest, results, whole, count, beta):
-    """Write the logarithms of the softmax of a row."""
+    """Write the logarithms of the softmax of a row; see ``row_passes.row_pass`` for arguments."""
     maximum = maximum_of(source, source, rest, rest, whole, count, ZERO, ZERO)
     total = exponentials(source, target, rest, results, whole, count, maximum, ONE)
     store_f32(results, total)
@@ -61,7 +61,13 @@ float_kernel(instructions.LOG_SOFTMAX, log_softmax_row, -INFINITY)
 
 
 def softmax_kernel(definition, itemsize, store):
-    """Define a kernel of SOFTMAX of 8-bit rows; *store* stores results of *itemsize* bytes."""
+    """Define a kernel that computes SOFTMAX of 8-bit rows.
+
+    Args:
+        definition: name of the kernel, and of the operands that it reads.
+        itemsize: number of bytes of a result.
+        store: function that stores a result.
+    """
 
     @kernel(definition)
     def softmax_8_bit(record, tile, worker):
@@ -102,7 +108,11 @@ softmax_kernel(instructions.SOFTMAX_8_BIT_TO_INT16, 2, r.store_low_halves)
 
 @kernel(instructions.SOFTMAX_INT16)
 def softmax_int16(record, tile, worker):
-    """Write the softmax of this tile's rows of int16, in Q0.15."""
+    """Write the softmax of this tile's rows of int16, in Q0.15.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     rows, tiles, length = word(record, W_ROWS), word(record, W_TILES), word(record, W_LENGTH)
     for i in range(rows * tile // tiles, rows * (tile + 1) // tiles):
         source = word(record, W_SOURCE) + 2 * i * length
@@ -124,7 +134,10 @@ def softmax_int16(record, tile, worker):
 
 @jit
 def exponential(record, difference):
-    """Return the exponential of a difference to the row's maximum, in Q0.15."""
+    """Return the exponential of a difference to the row's maximum, in Q0.15.
+
+    *record* is the address of the kernel call's operands.
+    """
     right = word(record, RIGHT)
     # Int32 arithmetic wraps around, as in C.
     shifted = types.int64(types.int32(difference << word(record, LEFT)))
@@ -136,7 +149,10 @@ def exponential(record, difference):
 
 @jit
 def reciprocal(record, total):
-    """Return the multiplier and the right shift that divide a row's exponentials by their sum."""
+    """Return the multiplier and the right shift that divide a row's exponentials by their sum.
+
+    *record* is the address of the kernel call's operands.
+    """
     bits = 0
     while total >> bits:
         bits += 1

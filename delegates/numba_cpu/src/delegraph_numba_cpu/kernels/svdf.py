@@ -44,7 +44,11 @@ tanh, sign = r.unary(r.FLOATS, math_functions.tanh), r.unary(r.FLOATS, sign_bit)
 
 @kernel(instructions.INTEGER)
 def svdf(record, tile, worker):
-    """Compute this tile's units of all sequences; a unit is one output of an integer layer."""
+    """Compute this tile's units of all sequences; a unit is one output of an integer layer.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     units, inputs, tiles = word(record, UNITS), word(record, INPUTS), word(record, TILES)
     tasks = word(record, BATCH) * units
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -58,9 +62,15 @@ def svdf(record, tile, worker):
 
 @jit
 def compute_units(record, first, unit, count, source, target):
-    """Compute *count* units of a sequence, from *unit* on.
+    """Compute some units, which are outputs, of a sequence.
 
-    *first* is the number of the sequence's first unit, counted over all sequences.
+    Args:
+        record: address of the kernel call's operands.
+        first: number of the sequence's first unit, counted over all sequences.
+        unit: number of the first computed unit.
+        count: number of units.
+        source: address of the sequence's input.
+        target: address of the sequence's output.
     """
     # Words are loaded once here; LLVM would load them again after each store.
     rank, inputs, row = word(record, RANK), word(record, INPUTS), 2 * word(record, WINDOW)
@@ -94,7 +104,14 @@ def dot_bytes(a, b, count):
 
 @jit
 def filtered(state, times, window, latest):
-    """Shift a filter's int16 window by one time step; return its dot product with the weights."""
+    """Shift a filter's last int16 results by one time step; return their product with the weights.
+
+    Args:
+        state: address of the results, oldest first.
+        times: address of the weights of the time steps.
+        window: number of results.
+        latest: the new result.
+    """
     last, zero, done = window - 1, r.ints(0), 0
     total = zero
     # There are no masks for int16, so the last elements are computed one at a time.
@@ -114,7 +131,11 @@ def filtered(state, times, window, latest):
 
 @kernel(instructions.FLOAT)
 def svdf_f32(record, tile, worker):
-    """Compute this tile's units of all sequences; a unit is one output of a float layer."""
+    """Compute this tile's units of all sequences; a unit is one output of a float layer.
+
+    *record* is the address of the call's operands, *tile* the number of the part that is computed,
+    and *worker* the number of the thread.
+    """
     units, rank, row = word(record, F_UNITS), word(record, F_RANK), 4 * word(record, F_WINDOW)
     tasks, tiles = word(record, F_BATCH) * units, word(record, F_TILES)
     first, last = tasks * tile // tiles, tasks * (tile + 1) // tiles
@@ -135,7 +156,14 @@ def svdf_f32(record, tile, worker):
 
 @jit
 def filtered_floats(state, times, window, latest):
-    """Shift a filter's window by one time step; return its dot product with the weights."""
+    """Shift a filter's last float results by one time step; return their product with the weights.
+
+    Args:
+        state: address of the results, oldest first.
+        times: address of the weights of the time steps.
+        window: number of results.
+        latest: the new result.
+    """
     zero = r.floats(0.0)
     total = zero
     for k in range(0, window - 1, r.LANES):
@@ -149,7 +177,10 @@ def filtered_floats(state, times, window, latest):
 
 @jit
 def activate(record, values, count):
-    """Apply the layer's activation function to *count* floats in place."""
+    """Apply the layer's activation function to *count* floats in place.
+
+    *record* is the address of the kernel call's operands.
+    """
     zero, curve = r.floats(0.0), word(record, F_CURVE)
     low, high = r.floats(real(record, F_LOW)), r.floats(real(record, F_HIGH))
     for i in range(0, count, r.LANES):

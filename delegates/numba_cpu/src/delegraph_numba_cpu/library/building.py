@@ -33,15 +33,16 @@ _WHAT = "numba_cpu: compiling kernels for this processor, once"
 def build(
     families: Sequence[str], level: CpuLevel, cache: BlobCache, progress: Progress | None = None
 ) -> dict[str, bytes]:
-    """Compile families of kernels, store them in the cache and return them, packed.
+    """Compile families of kernels, and return the object code of each; it is also put in the cache.
 
     If another process compiles a family at the same time, this one waits for it.
 
     Args:
         families: names of the families.
-        level: the instructions to use.
-        cache: cache of the level.
-        progress: receives the progress; None for lines on standard error if that is a terminal,
+        level: instruction set of the processor that the kernels may use, such as ``avx2``.
+        cache: cache of the level's compiled kernels.
+        progress: function that gets the number of compiled families, the number of all, and the
+            name of the last compiled one. None for lines on standard error if that is a terminal,
             else one log message if it takes long.
 
     Raises:
@@ -85,7 +86,7 @@ def _shown_progress() -> Iterator[Progress]:
 
 
 class _Lines:
-    """Progress as lines on stderr: the first, the last, and one every few seconds."""
+    """Progress of compilation as lines on stderr: the first, the last, one every few seconds."""
 
     def __init__(self) -> None:
         self._last = -math.inf

@@ -21,24 +21,31 @@ from delegraph_numba_cpu.library.families import source_digest
 
 
 class OpensCache(Protocol):
-    """Interface of the function that opens a cache: ``DelegateContext.cache``."""
+    """Interface of the function that opens a cache on disk: ``DelegateContext.cache``."""
 
     def __call__(self, namespace: str, version: str) -> BlobCache:
-        """Return the cache for *namespace* and *version*."""
+        """Return the cache for *namespace*, without entries of other versions.
+
+        Args:
+            namespace: name of the kind of entries, such as the kernels of a level.
+            version: text that changes when entries become useless.
+        """
 
 
 def kernel_cache(level: CpuLevel, open_cache: OpensCache = BlobCache) -> BlobCache:
-    """Return the cache of a level's kernels, for these compilers and this processor type.
+    """Return the cache on disk for kernels compiled for one instruction set of the processor.
+
+    It holds only kernels made by the installed compilers for this kind of processor.
 
     Args:
-        level: the level.
+        level: the instruction set, such as ``avx2``.
         open_cache: opens the interpreter's cache; by default the user's cache.
     """
     return open_cache("numba_cpu", f"{level.name}-{environment_digest()[:16]}")
 
 
 def key_of(family: str) -> str:
-    """Return the cache key of a family's kernels, with a digest of their sources."""
+    """Return the cache key of a family's compiled kernels: its name and a digest of its sources."""
     return f"{family} {source_digest(family)}"
 
 

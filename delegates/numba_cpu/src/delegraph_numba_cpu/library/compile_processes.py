@@ -45,7 +45,11 @@ class CompileError(RuntimeError):
 
 
 def run_linker(command: Sequence[str], folder: Path) -> None:
-    """Run the linker *command* in *folder*.
+    """Run a linker as a child process.
+
+    Args:
+        command: command line of the linker.
+        folder: folder in which it runs.
 
     Raises:
         CompileError: the linker fails; its message is in the text.
@@ -63,13 +67,16 @@ def compile_side_by_side(
     done: Callable[[str], None],
     machine: str | None = None,
 ) -> dict[str, bytes]:
-    """Return the packed kernels of families, compiled in parallel, the largest families first.
+    """Compile families of kernels in parallel processes, and return the object code of each.
+
+    The largest families are compiled first.
 
     Args:
         families: names of the families.
-        level: the instructions to use.
+        level: instruction set of the processor that the kernels may use, such as ``avx2``.
         processes: number of processes.
-        make: function, called in a thread, from a family and its compiler to the packed kernels.
+        make: function, called in a thread, that gets a family's name and a function that compiles
+            it. It returns the family's object code, compiled or from elsewhere.
         done: function that gets the name of each compiled family.
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
 
@@ -176,7 +183,7 @@ class Compiler:
             stream.close()
 
     def compile(self, family: str) -> bytes:
-        """Compile one family and return its packed kernels.
+        """Compile one family of kernels and return its object code.
 
         Raises:
             CompileError: the family cannot be compiled; the process has ended.
@@ -196,7 +203,12 @@ class Compiler:
         raise CompileError(self._failure(process, family))
 
     def _failure(self, process: subprocess.Popen[bytes], family: str) -> str:
-        """Return the text of *process*'s failure to compile *family*, with advice, on one line."""
+        """Return an error message, on one line, for a process that failed to compile a family.
+
+        Args:
+            process: the process, which has ended.
+            family: name of the family.
+        """
         code = process.wait()
         self._listener.join()
         lines = [line.decode(errors="replace").strip() for line in self._errors if line.strip()]
@@ -211,9 +223,12 @@ class Compiler:
 
 
 def _environment(level: CpuLevel) -> dict[str, str]:
-    """Return the environment in which Numba compiles for a level.
+    """Return the environment variables for a process that compiles kernels.
 
     The user's settings for Numba are removed: some would disable the compiler.
+
+    Args:
+        level: instruction set of the processor that the kernels may use.
     """
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings["NUMBA_CPU_NAME"] = level.target

@@ -16,17 +16,23 @@ from delegraph_numba_cpu.library.prebuilt import has_file
 
 @cache
 def supported_levels() -> tuple[CpuLevel, ...]:
-    """Return the levels that this processor supports, fastest first; the last is ``generic``."""
+    """Return the instruction-set levels that this processor supports, such as ``avx2``.
+
+    The fastest one is first; the last one is ``generic``.
+    """
     features = host_features()
     return tuple(level for level in LEVELS.values() if not lacking(level, features))
 
 
 def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
-    """Return the features that a level needs and this processor lacks, in LLVM's names if possible.
+    """Return the processor features that a level needs and this processor lacks.
 
     Args:
-        level: the level.
+        level: an instruction set that kernels can be compiled for, such as ``avx2``.
         features: the processor's features, from :func:`host_features`.
+
+    Returns:
+        LLVM's names of the features; other words for a lack of another kind.
     """
     if level.machine not in ("", host_machine()):
         return (level.machine,)
@@ -36,7 +42,7 @@ def lacking(level: CpuLevel, features: frozenset[str]) -> tuple[str, ...]:
 
 
 def host_features() -> frozenset[str]:
-    """Return the features of this processor that matter for levels, in LLVM's names.
+    """Return LLVM's names of those features of this processor that some level needs.
 
     Linux lists the features that processes may use, and so does macOS on ARM. On other systems
     NumPy knows them, except AVX-VNNI and AMX.
@@ -72,7 +78,10 @@ _OF_NUMPY = (
 
 
 def _flags_of_linux() -> list[str]:
-    """Return the flags of the first processor core; reading those of all cores may take long."""
+    """Return the features of the first processor core, as ``/proc/cpuinfo`` names them.
+
+    Reading those of all cores may take long.
+    """
     with (
         contextlib.suppress(OSError),
         open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file,
@@ -164,7 +173,7 @@ VARIABLE = "DELEGRAPH_NUMBA_CPU"
 
 
 def level_named(name: str) -> CpuLevel:
-    """Return the level for a value of the option ``cpu``.
+    """Return the instruction-set level that a value of the delegate's option ``cpu`` names.
 
     ``auto`` stands for the level that the environment variable names. Without the variable, it is
     the best level with prebuilt kernels; without any prebuilt kernels, the best level.
@@ -186,7 +195,10 @@ def level_named(name: str) -> CpuLevel:
 
 
 def _with_kernels(levels: tuple[CpuLevel, ...]) -> CpuLevel:
-    """Return the first level with prebuilt kernels; the first of all if no level has any."""
+    """Return the first of *levels* whose kernels came prebuilt with this package.
+
+    If no level has prebuilt kernels, it is the first of all.
+    """
     ready = (level for level in levels if has_file(level))
     return next(ready, levels[0])
 

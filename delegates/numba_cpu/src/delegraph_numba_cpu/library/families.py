@@ -39,7 +39,7 @@ def sources_digest() -> str:
 
 
 def source_size(family: str) -> int:
-    """Size of a family's sources in characters, a rough measure of its compile time."""
+    """Size of a family's source files in characters, a rough measure of its compile time."""
     return sum(len(source_text(module)) for module in _sources(f"{PACKAGE}.kernels.{family}"))
 
 

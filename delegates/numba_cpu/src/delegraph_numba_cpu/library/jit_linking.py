@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 class LinkedObjects:
-    """Kernels of one level that are linked into this process."""
+    """Kernels of one instruction-set level that LLVM has linked into this process.
+
+    Args:
+        level: the instruction set, such as ``avx2``.
+    """
 
     def __init__(self, level: CpuLevel) -> None:
         self._level = level
@@ -32,13 +36,24 @@ class LinkedObjects:
         self._linker = _linker(level)
 
     def address(self, family: str, kernel: str) -> int:
-        """Return the address of a kernel, whose family must be loaded."""
+        """Return the address of a compiled kernel, whose family must be loaded.
+
+        Args:
+            family: name of the family.
+            kernel: name of the kernel.
+        """
         return self._addresses[symbol_of(family, kernel)]
 
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Link the kernels of *families* into the process; see ``Library.load``."""
+        """Link the kernels of some families into the process; compile those that no cache has.
+
+        Args:
+            families: names of the families.
+            open_cache: function that opens the cache in which compiled kernels are looked up.
+            progress: function that gets the progress of compilation, see :func:`.building.build`.
+        """
         for family, packed in self._packed(families, open_cache, progress).items():
             try:
                 objects = unpack(packed)
@@ -76,7 +91,10 @@ class LinkedObjects:
 
 
 def _linker(level: CpuLevel) -> llvm.ExecutionEngine:
-    """Return an LLVM engine that links object code of *level* into this process.
+    """Return an LLVM engine that links object code into this process.
+
+    Args:
+        level: instruction set that the object code uses.
 
     Raises:
         DelegateError: llvmlite is not installed.

@@ -28,18 +28,19 @@ _BriefEntry = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # the result of run() is
 
 
 class Library:
-    """Kernels of one level; :func:`library` gives the single instance of a process and level.
+    """The compiled kernels of one instruction-set level, such as ``avx2``.
 
-    A new library has no kernels loaded; the executor is loaded with the first family.
+    :func:`library` returns the single instance for a process and level. A new library has no
+    kernels loaded; the executor is loaded with the first family.
 
     Attributes:
-        level: the level.
-        run: the executor's entry for one thread; see ``instructions.executor``.
+        level: the instruction set.
+        run: native function that runs a program in one thread; see ``instructions.executor``.
         run_briefly: like ``run``, for runs of microseconds: the GIL is held.
-        invoke: the executor's entry for several threads.
-        work: the executor's entry for a worker thread.
-        end: entry that ends the worker threads.
-        look: entry by which a waiting thread polls for work.
+        invoke: native function that runs a program in several threads.
+        work: native function that is the loop of a worker thread.
+        end: native function that ends the worker threads.
+        look: native function by which a waiting thread polls for work.
     """
 
     def __init__(self, level: CpuLevel) -> None:
@@ -53,7 +54,11 @@ class Library:
         self._lock = allocate_lock()
 
     def address(self, family: str, kernel: str) -> int:
-        """Return the address of a kernel; load or compile its family first if necessary.
+        """Return the address of a compiled kernel; load or compile its family first if necessary.
+
+        Args:
+            family: name of the family.
+            kernel: name of the kernel.
 
         Raises:
             DelegateError: the family cannot be compiled; the compiler's message ends the text.
@@ -68,12 +73,14 @@ class Library:
         open_cache: OpensCache = BlobCache,
         progress: Progress | None = None,
     ) -> None:
-        """Load families and the executor; compile missing families in parallel.
+        """Load the executor and families of kernels; compile missing families in parallel.
 
         Args:
             families: names of the families.
-            open_cache: ``DelegateContext.cache``, for kernels that are not in a library.
-            progress: receives the progress of compilation; None for lines on a terminal.
+            open_cache: function that opens a cache, for kernels that did not come prebuilt:
+                ``DelegateContext.cache``.
+            progress: function that gets the number of compiled families, the number of all, and the
+                name of the last compiled one; None for lines on a terminal.
 
         Raises:
             DelegateError: a family cannot be compiled; the compiler's message ends the text.
@@ -110,7 +117,13 @@ _lock = RLock()
 
 
 def library(level: CpuLevel) -> Library:
-    """Return the library of a level; a new library has no kernels loaded."""
+    """Return the library of compiled kernels for one instruction-set level of the processor.
+
+    A new library has no kernels loaded.
+
+    Args:
+        level: the instruction set, such as ``avx2``.
+    """
     with _lock:
         if level.name not in opened_libraries:
             opened_libraries[level.name] = Library(level)

@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def levels_named(words: str, machine: str | None = None) -> list[CpuLevel]:
-    """Return the levels to make libraries for.
+    """Return the instruction-set levels that prebuilt libraries of kernels are made for.
 
     Args:
         words: ``native`` for this processor's best level and ``generic``; ``all`` for all levels of
@@ -66,15 +66,16 @@ def make_libraries(
     machine: str | None = None,
     must_succeed: bool = True,
 ) -> Manifest:
-    """Write libraries of kernels into a folder, and return its manifest.
+    """Write shared libraries of compiled kernels into a folder, and return its manifest.
 
     Existing libraries of the same sources stay unchanged, also those of other levels.
 
     Args:
         folder: path of the folder; libraries of other sources in it are deleted.
-        levels: levels of the libraries.
+        levels: instruction sets, such as ``avx2``; each gets a library.
         in_place: whether the installation is editable, so that sources may change afterwards.
-        progress: receives the progress.
+        progress: function that gets a level's name, the number of compiled families, and that of
+            all.
         machine: the target's type of processor, as ``host_platform`` names it; None for this one.
         must_succeed: whether a level that cannot be compiled is an error. Otherwise the folder has
             no library of it, and the manifest gives the reason.
@@ -135,9 +136,14 @@ def find_linker(machine: str | None = None) -> list[str] | None:
 def _library(
     level: CpuLevel, machine: str, sources: str, linker: list[str] | None, progress: Progress
 ) -> bytes:
-    """Return the library of a level, or its packed kernels if there is no linker.
+    """Return a level's shared library of kernels as bytes; their object code if there is no linker.
 
-    *sources* is the digest of the sources; *machine* is the target's type of processor.
+    Args:
+        level: instruction set of the kernels, such as ``avx2``.
+        machine: the target's type of processor.
+        sources: digest of the kernels' source files.
+        linker: first words of the linker's command line; None without a linker.
+        progress: function that gets the level's name, the number of compiled families, and of all.
     """
     names = families()
     count = 0
@@ -157,9 +163,13 @@ def _library(
 
 
 def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list[str]) -> bytes:
-    """Return a library of the kernels of all families in *packed*, made by *linker*.
+    """Return a shared library, as bytes, of all compiled kernels in *packed*.
 
-    *sources* is the digest of the sources; *machine* is the target's type of processor.
+    Args:
+        packed: object code of the kernels of each family, by the family's name.
+        machine: the target's type of processor.
+        sources: digest of the kernels' source files, which the library exports.
+        linker: first words of the linker's command line.
 
     Raises:
         CompileError: the linker fails.
@@ -177,9 +187,13 @@ def linked(packed: Mapping[str, bytes], machine: str, sources: str, linker: list
 
 
 def _surroundings(machine: str, sources: str) -> bytes:
-    """Return object code for the symbols that kernels never use, and for the digest *sources*.
+    """Return object code that completes a library: unused symbols, and the digest of its sources.
 
-    *machine* is the target's type of processor.
+    Kernels refer to the symbols, but never use them.
+
+    Args:
+        machine: the target's type of processor.
+        sources: digest of the kernels' source files.
     """
     import llvmlite.binding as llvm
 

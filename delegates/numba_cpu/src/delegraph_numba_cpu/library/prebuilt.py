@@ -33,7 +33,7 @@ class Manifest(NamedTuple):
     """Description of the folder of libraries, written together with the libraries.
 
     Attributes:
-        sources: digest of the sources of the libraries.
+        sources: digest of the source files that the kernels were compiled from.
         in_place: whether the installation is editable.
         system: name of the operating system, as ``codegen/host_platform.py`` spells it.
         machine: type of processor.
@@ -67,7 +67,12 @@ OBJECTS = ".objects"
 
 
 class PrebuiltLibrary:
-    """The kernels of one level, in a shared library that this process has opened."""
+    """The compiled kernels of one instruction set, in a shared library that came with the package.
+
+    Args:
+        path: file of the library.
+        sources: digest of the kernels' source files, which the library has to export.
+    """
 
     def __init__(self, path: str | Path, sources: str) -> None:
         self.path = path
@@ -75,7 +80,12 @@ class PrebuiltLibrary:
         getattr(self._library, sources_symbol(sources))
 
     def address(self, family: str, kernel: str) -> int:
-        """Return the address of *kernel*, which belongs to *family*."""
+        """Return the address of a compiled kernel.
+
+        Args:
+            family: name of the family that the kernel belongs to.
+            kernel: name of the kernel.
+        """
         symbol = getattr(self._library, symbol_of(family, kernel))
         address = ctypes.cast(symbol, ctypes.c_void_p).value
         assert address is not None
@@ -84,16 +94,26 @@ class PrebuiltLibrary:
     def load(
         self, families: Sequence[str], open_cache: OpensCache, progress: Progress | None
     ) -> None:
-        """Do nothing, as a prebuilt library has the kernels of all families."""
+        """Do nothing, whatever the arguments: the file has the kernels of all families."""
 
 
 def sources_symbol(sources: str) -> str:
-    """Return the symbol in a library that names the digest of its sources."""
+    """Return the name of the symbol that a library exports to identify its source files.
+
+    Args:
+        sources: digest of the source files.
+    """
     return f"delegraph_sources_{sources}"
 
 
 def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
-    """Return the prebuilt library of a level; None if none fits this system and these sources."""
+    """Return the opened library of compiled kernels that came with the package for one level.
+
+    The result is None if there is none for this system and the present source files.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+    """
     name, reason = file_name(level)
     if reason or name.endswith(OBJECTS):
         return None
@@ -105,7 +125,7 @@ def prebuilt_library(level: CpuLevel) -> PrebuiltLibrary | None:
 
 
 def open_library(path: str | Path) -> PrebuiltLibrary | str:
-    """Return the opened library at *path*, or the reason why it cannot be used."""
+    """Return the opened library of kernels at *path*, or the reason why it cannot be used."""
     manifest = usable_manifest()
     assert not isinstance(manifest, str)
     try:
@@ -115,7 +135,13 @@ def open_library(path: str | Path) -> PrebuiltLibrary | str:
 
 
 def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
-    """Return the prebuilt packed kernels of a level, by family; None if there are none."""
+    """Return object code of a level's kernels that came with the package, by family.
+
+    The result is None if there is none.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+    """
     found = prebuilt_file(level)
     if isinstance(found, str) or found.suffix != OBJECTS:
         return None
@@ -127,7 +153,14 @@ def prebuilt_objects(level: CpuLevel) -> dict[str, bytes] | None:
 
 
 def prebuilt_file(level: CpuLevel) -> Path | str:
-    """Return the prebuilt file for a level, or the reason why there is none."""
+    """Return the file of compiled kernels that came with the package for one level.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+
+    Returns:
+        The file, or the reason why there is none as text.
+    """
     from pathlib import Path  # lazy, as its import takes milliseconds
 
     name, reason = file_name(level)
@@ -135,12 +168,22 @@ def prebuilt_file(level: CpuLevel) -> Path | str:
 
 
 def has_file(level: CpuLevel) -> bool:
-    """Whether there is a prebuilt file for *level*."""
+    """Whether the package came with a file of compiled kernels for a level.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+    """
     return not file_name(level)[1]
 
 
 def file_name(level: CpuLevel) -> tuple[str, str]:
-    """Return the name of the prebuilt file for a level, or "" and the reason why there is none."""
+    """Return the name of the file of compiled kernels for a level, and why there is none.
+
+    The name is "" if there is none, otherwise the reason is.
+
+    Args:
+        level: instruction set of the processor, such as ``avx2``.
+    """
     manifest = usable_manifest()
     if isinstance(manifest, str):
         return "", manifest
@@ -153,7 +196,7 @@ def file_name(level: CpuLevel) -> tuple[str, str]:
 
 @cache
 def usable_manifest() -> Manifest | str:
-    """Return the folder's manifest, or the reason why it does not fit."""
+    """Return the manifest of the prebuilt kernels, or the reason why they cannot be used here."""
     try:
         manifest = read_manifest(FOLDER)
     except FileNotFoundError:
@@ -171,7 +214,10 @@ def usable_manifest() -> Manifest | str:
 
 
 def _present_sources() -> str:
-    """Return the digest of the present sources; it is computed again only if a file changes."""
+    """Return the digest of the kernels' present source files.
+
+    It is computed again only if a file changes.
+    """
     from delegraph.delegation import BlobCache, code_state
 
     def digest() -> bytes:
@@ -190,7 +236,10 @@ def _warn(text: str, *values: object) -> None:
 
 
 def read_manifest(folder: str | Path) -> Manifest:
-    """Return the manifest of *folder*, a folder of libraries.
+    """Return the manifest of a folder of prebuilt kernels.
+
+    Args:
+        folder: the folder.
 
     Raises:
         FileNotFoundError: the folder has no manifest.

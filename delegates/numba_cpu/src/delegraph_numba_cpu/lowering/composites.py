@@ -125,6 +125,10 @@ def _called(call: Call) -> DelegateContext:
 def _give_shapes(call: Call, inner: DelegateContext) -> None:
     """Make the host compute the shapes inside a composite if its input shapes have changed.
 
+    Args:
+        call: the composite.
+        inner: the subgraph that is its decomposition.
+
     Raises:
         OperatorError: a shape inside is known only while invoking.
     """
@@ -206,7 +210,7 @@ def _is_in_order(inner: DelegateContext, plan: Sequence[tuple[Node, Registration
 
 
 def _are_alike(outer: Tensor, inner: Tensor) -> bool:
-    """Whether two tensors have the same type and quantization."""
+    """Whether an operand and the decomposition's tensor have equal type and quantization."""
     if outer.type is not inner.type or inner.is_constant:
         return False
     a, b = outer.quantization, inner.quantization
@@ -229,7 +233,7 @@ def _check_inner(call: Call) -> Rejection | None:
 
 
 def lower_composite(call: Call, builder: ProgramBuilder) -> None:
-    """Raise an error: :func:`inlined` leaves no composite to lower."""
+    """Raise an error, as this is never called: :func:`inlined` replaces all composites before."""
     raise OperatorError(f"{call.name} was not replaced by its nodes")
 
 

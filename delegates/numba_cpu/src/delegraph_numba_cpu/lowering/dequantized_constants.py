@@ -9,14 +9,24 @@ WIDENERS = ("DENSIFY", "DEQUANTIZE")
 
 
 def is_widened(call: Call, tensor: int) -> bool:
-    """Whether *tensor* is computed from a constant by nodes that only widen its type."""
+    """Whether a tensor holds a constant whose type was only widened, such as by DEQUANTIZE.
+
+    Args:
+        call: a node that reads the tensor.
+        tensor: index of the tensor.
+    """
     return widened_constant(call, tensor) is not None
 
 
 def widened_constant(call: Call, tensor: int) -> Tensor | None:
-    """Return the constant from which widening nodes alone compute *tensor*; None if there is none.
+    """Return the constant that a tensor holds in a wider type; None if it holds none.
 
-    Delegraph runs such nodes while preparing; their results are known when kernels are lowered.
+    Delegraph converts such constants while preparing; their values are known when kernels are
+    lowered.
+
+    Args:
+        call: a node that reads the tensor.
+        tensor: index of the tensor.
     """
     for index in reversed(range(call.node.index)):
         node, registration = call.context.get_node_and_registration(index)

@@ -18,7 +18,7 @@ __all__ = ["check_evaluation", "evaluate", "every_value"]
 def evaluate(
     call: Call, inputs: Sequence[NDArray[Any]], numerics: Numerics | None = None
 ) -> NDArray[Any]:
-    """Return the first output that the core's kernel of a node computes from *inputs*.
+    """Return the first output that Delegraph's own kernel of a node computes from *inputs*.
 
     Args:
         call: the node, which gives types, quantization and options.
@@ -32,7 +32,7 @@ def evaluate(
 
 
 def check_evaluation(call: Call, inputs: Sequence[NDArray[Any]]) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the node with *inputs*."""
+    """Return a rejection unless Delegraph's own kernel can compute the node from *inputs*."""
     try:
         prepare_alone(*_arguments(call, inputs, None))
     except OperatorError as error:

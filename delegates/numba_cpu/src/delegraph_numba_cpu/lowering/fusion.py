@@ -32,20 +32,32 @@ class Partition:
                     self._readers.setdefault(tensor, []).append(i)
 
     def maker(self, tensor: int) -> int | None:
-        """Return the position of the node that computes a tensor; None for a partition input."""
+        """Return the position of the node that computes the tensor with index *tensor*.
+
+        The result is None for an input of the partition.
+        """
         return self._makers.get(tensor)
 
     def readers(self, tensor: int) -> Sequence[int]:
-        """Return the positions of the nodes that have a tensor as input, in order."""
+        """Return the positions of the nodes that have a tensor as input, in order.
+
+        *tensor* is the tensor's index.
+        """
         return self._readers.get(tensor, ())
 
     def only_reader(self, tensor: int) -> int | None:
-        """Return the position of a tensor's only reader; None if there are more readers."""
+        """Return the position of the only node that reads a tensor; None if there are more readers.
+
+        *tensor* is the tensor's index.
+        """
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and tensor not in self.outputs else None
 
     def next(self, position: int) -> int | None:
-        """Return the position of the only reader of a node's only output; None if there is none."""
+        """Return the position of the only node that reads a node's only output, or None.
+
+        *position* is that of the node whose output is read.
+        """
         outputs = self.calls[position].node.outputs
         return self.only_reader(outputs[0]) if len(outputs) == 1 else None
 
@@ -56,7 +68,7 @@ class Fusion:
 
     Attributes:
         members: positions of the nodes.
-        lower: emits the kernel calls.
+        lower: function that adds the kernel calls of these nodes to the program.
     """
 
     members: tuple[int, ...]

@@ -18,7 +18,7 @@ class Call:
 
     Attributes:
         context: the host's view of the subgraph.
-        node: the node.
+        node: indices of the node's inputs and outputs, and its options.
         name: name of its operator.
     """
 
@@ -28,7 +28,7 @@ class Call:
 
     @classmethod
     def of(cls, context: DelegateContext, node: Node, registration: Registration) -> Call:
-        """Return the call for a node."""
+        """Return a node together with its context and its operator's name."""
         return cls(context, node, registration.name)
 
     @property
@@ -71,7 +71,7 @@ def with_operands(
     outputs: tuple[int, ...],
     intermediates: tuple[int, ...] = (),
 ) -> Node:
-    """Return a node that is like *node*, with another index and other operands."""
+    """Return a copy of *node* with another index, and other inputs, outputs and intermediates."""
     return Node(
         index, inputs, outputs, intermediates, node.options, node.custom_options, node.version,
         delegate=node.delegate,
@@ -94,8 +94,8 @@ class Operator:
     """An operator that this delegate supports: its check, its lowering and its claims.
 
     Attributes:
-        check: see :data:`Check`.
-        lower: see :data:`Lower`.
+        check: function that returns the reason why a node is rejected, or None.
+        lower: function that adds a node's kernel calls to the program.
         types: names of the claimed tensor types.
         features: claimed features, names of ``delegraph.delegation.capabilities.FEATURES``.
         variants: claims by type, if the claims depend on a type.
@@ -119,7 +119,11 @@ class Operator:
             return Rejection("not-well-formed", str(error))
 
     def claims(self, name: str) -> list[Claim]:
-        """Return the claims for the operator, whose name is *name*."""
+        """Return what this delegate declares to support of the operator: types and features.
+
+        Args:
+            name: name of the operator.
+        """
         if self.variants:
             return [claim for variant in self.variants for claim in variant.claims(name)]
         roles: dict[str, Any] = dict(self.roles)
@@ -131,7 +135,10 @@ OPERATORS = LazyTable[Operator]()
 
 
 def register(operators: Mapping[str, Operator]) -> None:
-    """Add operators that do not depend on the types of their inputs.
+    """Add operators to the table of operators that this delegate supports, for all input types.
+
+    Args:
+        operators: checks, lowerings and claims, by the operator's name.
 
     Raises:
         ValueError: an operator is already registered.

@@ -12,7 +12,12 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
-    """Emit the kernel calls of all nodes."""
+    """Add to the program the kernel calls that compute all nodes of a partition.
+
+    Args:
+        partition: the nodes.
+        builder: builder of the program.
+    """
     fused = _fusions(partition, builder)
     taken = {member for fusion in fused.values() for member in fusion.members}
     for position, call in enumerate(partition.calls):
@@ -27,7 +32,12 @@ def lower_all(partition: Partition, builder: ProgramBuilder) -> None:
 
 
 def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]:
-    """Return the fusions of nodes in a partition, by the position of their last node."""
+    """Return the groups of nodes that become one step each, by the position of their last node.
+
+    Args:
+        partition: the nodes.
+        builder: builder of the program.
+    """
     found: dict[int, Fusion] = {}
     taken: set[int] = set()
     for position in range(len(partition.calls)):
@@ -44,7 +54,12 @@ def _fusions(partition: Partition, builder: ProgramBuilder) -> dict[int, Fusion]
 
 
 def _reads_variables_late(partition: Partition, fusion: Fusion) -> bool:
-    """Whether a fusion would read a variable after another node may have written it."""
+    """Whether fused nodes would read a variable after another node may have written it.
+
+    Args:
+        partition: the nodes.
+        fusion: the fused nodes, which run at the position of the last one.
+    """
     last = max(fusion.members)
     for member in fusion.members:
         call = partition.calls[member]

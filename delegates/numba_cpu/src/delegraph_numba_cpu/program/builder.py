@@ -46,27 +46,27 @@ PAGE = 4096
 
 
 class WorkerScratch(NamedTuple):
-    """Scratch memory of a row, for each worker: the value of a word such as ``scratch``.
+    """Request for scratch memory: given to :meth:`ProgramBuilder.emit` as the value of an operand.
 
-    :meth:`ProgramBuilder.emit` puts its address there. The distance between workers becomes the
-    value of the word of that name with ``_bytes`` after it.
+    ``emit`` replaces the operand, such as ``scratch``, by the address of the memory. It adds an
+    operand whose name has ``_bytes`` after it: the distance from one thread's memory to the next.
 
     Attributes:
-        size: number of bytes for each worker.
+        size: number of bytes for each thread.
     """
 
     size: int
 
 
 class ProgramBuilder:
-    """Collects rows and memory for a program.
+    """Collects the kernel calls of a program, and the memory that they use.
 
     Attributes:
         context: the host's view of the subgraph.
-        level: the level of instructions that kernels use.
+        level: instruction set of the processor that the kernels use, such as ``avx2``.
         workers: number of threads that will run the program; each needs scratch memory.
-        exact: whether integer results must equal those of the official kernels.
-        nodes: indices of the nodes that are being lowered; rows carry them for reports.
+        exact: whether integer results must equal those of LiteRT's kernels.
+        nodes: indices of the nodes that are being lowered; kernel calls carry them for reports.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ProgramBuilder:
         self._shared = SharedConstants(self._working_memory.limit)
 
     def tensor(self, index: int) -> Memory:
-        """Return the memory of the tensor *index*, inside the partition or at its border."""
+        """Return the memory of the tensor whose index is *index*."""
         found = self._tensors.get(index)
         if found is None:
             tensor = self.context.tensors[index]
@@ -109,9 +109,9 @@ class ProgramBuilder:
         return found
 
     def table(self, tensor: Tensor) -> Memory:
-        """Return the memory of a tensor; kernels read parts of it at any address.
+        """Return the memory of a tensor from which kernels read single elements or rows.
 
-        Large constants stay in the model's memory.
+        Such a tensor may be at any address, so a large constant stays in the model's memory.
         """
         is_of_host = tensor.is_constant and tensor.index < self._host_tensors
         if not is_of_host or is_guarded() or not tensor.data.flags.c_contiguous:
@@ -122,13 +122,21 @@ class ProgramBuilder:
         return self._tables[tensor.index]
 
     def border(self, index: int) -> None:
-        """Declare that the host owns the memory of the tensor *index*, and may move it."""
+        """Declare that the host owns the memory of a tensor, and may move it between runs.
+
+        Args:
+            index: index of the tensor, an input or output of the partition.
+        """
         tensor = self.context.tensors[index]
         if not tensor.is_constant:
             self._tensors[index] = Memory(tensor.bytes, tensor=tensor, name=name_of(tensor))
 
     def alias(self, index: int, of: int) -> bool:
-        """Make the tensors *index* and *of* share one memory, if possible.
+        """Make two tensors share one memory, if possible.
+
+        Args:
+            index: index of the tensor that gets the memory.
+            of: index of the tensor whose memory is shared.
 
         Returns:
             Whether they share memory. They cannot if *index* is already used.
@@ -158,7 +166,8 @@ class ProgramBuilder:
 
         Args:
             array: the values.
-            is_own: see :meth:`packed`.
+            is_own: whether nothing else uses the memory of *array*; aligned memory is then not
+                copied.
         """
         array = np.ascontiguousarray(array)
         return _guarded(array) if is_guarded() else constant(array, is_own=is_own)
@@ -166,11 +175,12 @@ class ProgramBuilder:
     def packed(
         self, key: object, pack: Callable[[], NDArray[Any]], *, is_own: bool = False
     ) -> Memory:
-        """Return constants in the form that kernels read, packed once per partition.
+        """Return the memory of constants in the order that kernels read; computed only once.
 
         Args:
-            key: the tensor's ``constant_key``, and everything that the packed form depends on.
-            pack: computes the packed constants.
+            key: identifies the constants: ``constant_key`` of the tensor, and all else that their
+                order and values depend on.
+            pack: function that computes the constants; called for a new *key* only.
             is_own: whether nothing else uses the memory of the constants; aligned memory is then
                 not copied.
         """
@@ -182,19 +192,28 @@ class ProgramBuilder:
         return found
 
     def record(self, key: object, instruction: Instruction, **words: Any) -> Memory:
-        """Return a record of constants for kernels, created once per partition.
+        """Return the memory of a record, a constant table of words that a kernel reads.
+
+        It is created once per partition.
 
         Args:
-            key: see :meth:`packed`.
+            key: identifies the record, see :meth:`packed`.
             instruction: description of the record, with the names of its words.
-            words: a value for each word: an int, a float, or constants in a :class:`Memory`.
+            words: a value for each word, by name: an int, a float, or constants in a
+                :class:`Memory`.
         """
         return self.records(key, instruction, [words])
 
     def records(
         self, key: object, instruction: Instruction, records: Sequence[Mapping[str, Any]]
     ) -> Memory:
-        """Return the memory of several consecutive records; see :meth:`record` for arguments."""
+        """Return the memory of several consecutive records, constant tables that a kernel reads.
+
+        Args:
+            key: identifies the records, see :meth:`packed`.
+            instruction: description of each record, with the names of its words.
+            records: for each record, a value for each word, by name.
+        """
         given = tuple(as_addresses(words) for words in records)
         numbers = (instruction.pack(**as_numbers(words)) for words in given)
         found = self.packed(key, lambda: np.concatenate(list(numbers)))
@@ -202,12 +221,12 @@ class ProgramBuilder:
         return found
 
     def tiles(self, nanoseconds: float, most: int) -> int:
-        """Return the number of tiles for a row, from 1 to *most*.
+        """Return into how many tiles, parts for threads, a kernel call is divided: 1 to *most*.
 
         It is a multiple of the number of workers if possible, so that all of them finish at once.
 
         Args:
-            nanoseconds: approximate time of the row in one thread.
+            nanoseconds: approximate time of the kernel call in one thread.
             most: largest number of tiles.
         """
         if self.workers == 1:
@@ -217,11 +236,14 @@ class ProgramBuilder:
         return max(shares, spare - spare % self.workers, 1)
 
     def row_tiles(self, wanted: int, most: int) -> int:
-        """Return the number of parts into which an image's rows are divided, from 1 to *most*.
+        """Return into how many parts the rows of an image are divided, from 1 to *most*.
 
-        *wanted* is the number of tiles of the whole image. All workers get the same number of parts
-        if possible, or all parts the same number of workers. A worker then reads the part of an
-        image that it has written.
+        All workers get the same number of parts if possible, or all parts the same number of
+        workers. A worker then reads the part of an image that it has written.
+
+        Args:
+            wanted: number of tiles of the whole image; the result divides it.
+            most: largest number of parts.
         """
         fits = (n for n in range(1, most + 1) if wanted % n == 0)
         equal = (n for n in fits if not (n % self.workers and self.workers % n and wanted - n))
@@ -235,18 +257,19 @@ class ProgramBuilder:
         /,
         **words: Any,
     ) -> None:
-        """Add a row, which is a kernel call, to the program.
+        """Add a kernel call to the program, as its next row.
 
         Args:
-            instruction: the kernel and its words.
+            instruction: the kernel that is called, with the names of its operands (words).
             tiles: number of parts. The kernel is called with the number of each part, in any order,
-                and reads the number of parts from its word ``tiles`` if it has one.
-            replaceable: see :class:`Row`.
-            words: a value for each word: an int, a float, a :class:`Memory`, an :class:`Address` or
-                a :class:`WorkerScratch`.
+                and reads the number of parts from its operand ``tiles`` if it has one.
+            replaceable: names of the operands whose memory the operand ``target`` may take over,
+                since the kernel reads each element before it writes to that place.
+            words: a value for each operand, by name: an int, a float, a :class:`Memory`, an
+                :class:`Address` or a :class:`WorkerScratch`.
 
         Raises:
-            DelegateError: the kernel would access bytes outside of the memory in its words.
+            DelegateError: the kernel would access bytes outside of the memory in its operands.
         """
         number = len(self._rows)
         if "tiles" in instruction.names:
@@ -262,10 +285,15 @@ class ProgramBuilder:
         self._rows.append(row)
 
     def _worker_scratch(self, name: str, size: int) -> Memory:
-        """Return the memory for the word *name*, with *size* bytes for each worker.
+        """Return the memory for a scratch operand of a kernel call, with *size* bytes per worker.
 
-        A worker has the same place in all rows if there are several workers. Otherwise it would
-        write where another one wrote in the row before, and take each line from its cache.
+        A worker has the same place in all calls if there are several workers. Otherwise it would
+        write where another one wrote in the call before, and take each line from that worker's
+        cache.
+
+        Args:
+            name: name of the operand.
+            size: number of bytes for each worker.
         """
         if self.workers == 1 or size > LARGEST_SHARED or is_guarded():
             return self.scratch(size * self.workers)
@@ -275,7 +303,7 @@ class ProgramBuilder:
         return found
 
     def _part_workers(self) -> None:
-        """Give workers pages of their own in the scratch memory that all rows share."""
+        """Move each worker's part of the shared scratch memory to memory pages of its own."""
         for name, memory in self._of_workers.items():
             largest = memory.size // self.workers
             apart = -(-largest // PAGE) * PAGE
@@ -293,7 +321,11 @@ class ProgramBuilder:
             ) from error
 
     def finish(self, kind: type[Program] | None = None) -> Program:
-        """Return the finished program; the builder cannot be used afterwards."""
+        """Return the finished program; the builder cannot be used afterwards.
+
+        Args:
+            kind: class of the program; None for :class:`Program`.
+        """
         self._part_workers()
         families = (row.instruction.family for row in self._rows)
         self.kernel_library.load(families, self.context.cache)

@@ -6,7 +6,7 @@ from delegraph import Tensor
 
 
 def constant_key(tensor: Tensor | None) -> object:
-    """Return the key of a tensor's values, equal for constants that share a buffer of the file.
+    """Return a key that identifies a tensor's values; constants that share a buffer have one key.
 
     Args:
         tensor: the tensor; None for an absent input. The key of a constant is the place of its

@@ -9,12 +9,12 @@ from delegraph_numba_cpu.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class WrongPosition:
-    """A position, computed by the model, that is out of range.
+    """Failure of a run: a position that the model computed is out of range, as in a GATHER.
 
     Attributes:
-        nodes: indices of the nodes whose row found the position.
+        nodes: indices of the nodes whose kernel call found the position.
         position: the first wrong position.
-        size: number of valid positions.
+        size: number of valid positions, 0 to *size* - 1.
     """
 
     nodes: tuple[int, ...]
@@ -26,7 +26,13 @@ class WrongPosition:
 
 
 def wrong_position(program: Program) -> WrongPosition | None:
-    """Return the wrong position that ended *program*'s run, and clear it; None if there is none."""
+    """Return the out-of-range position that ended a program's last run; None if there is none.
+
+    The record of it in the program is cleared.
+
+    Args:
+        program: the program, whose run was not completed.
+    """
     found = None
     for number, row in enumerate(program.rows):
         if "wrong" not in row.words:

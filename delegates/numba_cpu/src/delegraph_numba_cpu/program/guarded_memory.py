@@ -61,19 +61,25 @@ class GuardedMemory:
         _protect(*self._pages, READING)
 
     def overrun(self) -> str:
-        """Return ``before`` or ``after`` if guard bytes there have changed, otherwise ""."""
+        """Return where guard bytes have changed: ``before`` or ``after`` the block; else ""."""
         if (self._before != MARK).any():
             return "before"
         return "after" if (self._after != MARK).any() else ""
 
     def mend(self) -> None:
-        """Restore the guard bytes."""
+        """Restore the guard bytes around the block after a change was found."""
         self._before[:] = MARK
         self._after[:] = MARK
 
 
 def _protect(address: int, size: int, use: int) -> None:
-    """Set the access rights of pages; do nothing on systems without ``mprotect``."""
+    """Set the access rights of memory pages; do nothing on systems without ``mprotect``.
+
+    Args:
+        address: address of the first page.
+        size: number of bytes of the pages.
+        use: allowed uses, as ``mprotect`` numbers them; 0 for no access.
+    """
     mprotect = None if os.name == "nt" else getattr(ctypes.CDLL(None), "mprotect", None)
     if mprotect is not None:
         mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size), use)

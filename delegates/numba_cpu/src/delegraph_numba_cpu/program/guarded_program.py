@@ -23,9 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 class GuardedProgram(Program):
-    """Program whose rows have separate, guarded memory, except for values passed between rows.
+    """Program that runs one kernel call at a time, in memory of its own between guard bytes.
 
-    Values of the host are copied to guarded memory before a run, and back afterwards.
+    The memory is checked after each call. Values of the host are copied to it before a run, and
+    back afterwards.
     """
 
     is_guarded = True
@@ -58,23 +59,28 @@ class GuardedProgram(Program):
         memory.tensor, memory.array, memory.address = None, piece.array, piece.address
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Stop each later run at the next row once *word*, of shape [1], is not 0."""
+        """Make *word* the cancellation word: runs stop at the next row once it is not 0.
+
+        Its shape is [1].
+        """
         super().heed(word)
         for program in self._single:
             program.heed(word)
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words of row *number*, including changes by its kernel."""
+        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
         return self._single[number].record(0)
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows by the kernels of *library*; return whether all have run.
+        """Run the program one kernel call at a time; return whether all calls have run.
 
-        *pool* runs one row at a time; memory is checked after each row.
+        Args:
+            pool: worker threads; they run one call at a time, and memory is checked after each.
+            library: the compiled kernels.
 
         Raises:
-            DelegateError: a row has written outside of its memory, or a tensor's memory has another
-                size than the program expects.
+            DelegateError: a call has written outside of its memory, or a tensor's memory has
+                another size than the program expects.
         """
         self._copy_in()
         for row, program in zip(self.rows, self._single, strict=True):

@@ -17,7 +17,7 @@ Record = Callable[[tuple[int, ...], int, int], object]
 
 
 class TimedProgram:
-    """The rows of a program as several tables, one for each node or fused group.
+    """A program that is run in several parts, one for each node or fused group, to time each.
 
     The rows work on the memory of the program, so values are the same. Times include a call from
     Python to native code and back for each table.
@@ -34,12 +34,16 @@ class TimedProgram:
         self._parts = [_Part(program, nodes, [*rows], self._pace) for nodes, rows in groups]
 
     def run(self, pool: Pool, library: Library, record: Record) -> bool:
-        """Run the rows; return False if the run was cancelled, otherwise True.
+        """Run all parts; return False if the run was cancelled, otherwise True.
 
-        *record* gets the nodes, the start and the duration in nanoseconds of each part.
+        Args:
+            pool: worker threads that run the parts.
+            library: the compiled kernels.
+            record: function that gets the node indices, start and duration (in nanoseconds) of each
+                part.
 
         Raises:
-            DelegateError: see ``Program.bind``.
+            DelegateError: a tensor's memory has another size than the program expects.
         """
         self._program.bind()
         learnt = self._program.run_time
@@ -56,7 +60,7 @@ class TimedProgram:
 
 
 class _Part:
-    """Consecutive rows of a program, in the form that the thread pool runs."""
+    """Consecutive kernel calls of a program, in the form that the thread pool runs."""
 
     def __init__(
         self, program: Program, nodes: tuple[int, ...], rows: list[int], run_time: RunTimeEstimate

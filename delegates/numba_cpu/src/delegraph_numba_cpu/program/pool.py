@@ -42,19 +42,22 @@ LOOKS_FOR_WORKERS = 100
 
 
 class Runnable(Protocol):
-    """Interface of an object that a pool runs, such as a bound program."""
+    """Interface of an object that :class:`Pool` runs, such as a bound :class:`Program`."""
 
     @property
     def table(self) -> int:
-        """Address of the table of rows."""
+        """Address of the program's table of rows (kernel calls), which the executor reads."""
 
     @property
     def header(self) -> memoryview:
-        """Words at the start of the table of rows; see ``instructions.executor``."""
+        """Words at the start of the table of rows, such as whether the run was cancelled.
+
+        See ``instructions.executor``.
+        """
 
     @property
     def tiles(self) -> int:
-        """Largest number of tiles of a row."""
+        """Largest number of tiles, parts for threads, of a kernel call in the program."""
 
     @property
     def workers(self) -> int:
@@ -62,7 +65,7 @@ class Runnable(Protocol):
 
     @property
     def run_time(self) -> RunTimeEstimate:
-        """Estimate of the run time."""
+        """Estimate of the program's run time, from which the number of threads follows."""
 
 
 class Pool:
@@ -94,7 +97,12 @@ class Pool:
         return self._crews.get("here") or self._crews.setdefault("here", Crew())
 
     def run(self, program: Runnable, library: Library) -> None:
-        """Run a bound program until it is finished or cancelled; *library* has its kernels."""
+        """Run a program until it is finished or cancelled, on as many threads as are worth it.
+
+        Args:
+            program: a program whose addresses are up to date.
+            library: the compiled kernels that the program calls.
+        """
         run_time = program.run_time
         if run_time.is_brief:
             library.run_briefly(program.table)
@@ -111,7 +119,13 @@ class Pool:
             run_time.observe(seconds, has_workers=program.header[layout.THREADS] > 1)
 
     def warn_of(self, threads: int) -> None:
-        """Log a warning, once for each *threads*, if a run has fewer threads than *threads*."""
+        """Log a warning if the user asked for more threads than a run can have.
+
+        Each number of threads is warned of once.
+
+        Args:
+            threads: number of threads that the user asked for.
+        """
         if threads <= self.most_threads or threads in self._told:
             return
         import logging  # imported here: few users request so many threads
@@ -129,10 +143,10 @@ class Pool:
 
 
 class Crew:
-    """The worker threads of a process, and the state that they share with callers.
+    """The worker threads of a process, and the memory by which they and callers communicate.
 
     Attributes:
-        control: the control block; see ``instructions.executor``.
+        control: that memory, int64 words; see ``instructions.executor``.
         threads: the workers, and threads that failed to start after an interrupt.
     """
 
@@ -148,7 +162,13 @@ class Crew:
         self._is_stopped = False
 
     def run(self, table: int, library: Library, workers: int) -> None:
-        """Run a table on *workers* threads; on the calling thread alone if the workers are busy."""
+        """Run a program's table of kernel calls; on this thread alone if the workers are busy.
+
+        Args:
+            table: address of the table.
+            library: the compiled kernels.
+            workers: largest number of threads, including this one.
+        """
         if self._is_stopped:
             workers = 1
         elif self._hired < workers - 1:
@@ -156,7 +176,12 @@ class Crew:
         library.invoke(self._address, table, workers)
 
     def _hire(self, library: Library, count: int) -> None:
-        """Start threads until *count* workers are alive, or as many as the system allows."""
+        """Start worker threads until there are enough, or as many as the system allows.
+
+        Args:
+            library: the compiled kernels; the executor in it has the workers' loop.
+            count: number of workers that are wanted.
+        """
         import threading  # imported here: a run without workers needs no thread
 
         if not self.threads:
@@ -179,7 +204,11 @@ class Crew:
         self._hired = count
 
     def _measure_looks(self, library: Library) -> None:
-        """Set how often a waiting worker polls before it sleeps, by the measured time of a poll."""
+        """Measure how long a poll for work takes, and set how often workers poll before they sleep.
+
+        Args:
+            library: the compiled kernels; the executor in it polls.
+        """
         address, looks = self._address, 200
         best = 1.0
         for _ in range(3):
@@ -200,7 +229,12 @@ class Crew:
 
 
 def _work(library: Library, control: NDArray[np.int64]) -> None:
-    """Run a worker until the pool stops; this function's frame keeps the control block alive."""
+    """Run the loop of a worker thread until the pool stops.
+
+    Args:
+        library: the compiled kernels; the executor in it has the loop.
+        control: memory by which workers and callers communicate; this call keeps it alive.
+    """
     library.work(control.ctypes.data, 0, 0)
 
 

@@ -37,13 +37,13 @@ GUARD_VARIABLE = "DELEGRAPH_NUMBA_GUARD"
 
 
 def is_guarded() -> bool:
-    """Whether programs run between guards, as the environment variable requests."""
+    """Whether programs run between guard bytes, as an environment variable requests."""
     return os.environ.get(GUARD_VARIABLE, "") not in ("", "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Memory layout of a program, and the words of its rows.
+    """Memory layout of a program, and the operands of its kernel calls, as read from a file.
 
     Attributes:
         scratch_bytes, offsets: see :class:`Program`.
@@ -57,7 +57,7 @@ class Layout:
 
 
 class Program:
-    """Rows and their memory; :meth:`bind` makes them ready to run.
+    """A program: kernel calls (rows) and their memory; :meth:`bind` makes it ready to run.
 
     Attributes:
         table: address of the table of rows.
@@ -149,10 +149,14 @@ class Program:
         return any("report" in row.words for row in self.rows)
 
     def may_share(self, given: int, made: int) -> bool:
-        """Whether the host's tensor *made* may share the memory of its tensor *given*.
+        """Whether an output of the partition may share the memory of one of its inputs.
 
-        It may if one row copies all of *given* to *made*, no other row uses *given*, and no earlier
-        row uses *made*. The copy is then left out.
+        It may if one kernel call copies the whole input to the output, no other call uses the
+        input, and no earlier call uses the output. The copy is then left out.
+
+        Args:
+            given: index of the input tensor.
+            made: index of the output tensor.
         """
         for number, source, target in self._copies:
             if (_index(source), _index(target)) == (given, made):
@@ -162,22 +166,28 @@ class Program:
         return False
 
     def heed(self, word: NDArray[np.int32]) -> None:
-        """Stop each later run at the next row once *word*, of shape [1], is not 0."""
+        """Make *word* the cancellation word: runs stop at the next row once it is not 0.
+
+        Its shape is [1].
+        """
         self._word = word
         self._table[layout.CANCELLATION] = word.ctypes.data
 
     def release(self) -> None:
-        """Release the host's memory, to which the program is bound, while another program runs."""
+        """Forget the host's arrays whose addresses are in the program, so that they can be freed.
+
+        It is called when another program replaces this one.
+        """
         self._bound = None
         for memory, _ in self._moving.values():
             memory.array = None
 
     def record(self, number: int) -> NDArray[np.int64]:
-        """Return the words of row *number*, including changes by its kernel."""
+        """Return the words (operands) of the kernel call *number*, with changes by its kernel."""
         return self._words[self._starts[number] : self._starts[number + 1]]
 
     def table_of(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return a table of the rows *first* to before *end*, which uses the program's memory."""
+        """Return a table of the calls *first* to before *end*, which uses the program's memory."""
         table = _words(layout.HEADER_WORDS + layout.ROW_WORDS * (end - first))
         table[: layout.HEADER_WORDS] = self._table[: layout.HEADER_WORDS]
         table[layout.ROWS] = end - first
@@ -186,7 +196,12 @@ class Program:
         return table
 
     def _place(self, row: Row, start: int) -> None:
-        """Write the addresses of a row, and record those that depend on a host tensor's address."""
+        """Write the addresses among a kernel call's operands, and note those that may change.
+
+        Args:
+            row: the kernel call.
+            start: position of its first operand among those of all calls.
+        """
         for position, name in enumerate(row.instruction.names, start):
             word = row.words[name]
             if not isinstance(word, Address):
@@ -200,10 +215,14 @@ class Program:
             self._words[position] = word.address
 
     def run(self, pool: Pool, library: Library) -> bool:
-        """Run the rows; return False if the run was cancelled or failed, otherwise True.
+        """Run all kernel calls; return False if the run was cancelled or failed, otherwise True.
+
+        Args:
+            pool: worker threads.
+            library: the compiled kernels.
 
         Raises:
-            DelegateError: see :meth:`bind`.
+            DelegateError: a tensor's memory has another size than the program expects.
         """
         self.bind()
         pool.run(self, library)
@@ -217,7 +236,10 @@ class Program:
         otherwise: Callable[[], object],
         failed: Callable[[], object],
     ) -> Callable[[], None]:
-        """Return a function that runs the program, if it is bound and its run time is known.
+        """Return a function without arguments that runs the program with the least overhead.
+
+        It runs the program itself only if no memory has moved since the last run, and the run time
+        is known.
 
         Args:
             pool: the workers.
@@ -256,7 +278,7 @@ class Program:
         return run
 
     def bind(self) -> None:
-        """Update the addresses in the rows to the current memory.
+        """Update the addresses in the kernel calls to where tensors and memory are at present.
 
         The record of bound addresses is written last, since an interrupt may come in between.
 
@@ -267,7 +289,7 @@ class Program:
             self._bind()
 
     def _is_bound(self) -> bool:
-        """Whether the addresses in the rows match the current memory."""
+        """Whether the addresses in the kernel calls match the present memory."""
         bound = self._bound
         if bound is None or self._working_memory.buffer is not self._buffer:
             return False
@@ -304,7 +326,7 @@ class Program:
 
 
 def _copies_host_tensor(row: Row) -> bool:
-    """Whether a row copies a whole host tensor to another host tensor."""
+    """Whether a kernel call copies a whole host tensor to another host tensor."""
     if (row.instruction.family, row.instruction.kernel) != COPY:
         return False
     source, target = row.words["source"], row.words["target"]
@@ -322,25 +344,33 @@ def _index(memory: Memory) -> int:
 
 
 def _border(row: Row) -> set[int]:
-    """Return the indices of the host tensors that a row reads or writes."""
+    """Return the indices of the host tensors that a kernel call reads or writes."""
     return {_index(memory) for memory in row.memories}
 
 
 def described(context: DelegateContext, nodes: Sequence[int]) -> str:
-    """Return the names and indices of nodes, as text for messages."""
+    """Return the indices and operators of nodes as text for messages: ``node 3 (ADD), ...``.
+
+    Args:
+        context: the subgraph.
+        nodes: indices of the nodes.
+    """
     names = (context.get_node_and_registration(index)[1].name for index in nodes)
     found = [f"node {index} ({name})" for index, name in zip(nodes, names, strict=True)]
     return ", ".join(found) or "a row of no node"
 
 
 def packed(instruction: Instruction, words: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the words of a row or a record of *instruction* as integers, with 0 for addresses."""
+    """Return the operands *words* of a kernel call as int64 words, with 0 for addresses.
+
+    *instruction* is the kernel, with the names of its operands in order.
+    """
     numbers = {n: 0 if isinstance(word, Address) else word for n, word in words.items()}
     return instruction.pack(**numbers)
 
 
 def check_handed_over(memory: Memory, array: Any) -> None:
-    """Check that the host's *array* is contiguous and has the size of *memory*."""
+    """Check that the host's *array* for a tensor is contiguous and has the size of *memory*."""
     if array is None:
         raise DelegateError(f"{memory.name} has no memory", phase="eval")
     if array.nbytes < memory.size or array.dtype.hasobject or not array.flags.c_contiguous:
@@ -352,7 +382,7 @@ def check_handed_over(memory: Memory, array: Any) -> None:
 
 
 def name_of(tensor: Tensor) -> str:
-    """Return the name of a tensor for messages."""
+    """Return a tensor's index and name as text for messages."""
     return f"tensor {tensor.index} {tensor.name!r}"
 
 

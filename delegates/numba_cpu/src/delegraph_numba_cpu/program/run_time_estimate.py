@@ -52,7 +52,12 @@ class RunTimeEstimate:
         self._alone, self._together, self._runs = inf, inf, 0
 
     def observe(self, seconds: float, *, has_workers: bool = False) -> None:
-        """Record that a run took *seconds*, in one thread or, if *has_workers*, with workers."""
+        """Record the duration of a run, and decide once enough runs are known.
+
+        Args:
+            seconds: duration of the run.
+            has_workers: whether worker threads took part in it.
+        """
         if has_workers != self.takes_workers:
             return  # another caller had the workers, so this run says nothing about them
         self._runs += 1

@@ -33,10 +33,12 @@ class SharedConstants:
     def memory_of(self, tensor: Tensor, keep: Callable[[NDArray[Any]], Memory]) -> Memory:
         """Return the memory of a constant tensor; tensors that share a buffer are compared once.
 
-        *keep* is a function that stores an array and returns its memory.
+        Args:
+            tensor: the constant.
+            keep: function that stores a new array and returns its memory.
 
         Raises:
-            OperatorError: see :meth:`memory`.
+            OperatorError: the constants together exceed the limit.
         """
         if tensor.data.nbytes < LEAST:
             return keep(tensor.data)
@@ -46,7 +48,11 @@ class SharedConstants:
         return self._found[key]
 
     def memory(self, array: NDArray[Any], keep: Callable[[NDArray[Any]], Memory]) -> Memory:
-        """Return the memory of a stored constant that equals *array*, or store it by *keep*.
+        """Return the memory of a stored constant that equals an array; store the array otherwise.
+
+        Args:
+            array: the values.
+            keep: function that stores a new array and returns its memory.
 
         Raises:
             OperatorError: the constants together exceed the limit.

@@ -34,7 +34,7 @@ class WorkingMemory:
             self.buffer = aligned_buffer(size)
 
     def require(self, size: int) -> None:
-        """Raise an error if *size* bytes exceed the limit.
+        """Check that a buffer of *size* bytes is allowed.
 
         Raises:
             OperatorError: *size* exceeds the limit.
@@ -43,9 +43,15 @@ class WorkingMemory:
 
 
 def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
-    """Return the size of *rows*' working memory, and the offset of each block by its ``id``.
+    """Return the size of a program's working memory in bytes, and the offset of each block in it.
 
     Blocks that are not used at the same time may overlap.
+
+    Args:
+        rows: the kernel calls; each block's first and last use are known.
+
+    Returns:
+        The size, and the offsets in bytes by the ``id`` of each block's :class:`Memory`.
     """
     groups = _groups(rows)
     groups.sort(key=lambda group: (-max(m.size for m in group), group[0].first))
@@ -59,9 +65,10 @@ def planned(rows: list[Row]) -> tuple[int, dict[int, int]]:
 
 
 def _groups(rows: list[Row]) -> list[list[Memory]]:
-    """Return the blocks of working memory of *rows* in groups.
+    """Return the blocks of working memory in groups; the blocks of a group share one place.
 
-    The blocks of a group share one place.
+    Args:
+        rows: the kernel calls that use the blocks.
     """
     groups: dict[int, list[Memory]] = {}
     for i, row in enumerate(rows):
@@ -75,9 +82,16 @@ def _groups(rows: list[Row]) -> list[list[Memory]]:
 def _replaced(
     row: Row, number: int, memory: Memory, groups: dict[int, list[Memory]]
 ) -> list[Memory]:
-    """Return the group of blocks whose place *memory* may take over, since *row* reads them last.
+    """Return the group of blocks whose place a kernel call's result may take over, maybe empty.
 
-    *number* is the position of *row*; *groups* has the group of each block by its ``id``.
+    The call is the last one that reads that group, and it reads each element before it writes
+    there.
+
+    Args:
+        row: the kernel call.
+        number: number of the call.
+        memory: memory of the call's result.
+        groups: group of each block, by the ``id`` of its :class:`Memory`.
     """
     target = row.words.get("target")
     if isinstance(target, Address) and target.memory is memory and not target.offset:

@@ -29,7 +29,7 @@ _PARTLY_READ = {"EMBEDDING_LOOKUP", "GATHER", "GATHER_ND", "SLICE", "STRIDED_SLI
 
 
 class Work(NamedTuple):
-    """Least work of nodes: multiply-accumulates, and bytes that are read or written.
+    """Least work of some nodes: multiply-accumulates, and bytes that must be read or written.
 
     Attributes:
         float32, int8: multiply-accumulates of each type. Products by 8-bit or 4-bit weights count
@@ -82,7 +82,7 @@ class OperatorRoof(JsonRecord):
 
     @property
     def of_roof(self) -> float | None:
-        """Share of the roof that the operator reached, 0 to 1; None if no time was measured."""
+        """Least possible time divided by the measured time, 0 to 1; None if none was measured."""
         return self.roof_seconds / self.seconds if self.seconds > 0 else None
 
     @property
@@ -108,7 +108,14 @@ class OperatorRoof(JsonRecord):
 
 
 def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRoof]:
-    """Return the operators of the called subgraph in the order in which they run."""
+    """Return the measured time and the least possible time of each operator of a model.
+
+    The least possible time is called its roof.
+
+    Args:
+        recording: profile of several runs of the model.
+        roof: measured rates of the processor.
+    """
     graph = recording.model.subgraphs[recording.entry]
     tensors = _present(recording, graph)
     seconds = _least_seconds(recording, roof.call_seconds)
@@ -139,10 +146,10 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
 
 
 def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, str]:
-    """Return the least seconds of *work*, and the name of the limit from which they follow.
+    """Return the least time in which some work can be done, in seconds, and what limits it.
 
     Args:
-        work: operations and moved bytes.
+        work: multiply-accumulates and moved bytes.
         roof: measured rates of the processor.
         whole: bytes of all data of a run; constants are read from the memory that holds them all.
     """
@@ -159,7 +166,7 @@ def roof_seconds(work: Work, roof: ProcessorRoof, whole: int) -> tuple[float, st
 
 
 def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorSpec]) -> Work:
-    """Return the work of nodes that are computed together: operations and moved bytes.
+    """Return how many operations and bytes some nodes, which are computed together, need.
 
     Args:
         nodes: indices of the nodes.
@@ -184,7 +191,7 @@ def work_of(nodes: Sequence[int], graph: SubgraphSpec, tensors: Sequence[TensorS
 
 
 def _kind(operator: OperatorSpec, tensors: Sequence[TensorSpec]) -> str:
-    """Return the type of an operator's products, which is that of its weights."""
+    """Return ``float32`` or ``int8``: the type of an operator's products, that of its weights."""
     types = {tensors[i].type.name for i in operator.inputs[1:] if i >= 0}
     return "int8" if types & _EIGHT_BITS else "float32"
 
@@ -209,7 +216,12 @@ _BITS: Mapping[str, int] = {
 
 
 def _present(recording: Recording, graph: SubgraphSpec) -> list[TensorSpec]:
-    """Return the tensors of a subgraph with the shapes that they had after the runs."""
+    """Return the tensors of a subgraph, with the shapes that they had after the profiled runs.
+
+    Args:
+        recording: profile of the runs.
+        graph: the subgraph.
+    """
     figures = recording.tensors
     return [
         spec._replace(shape=figures[graph.index, i].shape) if spec.data is None else spec
@@ -220,7 +232,14 @@ def _present(recording: Recording, graph: SubgraphSpec) -> list[TensorSpec]:
 def _least_seconds(
     recording: Recording, call_seconds: float
 ) -> dict[tuple[tuple[int, ...], str | None], float]:
-    """Return the least seconds of nodes in the called subgraph, by node indices and delegate."""
+    """Return the shortest measured time in seconds of each node or group of nodes.
+
+    The keys are the node indices and the delegate's name.
+
+    Args:
+        recording: profile of several runs.
+        call_seconds: seconds of a native call, which are subtracted.
+    """
     found: dict[tuple[tuple[int, ...], str | None], float] = {}
     for run in recording.runs:
         taken: dict[tuple[tuple[int, ...], str | None], float] = {}
@@ -235,5 +254,9 @@ def _least_seconds(
 
 
 def findings(operators: Iterable[OperatorRoof]) -> list[OperatorRoof]:
-    """Return the operators whose ``is_finding`` is true, the slowest first."""
+    """Return the operators that take much time and could take much less, the slowest first.
+
+    Args:
+        operators: measured operators.
+    """
     return sorted((o for o in operators if o.is_finding), key=lambda o: -o.seconds)

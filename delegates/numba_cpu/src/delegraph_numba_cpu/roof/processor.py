@@ -68,7 +68,11 @@ class ProcessorRoof(JsonRecord):
 
 
 def processor_roof(level: CpuLevel, threads: int) -> ProcessorRoof:
-    """Measure the highest rates of this processor, on *threads* threads.
+    """Measure how many products and bytes per second this processor can reach with some threads.
+
+    Args:
+        level: instruction set that the measuring kernels use, such as ``avx2``.
+        threads: number of threads.
 
     Raises:
         DelegateError: the kernels of the level cannot be compiled.
@@ -106,7 +110,13 @@ class _Table(NamedTuple):
 
 
 def _table(*row: int, tiles: int = 1) -> _Table:
-    """Return a table of one row that has *tiles* tiles, or an empty table if no row is given."""
+    """Return a table of one kernel call, or an empty table, in the form that the thread pool runs.
+
+    Args:
+        row: address of the kernel, number of tiles, and address of the kernel's operands; nothing
+            for an empty table.
+        tiles: number of tiles, parts of the call.
+    """
     words = np.zeros(executor.HEADER_WORDS + executor.ROW_WORDS, np.int64)
     words[executor.CANCELLATION] = words.ctypes.data + 8 * executor.NEVER
     if row:
@@ -118,7 +128,12 @@ def _table(*row: int, tiles: int = 1) -> _Table:
 
 
 class _Loops:
-    """Kernels that measure the processor's rates, each run by all threads at once."""
+    """Small native loops that only multiply or only read, run by all threads to measure rates.
+
+    Args:
+        kernels: library of compiled kernels, which has the loops.
+        threads: number of threads.
+    """
 
     def __init__(self, kernels: Library, threads: int) -> None:
         self.threads = threads
@@ -127,7 +142,11 @@ class _Loops:
         self._record[layout.FACTORS : layout.SUMS].view(np.float32)[:] = 1.0
 
     def rate(self, kernel: str) -> float:
-        """Return the operations or bytes per second of *kernel* on all threads together."""
+        """Return the operations or bytes per second that all threads together reach in a loop.
+
+        Args:
+            kernel: name of the loop.
+        """
         address = self._kernels.address("roof", kernel)
         table = _table(address, self.threads, self._record.ctypes.data, tiles=self.threads)
         self._record[layout.ROUNDS], seconds = 1, 0.0

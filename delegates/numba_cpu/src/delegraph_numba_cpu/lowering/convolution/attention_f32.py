@@ -63,7 +63,13 @@ class Scores:
 
 
 def fuse_attention(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the attention whose first product is at *position*, or None."""
+    """Return the fusion of all nodes of an attention into one kernel call; None if there is none.
+
+    Args:
+        partition: the nodes.
+        position: position of the node that may be the attention's first matrix product.
+        builder: builder of the program.
+    """
     first = partition.calls[position]
     if not _is_product(first):
         return None
@@ -85,9 +91,13 @@ def _is_product(call: Call) -> bool:
 
 
 def _scores_after(partition: Partition, position: int) -> Scores | None:
-    """Return the nodes from the product at *position* to the second product.
+    """Return the nodes between the two matrix products of an attention, and the second product.
 
-    None for other patterns.
+    The result is None if the nodes after the first product are no attention.
+
+    Args:
+        partition: the nodes.
+        position: position of the first product.
     """
     members, y = [position], partition.calls[position].output()
     count, elements, shape = y.shape[-1], math.prod(y.shape), y.shape
@@ -132,7 +142,12 @@ def _other_operand(call: Call, y: Tensor) -> Tensor | None:
 
 
 def _is_factor(call: Call, other: Tensor) -> bool:
-    """Whether the node *call* multiplies by one value, or divides by a constant power of 2."""
+    """Whether a node multiplies scores by one value, or divides them by a constant power of 2.
+
+    Args:
+        call: the node.
+        other: its operand beside the scores.
+    """
     if math.prod(other.shape) != 1:
         return False
     if call.name == "MUL":
@@ -144,7 +159,12 @@ def _is_factor(call: Call, other: Tensor) -> bool:
 
 
 def _pays(first: Call, scores: Scores) -> bool:
-    """Whether fusing is faster: both products have several rows for each packed matrix."""
+    """Whether one fused kernel call is faster: each packed matrix serves several rows.
+
+    Args:
+        first: the first matrix product.
+        scores: the nodes between the products, and the second product.
+    """
     queries, images = first.output().shape[-2], math.prod(first.output().shape[:-2])
     for call in (first, scores.second):
         weight = call.input(1)
@@ -156,7 +176,14 @@ def _pays(first: Call, scores: Scores) -> bool:
 
 
 def _lower(first: Call, scores: Scores, found: Places, builder: ProgramBuilder) -> None:
-    """Emit the packing of keys and values, and the kernel call of the attention."""
+    """Add to the program the kernel calls of an attention, after those that pack keys and values.
+
+    Args:
+        first: node of the first matrix product, of queries and keys.
+        scores: nodes between the two products, with their parameters.
+        found: tensors that are read and written, and the words that say where their matrices are.
+        builder: builder of the program, to which the kernel calls are added.
+    """
     words = dict(found.words)
     depth, key_count = right(first, found.keys).shape[-2:]
     columns = found.y.array.shape[-1]
@@ -202,9 +229,15 @@ def _factor(builder: ProgramBuilder, scores: Scores) -> Memory | int:
 
 
 def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
-    """Emit the packing of the right matrices of a product.
+    """Return the memory of a product's right matrices, in the order in which kernels read them.
 
-    Return the memory of the packed matrices.
+    Constant matrices are packed now; for others, the kernel call that packs them is added to the
+    program.
+
+    Args:
+        builder: builder of the program.
+        call: node of the matrix product.
+        seen: tensor that holds the matrices in memory, maybe in another order of axes.
     """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)
@@ -219,7 +252,17 @@ def _packed(builder: ProgramBuilder, call: Call, seen: SeenTensor) -> Memory:
 def _tiles(
     builder: ProgramBuilder, words: dict[str, int], key_count: int, work: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the words for scratch memory and for blocks of rows, and the number of tiles."""
+    """Return the scratch memory and the division of an attention's work into parts for threads.
+
+    Args:
+        builder: builder of the program, with the number of workers.
+        words: numbers of batches, heads and queries, by name.
+        key_count: number of keys.
+        work: number of multiply-adds of the whole attention.
+
+    Returns:
+        The words for scratch memory and for blocks of rows, by name, and the number of tiles.
+    """
     vector_bytes = builder.level.vector_bytes
     height, queries = HEIGHTS[vector_bytes], words["queries"]
     granule = 4 * (vector_bytes if vector_bytes == 64 else vector_bytes // 2)

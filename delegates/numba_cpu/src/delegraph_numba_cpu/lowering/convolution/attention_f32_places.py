@@ -60,7 +60,7 @@ def places(
     mask: Tensor | None,
     scores: tuple[int, ...],
 ) -> Places | None:
-    """Return the places of the operands; None if the kernel's words cannot describe them.
+    """Return where the operands of an attention are; None if the kernel's words cannot describe it.
 
     Args:
         partition: the partition that has the nodes.
@@ -96,7 +96,12 @@ def _left(call: Call, seen: SeenTensor) -> Array:
 
 
 def right(call: Call, seen: SeenTensor) -> Array:
-    """Return the view of the right matrices of a product, ``[..., depth, columns]``."""
+    """Return the right matrices of a product as a strided view, ``[..., depth, columns]``.
+
+    Args:
+        call: the BATCH_MATMUL node.
+        seen: the stored tensor, with a view in the shape of the node's second input.
+    """
     return seen.array.swapaxes(-1, -2) if call.options.adj_y else seen.array
 
 
@@ -111,20 +116,32 @@ def _is_packable(array: Array) -> bool:
 
 
 def _levels(array: Array, batch: Sequence[int]) -> Levels:
-    """Return the number and distance of an operand's matrices, broadcast to the shape *batch*."""
+    """Return the sizes and the distances in bytes of each batch dimension of an operand.
+
+    Dimensions are merged where possible.
+
+    Args:
+        array: view of the operand, whose last two dimensions are matrices.
+        batch: batch dimensions to which the matrices are broadcast.
+    """
     repeated = np.broadcast_to(array, (*batch, *array.shape[-2:]))
     return merged_levels(batch, repeated.strides[:-2])
 
 
 def _packed_levels(array: Array, levels: Levels) -> Levels:
-    """Return *levels*, distances of stored matrices in bytes, as distances in packed matrices."""
+    """Return an operand's batch dimensions with distances counted in packed matrices.
+
+    Args:
+        array: view of the operand before it is packed.
+        levels: size, and distance in bytes, of each batch dimension.
+    """
     steps = merged_levels(array.shape[:-2], array.strides[:-2])
     stored = steps[0][1] if steps else 1
     return [(size, step // stored) for size, step in levels]
 
 
 def _row_words(x: Array, y: Array, levels: Sequence[Levels]) -> dict[str, int] | None:
-    """Return the instruction words for the batches, heads and rows of all four operands.
+    """Return the kernel's operands, by name, for the batches, heads and rows of all four matrices.
 
     Distances of keys and values are counted in matrices. The result is None if the matrices have
     more than two batch dimensions.
@@ -157,13 +174,22 @@ def _words(
 
 
 def _cuts(levels: Levels) -> Iterable[int]:
-    """Return the numbers of matrices after which the distance between matrices changes."""
+    """Return the numbers of matrices after which the distance from one to the next changes.
+
+    Args:
+        levels: size and distance of each batch dimension, outermost first.
+    """
     sizes = [size for size, _ in levels]
     return (math.prod(sizes[i:]) for i in range(1, len(sizes)))
 
 
 def _distance(levels: Levels, number: int) -> int:
-    """Return the distance from the first matrix to matrix *number*."""
+    """Return the distance from the first matrix of an operand to matrix *number*.
+
+    Args:
+        levels: size and distance of each batch dimension, outermost first.
+        number: number of the matrix, counted over all batch dimensions.
+    """
     distance = 0
     for size, step in reversed(levels):
         distance += number % size * step
@@ -172,9 +198,9 @@ def _distance(levels: Levels, number: int) -> int:
 
 
 def _mask_words(mask: Tensor | None, scores: tuple[int, ...]) -> dict[str, int] | None:
-    """Return the instruction words for the rows of the mask.
+    """Return the kernel's operands, by name, that say where the rows of the mask are.
 
-    None if no words describe its broadcast.
+    The result is None if no operands describe the broadcast of the mask.
     """
     if mask is None:
         levels, step = Levels(), 0

@@ -60,7 +60,7 @@ def _stack(builder: ProgramBuilder, tensor: Tensor, y: Tensor) -> Stack:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the packing of the right matrices, and the products."""
+    """Add to the program the kernel calls of a float32 BATCH_MATMUL: packing, then the products."""
     x, w, y = call.input(0), call.input(1), call.output()
     rows, columns = y.shape[-2:]
     depth = x.shape[-2] if call.options.adj_x else x.shape[-1]
@@ -87,10 +87,17 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 def _emit_rows(
     call: Call, builder: ProgramBuilder, left: Stack, right: Stack, sizes: tuple[int, int, int]
 ) -> None:
-    """Emit products of the single rows *left* and the matrices *right*, which are not packed.
+    """Add to the program a kernel call that multiplies single rows by matrices that are not packed.
 
-    Packing would take longer than the products. An example is attention in a decoder. *sizes* holds
-    the number of products, the depth, and the number of columns.
+    It is used where each left matrix has one row, as in the attention of a decoder. Packing would
+    then take longer than the products.
+
+    Args:
+        call: the BATCH_MATMUL node.
+        builder: builder of the program, to which the kernel call is added.
+        left: the rows.
+        right: the matrices.
+        sizes: number of products, number of summands of a result, and number of columns.
     """
     images, depth, columns = sizes
     builder.emit(
@@ -115,10 +122,10 @@ def _emit_products(
     weight: Memory,
     is_stack: tuple[bool, bool],
 ) -> None:
-    """Emit products of stacks of matrices.
+    """Add to the program a kernel call that computes float32 products of left and right matrices.
 
     Args:
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         sizes: number of products, rows of a left matrix, depth, and columns of a right matrix.
         x: memory of the left matrices.
         y: memory of the results.
@@ -142,9 +149,15 @@ def _emit_products(
 
 
 def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memory:
-    """Return the memory of the matrices *left*; emit their transposition if necessary.
+    """Return the memory of the left matrices of a product, row by row.
 
-    *depth* is the number of summands of a result.
+    If they are stored column by column, a kernel call that transposes them is added to the program.
+
+    Args:
+        call: the BATCH_MATMUL node.
+        builder: builder of the program.
+        left: the left matrices.
+        depth: number of summands of a result.
     """
     source = left.part.memory
     if not call.options.adj_x:
@@ -171,9 +184,16 @@ def _left(call: Call, builder: ProgramBuilder, left: Stack, depth: int) -> Memor
 
 
 def _right(call: Call, builder: ProgramBuilder, right: Stack, depth: int, columns: int) -> Memory:
-    """Return the memory of the matrices *right* in blocks of columns; constants are packed once.
+    """Return the memory of the right matrices of a product, packed in blocks of adjacent columns.
 
-    *depth* is the number of summands of a result.
+    Constant matrices are packed now; for others, a kernel call that packs them is added.
+
+    Args:
+        call: the BATCH_MATMUL node.
+        builder: builder of the program.
+        right: the right matrices.
+        depth: number of summands of a result.
+        columns: number of columns of a matrix.
     """
     if is_packed_once(call.input(1)):
         return packed_once(call, builder)
@@ -239,7 +259,7 @@ def is_packed_once(w: Tensor) -> bool:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the packing of the right matrices, and the products.
+    """Add to the program the kernel calls of an int8 BATCH_MATMUL: packing, then the products.
 
     Raises:
         OperatorError: after a resize, sums of products may exceed 32 bits.
@@ -275,7 +295,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _turned(builder: ProgramBuilder, source: Part) -> Memory:
-    """Emit the transposition of the matrices *source*; return the memory of the result."""
+    """Add a kernel call that transposes the matrices *source*; return the memory of its result."""
     view = source.array.swapaxes(-1, -2)
     target = Part.scratch(builder, view.shape, view.dtype)
     move(builder, source.seen(view), target)

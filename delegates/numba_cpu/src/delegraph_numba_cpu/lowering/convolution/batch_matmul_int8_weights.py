@@ -74,7 +74,7 @@ def check_stack(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product in which each row of activations has a separate scale.
+    """Add to the program a product of float32 rows and int8 weights; each row has its own scale.
 
     Raises:
         OperatorError: after a resize there are stacks along several axes.
@@ -140,7 +140,7 @@ def _product_of(call: Call) -> conv_int16.Product:
 
 
 def lower_int16(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product as a convolution whose pixels are the rows of the left matrices."""
+    """Add to the program a product of int16 rows and int8 weights; each row counts as a pixel."""
     product = _product_of(call)
     outputs, depth = product.weight.shape
     rows = math.prod(call.output().shape) // outputs

@@ -35,7 +35,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a float32 convolution."""
+    """Add to the program the kernel call of a float32 convolution."""
     if groups_of(call) > 1:
         conv_groups.lower_f32(call, builder)
         return
@@ -54,15 +54,15 @@ def emit_conv(
     windows: tuple[Window, Window],
     **output: Any,
 ) -> None:
-    """Emit the kernel call of a convolution.
+    """Add to the program the kernel call of a float32 convolution, with input and output as given.
 
     Args:
         call: the CONV_2D node.
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
         windows: windows along height and along width.
-        output: instruction words for the target, the clamp and the residual.
+        output: operands of the kernel by name: result, clamp, and the tensor added to the result.
     """
     weight, bias = call.input(1), call.optional_input(2)
     outputs, kernel_h, kernel_w, channels = weight.shape
@@ -85,7 +85,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a hybrid convolution, in which each image has a separate activation scale.
+    """Add to the program a convolution of float32 images and 8-bit weights; each image has a scale.
 
     After a resize, the input may have several times the weights' channels, which makes groups. The
     weights are then filled with zeros between the groups.
@@ -119,7 +119,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit an 8-bit convolution."""
+    """Add to the program the kernel call of an 8-bit convolution."""
     if groups_of(call) > 1:
         conv_groups.lower_int8(call, builder)
         return

@@ -79,21 +79,21 @@ def check_constant(call: Call, position: int) -> Rejection | None:
 
 
 def clamp_range(call: Call) -> Range:
-    """Return the range of the fused activation."""
+    """Return the smallest and largest value that a node's fused activation allows."""
     return float_activation_range(call.options.fused_activation_function)
 
 
 def emit_products(
     builder: ProgramBuilder, over: Windows, kernel: tuple[int, int], **words: Any
 ) -> None:
-    """Emit a call of the kernel ``CONV``.
+    """Add to the program a call of the kernel ``CONV``: float32 windows multiplied by weights.
 
     Args:
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         over: geometry of the windows over the input.
         kernel: height and width of the window.
-        words: addresses, and the instruction words that differ from a plain convolution without a
-            clamp.
+        words: operands of the kernel by name: all addresses, and the numbers that differ from those
+            of a plain convolution without a clamp.
     """
     if over.pixels == 0:
         return
@@ -116,11 +116,11 @@ def emit_products(
 def emit_dense(
     call: Call, builder: ProgramBuilder, target: Memory, bias: Tensor | None, limits: Range
 ) -> None:
-    """Emit the product of input 0 and input 1, which is ``[O, K]``.
+    """Add to the program the float32 product of a node's input 0, as rows, and input 1, ``[O, K]``.
 
     Args:
-        call: the node.
-        builder: receives the call.
+        call: the node that is turned into kernel calls.
+        builder: builder of the program, to which the kernel call is added.
         target: memory of the result.
         bias: tensor that is added to the result, or None.
         limits: clamping range.
@@ -146,9 +146,12 @@ def emit_dense(
 
 
 def _dense_weights(builder: ProgramBuilder, weight: Tensor, bias: Tensor | None) -> Memory:
-    """Return the memory of packed weights ``[O, K]``; computed weights are packed at each run.
+    """Return the memory of packed weights; if they are computed, add the call that packs them.
 
-    The *bias*, if any, is packed with the weights.
+    Args:
+        builder: builder of the program.
+        weight: the weights, ``[O, K]``.
+        bias: tensor that is packed with the weights, or None.
     """
     outputs, depth = weight.shape
     given = [tensor for tensor in (weight, bias) if tensor is not None]

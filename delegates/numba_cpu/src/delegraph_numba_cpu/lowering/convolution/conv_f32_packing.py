@@ -20,11 +20,13 @@ VALUES_A_NANOSECOND = 2
 
 
 def block_widths(columns: int, lanes: int) -> list[int]:
-    """Return the widths of the blocks of columns: two registers each; the last may be narrower.
+    """Return how many columns each block of a packed matrix has; a block is two registers wide.
 
-    It has half a register, one, or one and a half where its columns fit.
+    The last block may be narrower: half a register, one, or one and a half where its columns fit.
 
-    *lanes* is the number of float32 values in a register.
+    Args:
+        columns: number of columns of the matrix.
+        lanes: number of float32 values in a register.
 
     >>> block_widths(40, 16)
     [32, 8]
@@ -103,9 +105,13 @@ def real_values(weight: Tensor) -> Array:
 def packed_matrix(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int
 ) -> Memory:
-    """Return the memory of *weight*, ``[O, ...]``, for ``conv_f32_micro_kernels.matrix_product``.
+    """Return the memory of float32 weights, packed in the blocks that matrix micro-kernels read.
 
-    *bias* is packed with it; there are *outputs* outputs.
+    Args:
+        builder: builder of the program, which stores the packed weights.
+        weight: the weights, ``[O, ...]``.
+        bias: tensor that is packed with the weights, or None.
+        outputs: number of outputs, ``O``.
     """
     lanes = builder.level.vector_bytes // 4
     key = ("matrix_f32", constant_key(weight), constant_key(bias), outputs, lanes)
@@ -119,10 +125,14 @@ def packed_matrix(
 def packed_channels(
     builder: ProgramBuilder, weight: Tensor, bias: Tensor | None, outputs: int, pixels: int = 1
 ) -> Memory:
-    """Return the memory of *weight*, ``[1, KH, KW, O]``, for ``channel_product``.
+    """Return the memory of depthwise weights, packed in the blocks that micro-kernels read.
 
-    It is float32 or has scales; *bias* is packed with it, and there are *outputs* outputs of each
-    of *pixels* pixels that are computed as one.
+    Args:
+        builder: builder of the program, which stores the packed weights.
+        weight: the weights, ``[1, KH, KW, O]``, float32 or integers with scales.
+        bias: tensor that is packed with the weights, or None.
+        outputs: number of outputs of a pixel, ``O``.
+        pixels: number of adjacent pixels that are computed as one.
     """
     lanes = builder.level.vector_bytes // 4
     key = ("channels_f32", constant_key(weight), constant_key(bias), lanes, pixels)
@@ -144,10 +154,10 @@ def emit_packed(
     is_transposed: bool,
     bias: Memory | int = 0,
 ) -> Memory:
-    """Emit the packing of computed matrices; return the memory of the packed blocks.
+    """Add a kernel call that packs computed matrices; return the memory of the packed blocks.
 
     Args:
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         source: memory of the matrices.
         sizes: number of matrices, their rows and columns.
         is_transposed: whether they are stored column by column.
@@ -165,10 +175,14 @@ def emit_packed_view(
     strides: tuple[int, int, int],
     bias: Memory | int = 0,
 ) -> Memory:
-    """Emit the packing of matrices that are stored with any *strides*, in bytes.
+    """Add a kernel call that packs matrices of any strides; return the memory of the packed blocks.
 
-    *sizes* and *strides* have a value each for matrices, rows and columns. Other parameters are
-    those of :func:`emit_packed`.
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        source: memory of the matrices.
+        sizes: number of matrices, their rows and columns.
+        strides: number of bytes from one matrix, row and column to the next.
+        bias: one value for each column, or 0 for zeros.
     """
     images, rows, columns = sizes
     source_image, down, across = strides
@@ -196,12 +210,23 @@ def emit_packed_view(
 
 
 def packed_bytes(rows: int, columns: int, lanes: int) -> int:
-    """Return the number of bytes of a packed matrix with its bias."""
+    """Return the number of bytes of a packed float32 matrix with its bias.
+
+    Args:
+        rows: number of rows of the matrix.
+        columns: number of columns of the matrix, without padding.
+        lanes: number of float32 values in a vector register.
+    """
     return 4 * (rows + 1) * sum(block_widths(columns, lanes))
 
 
 def emit_pack(builder: ProgramBuilder, **words: Any) -> None:
-    """Emit a call of the kernel ``PACK``, whose *words* follow from :func:`emit_packed`."""
+    """Add to the program a call of the kernel ``PACK``, which packs matrices in blocks of columns.
+
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        words: all operands of the kernel except the number of tiles, by name.
+    """
     blocks = words["images"] * -(-words["columns"] // words["width"])
     values = words["images"] * words["rows"] * words["columns"]
     builder.emit(PACK, builder.tiles(values / VALUES_A_NANOSECOND, blocks), **words)

@@ -65,11 +65,11 @@ class Windows:
 
     @property
     def row(self) -> int:
-        """Number of bytes between rows that taps read, with the pixels that windows skip."""
+        """Number of bytes from one row that taps read to the next, skipped pixels included."""
         return self.across.padded * self.pixel
 
     def flat(self) -> Windows:
-        """Return the geometry with a row for each pixel, if windows are single pixels.
+        """Return a geometry in which each pixel is a row of its own, if windows are single pixels.
 
         The work can then be split at any pixel.
         """
@@ -103,10 +103,10 @@ class Split:
 def split(
     windows: Windows, builder: ProgramBuilder, work: int, blocks: int, is_dense: bool = True
 ) -> Split:
-    """Return the division of the work.
+    """Return the division of a convolution's work into parts for threads.
 
     Args:
-        windows: the windows.
+        windows: geometry of the windows over the input.
         builder: builder of the program, with the number of workers.
         work: cost of the whole, in multiply-adds of a matrix product.
         blocks: largest number of parts of the columns.
@@ -138,13 +138,13 @@ def window_words(
     builder: ProgramBuilder,
     tables: int = 1,
 ) -> dict[str, Any]:
-    """Return the words that describe where pixels and taps are.
+    """Return the kernel's operands, by name, that say where input pixels and taps are in memory.
 
     Args:
-        windows: the windows.
-        split: division of the work.
+        windows: geometry of the windows over the input.
+        split: division of the work into parts for threads.
         taps: number of rows and of columns of taps, and the bytes from one column to the next.
-        builder: provides the scratch memory.
+        builder: builder of the program, which provides the scratch memory.
         tables: number of tables for the pixels of a chunk; copies of its last entry end each table.
     """
     down, across, pixel, row = windows.down, windows.across, windows.pixel, windows.row

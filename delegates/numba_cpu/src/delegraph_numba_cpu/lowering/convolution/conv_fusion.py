@@ -102,7 +102,14 @@ class Layer:
 
 
 def layer_at(partition: Partition, position: int) -> Layer | None:
-    """Return the convolution layer whose first node, maybe a PAD, is at *position*; or None."""
+    """Return a float32 convolution with the PAD before it and the activations after it.
+
+    The result is None if no such group of nodes begins at the position.
+
+    Args:
+        partition: the nodes.
+        position: position of the first node, a PAD or the convolution.
+    """
     call = partition.calls[position]
     if call.name in ("PAD", "PADV2"):
         pads, following = _zeros_around(call), partition.next(position)
@@ -163,7 +170,13 @@ def _zeros(call: Call) -> tuple[tuple[int, int], ...] | None:
 def _padded(
     call: Call, shape: tuple[int, ...], pads: tuple[tuple[int, int], tuple[int, int]]
 ) -> tuple[Window, Window]:
-    """Return the windows of a convolution over the input of the PAD before it, of *shape*."""
+    """Return the windows of a convolution over the input of the PAD before it.
+
+    Args:
+        call: the convolution.
+        shape: shape of the PAD's input.
+        pads: zeros before and after the image, along height and along width.
+    """
     down, across = (
         replace(window, input=size, before=window.before + before)
         for window, size, (before, _) in zip(windows_of(call), shape[1:3], pads, strict=True)
@@ -193,10 +206,10 @@ class Residual:
 
 
 def residual_after(partition: Partition, layer: Layer) -> Residual:
-    """Return the ADD that alone reads the output of *layer*, with the nodes fused to it.
+    """Return the ADD that alone reads the output of *layer*, with the nodes that are fused with it.
 
     Both operands of the ADD have equal shapes. Fused with it are a PAD of channels before the other
-    operand, and activations after it. Without a fitting ADD, the result has no ADD.
+    operand, and activations after it. Without a fitting ADD, the returned object has no ADD.
     """
     nothing = Residual((), None, layer.activations)
     position = partition.only_reader(layer.output)
@@ -231,7 +244,13 @@ def _channels_before_padding(
 
 
 def output_words(builder: ProgramBuilder, layer: Layer, residual: Residual) -> dict[str, Any]:
-    """Return the instruction words for the target, residual, clamp and slopes of *layer*."""
+    """Return the kernel's operands, by name, for a layer's result, residual, clamp and slopes.
+
+    Args:
+        builder: builder of the program.
+        layer: the convolution, with the activations after it.
+        residual: the ADD after the convolution, if any, with the tensor that it adds.
+    """
     limits, others = layer.activations.limits, residual.activations
     sums, slopes, other = others.limits, others.slopes, residual.other
     words = {

@@ -38,7 +38,7 @@ Emit = Callable[[Address, Address], None]
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a float32 convolution with groups."""
+    """Add to the program the kernel calls of a float32 convolution with groups of channels."""
     x, weight, bias = call.input(0), call.input(1), call.optional_input(2)
     groups = groups_of(call)
     _, kernel_h, kernel_w, channels = weight.shape
@@ -77,7 +77,7 @@ def _packed_groups(weight: Tensor, bias: Tensor | None, groups: int, lanes: int)
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution of 8-bit integers; groups of few outputs are computed together."""
+    """Add to the program an 8-bit convolution with groups; small groups are computed together."""
     x, weight, y = call.input(0), call.input(1), call.output()
     whole, groups = product_of(call), groups_of(call)
     together = groups_together(groups, weight.shape[0] // groups)
@@ -100,9 +100,11 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def groups_together(groups: int, outputs: int) -> int:
-    """Return the number of groups that share a matrix to nearly fill blocks of 16 columns.
+    """Return how many groups of channels get one common matrix, so that 16 columns are nearly full.
 
-    A group has *outputs* outputs.
+    Args:
+        groups: number of groups.
+        outputs: number of outputs, which are columns, of a group.
 
     >>> groups_together(32, 4), groups_together(3, 16), groups_together(6, 5)
     (4, 1, 3)
@@ -133,9 +135,15 @@ def joined_groups(weight: Array, groups: int, together: int) -> Array:
 
 
 def _emit_images(builder: ProgramBuilder, x: Tensor, y: Tensor, groups: int, emit: Emit) -> None:
-    """Emit the computation of each image of *x* into *y*, with groups contiguous in memory.
+    """Add to the program a convolution with groups: regroup the channels, compute, put them back.
 
-    *emit* is called for each image, and emits its products.
+    Args:
+        builder: builder of the program, to which the kernel calls are added.
+        x: input images.
+        y: output images.
+        groups: number of groups of channels.
+        emit: function that adds the products of one image; it gets the addresses of its input and
+            of its result, with the channels of a group contiguous in memory.
     """
     if 0 in y.shape:
         return

@@ -92,7 +92,7 @@ def check_types_and_weights(call: Call) -> Rejection | None:
 
 
 def check_sums(weight: Tensor) -> Rejection | None:
-    """Return a rejection if a sum of products with *weight* may exceed 32 bits."""
+    """Return a rejection if 32 bits may be too few for a sum of products with *weight*."""
     is_short = math.prod(weight.shape[1:]) * _LARGEST_ACTIVATION * 128 <= _LARGEST_SUM
     if is_short or have_short_sums(weight_matrix(weight)):
         return None
@@ -112,13 +112,13 @@ def weight_matrix(weight: Tensor) -> NDArray[np.int8]:
 
 
 def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> None:
-    """Emit the product of the rows of input 0 and input 1, which is ``[O, K]``.
+    """Add to the program the product of a node's float32 rows and its integer weights ``[O, K]``.
 
     Args:
-        call: the node; its options say whether rows have zero points.
-        builder: receives the calls.
+        call: the node; its options say whether quantized rows have zero points.
+        builder: builder of the program, to which the kernel calls are added.
         rows: number of rows.
-        words: see :func:`emit_product`.
+        words: operands of the kernel by name, see :func:`emit_product`.
     """
     outputs, depth = call.input(1).shape
     emit_rows(call, builder, (rows, depth, outputs), **words)
@@ -127,13 +127,13 @@ def emit_dense(call: Call, builder: ProgramBuilder, rows: int, **words: Any) -> 
 def emit_rows(
     call: Call, builder: ProgramBuilder, sizes: tuple[int, int, int], **words: Any
 ) -> None:
-    """Emit the product of a node's first input, seen as rows, and weights.
+    """Add to the program the product of a node's first input, seen as rows, and integer weights.
 
     Args:
-        call: the node; its options say whether rows have zero points.
-        builder: receives the calls.
+        call: the node; its options say whether quantized rows have zero points.
+        builder: builder of the program, to which the kernel calls are added.
         sizes: number of rows, their length, and number of columns of the product.
-        words: see :func:`emit_product`.
+        words: operands of the kernel by name, see :func:`emit_product`.
     """
     rows, depth, outputs = sizes
     one = Window(1, 1, 1, 1, 1, 0)
@@ -162,18 +162,22 @@ def emit_product(
     sizes: tuple[int, int, int],
     **words: Any,
 ) -> None:
-    """Emit the quantization of input 0, and its product with the weights.
+    """Add kernel calls that quantize a node's float input, and multiply it by integer weights.
+
+    The product is that of the quantized input and integer weights.
 
     Args:
-        call: the node.
-        builder: receives the calls.
-        windows: words that describe how activations become rows of a matrix.
-        layout: see ``hybrid.MULTIPLY``.
+        call: the node that is turned into kernel calls.
+        builder: builder of the program, to which the kernel calls are added.
+        windows: record that describes how activations become rows of a matrix.
+        layout: whether rows are copied from windows or are already stored, see
+            ``instructions.conv_hybrid``.
         source: number of rows with a separate scale, their number of values, and their length in
             bytes.
-        is_asymmetric: whether rows have zero points.
+        is_asymmetric: whether quantized rows have zero points.
         sizes: number of rows of the matrix, their length, and number of columns of the product.
-        words: words of ``hybrid.MULTIPLY`` for the target, the weights, and the clamp.
+        words: operands of the kernel ``MULTIPLY`` by name, for the result, the weights and the
+            clamp.
     """
     pixels, depth, outputs = sizes
     row_bytes = -(-depth // 4) * 4
@@ -210,12 +214,18 @@ def emit_quantized(
     row_bytes: int,
     is_asymmetric: bool,
 ) -> tuple[Memory, Memory]:
-    """Emit the quantization of activations; return the memory of the integers and the scales.
+    """Add kernel calls that quantize a node's float input; return the memory of their results.
 
-    *source* is that of :func:`emit_product`, and *is_asymmetric* says whether rows get zero points.
+    The results are integers and their scales. The memory of the integers has more rows than the
+    input, since micro-kernels read several rows at a time.
 
-    The memory has more rows of *row_bytes* than the activations, since micro-kernels read several
-    rows at a time.
+    Args:
+        call: the node, whose first input is quantized.
+        builder: builder of the program, to which the kernel calls are added.
+        source: number of rows with a separate scale, their number of values, and their length in
+            bytes.
+        row_bytes: number of bytes of a row of the product's left matrix.
+        is_asymmetric: whether quantized rows get zero points.
     """
     rows, size, length = source
     scales = builder.scratch(8 * rows)
@@ -231,10 +241,17 @@ def emit_quantized(
 def emit_measured(
     call: Call, builder: ProgramBuilder, rows: int, size: int
 ) -> tuple[int, dict[str, Any]]:
-    """Emit the search for the range of activations in *rows* rows of *size* values.
+    """Add a kernel call that finds the smallest and largest value of each row of a node's input.
+
+    Args:
+        call: the node, whose first input is measured.
+        builder: builder of the program, to which the kernel call is added.
+        rows: number of rows.
+        size: number of values of a row.
 
     Returns:
-        The number of tiles, and the words for the next kernel.
+        The number of tiles, and the operands by name that the next kernel has in common with this
+            one.
     """
     pieces = -(-size // PIECE) if builder.workers > 1 else 1
     tiles = max(1, min(rows * pieces, rows * size // PIECE))
@@ -256,11 +273,11 @@ def weight_scales(weight: Tensor) -> NDArray[np.float32]:
 def product_words(
     call: Call, builder: ProgramBuilder, joined: NDArray[np.int8] | None = None
 ) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for weights, clamp and result.
+    """Return the operands, by name, of the kernel ``MULTIPLY`` for weights, clamp and result.
 
     Args:
-        call: the node.
-        builder: stores the packed weights.
+        call: the node that is turned into kernel calls.
+        builder: builder of the program, which stores the packed weights.
         joined: ``[O, K]``, the weights of all groups of channels; None without groups.
     """
     weight, y = call.input(1), call.node.outputs[0]
@@ -278,9 +295,14 @@ def packed_weights(
     scales: NDArray[np.float32],
     bias: NDArray[np.float32],
 ) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for 8-bit weights, which *builder* stores as *name*.
+    """Return the operands, by name, of the kernel ``MULTIPLY`` for 8-bit weights.
 
-    *values* are the weights, ``[O, K]``; *scales* and *bias* are ``[O]``.
+    Args:
+        builder: builder of the program, which stores the packed weights.
+        name: key under which they are stored.
+        values: weights, ``[O, K]``.
+        scales: scale of each output, ``[O]``.
+        bias: numbers that are added to results, ``[O]``.
     """
     steps = -(-values.shape[1] // 4)
     return {
@@ -301,10 +323,10 @@ def packed_headers(
     sums_and_scales: Callable[[], tuple[NDArray[Any], NDArray[np.float32]]],
     bias: NDArray[np.float32],
 ) -> Memory:
-    """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+    """Return the memory of a header for each 16 outputs: sums, scales and biases that they use.
 
     Args:
-        builder: stores the headers.
+        builder: builder of the program, which stores the headers as a constant.
         name: key of the headers in the builder.
         sums_and_scales: function that returns the sum of each output's weights, int32 or float32,
             and the factors of the accumulators, ``[O]`` each.

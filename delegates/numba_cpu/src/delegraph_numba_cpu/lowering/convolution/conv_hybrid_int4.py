@@ -40,19 +40,22 @@ LARGEST_SUM = (1 << 31) // (255 * 128)
 
 
 def has_parts(weight: Tensor) -> bool:
-    """Whether the weights have block scales: a scale for each of several parts of a row."""
+    """Whether 4-bit weights have block scales: a scale for each of several equal parts of a row."""
     return weight.quantization is not None and bool(weight.quantization.block_size)
 
 
 def is_packed(weight: Tensor) -> bool:
-    """Whether kernels read these weights, ``[O, K]``, as 4-bit values."""
+    """Whether kernels read weights ``[O, K]`` as they are stored: two 4-bit values a byte."""
     if has_parts(weight):
         return True
     return weight.type.name == "INT4" and weight.shape[1] <= LARGEST_SUM
 
 
 def check_parts(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant 4-bit, with parts of whole kernel steps."""
+    """Return a rejection unless weights are constant 4-bit, with scales for parts of each row.
+
+    Parts must have as many values as whole steps of the kernel.
+    """
     found = first_rejection(check_types_and_weights(call), check_constants(call))
     if found is not None:
         return found
@@ -72,7 +75,7 @@ def check_parts(call: Call) -> Rejection | None:
 
 
 def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of ``MULTIPLY`` for 4-bit weights, clamp and result.
+    """Return the operands, by name, of the kernel ``MULTIPLY`` for 4-bit weights, clamp and result.
 
     The official kernel ignores the fused activation if parts have scales.
     """
@@ -104,14 +107,26 @@ def nibble_words(call: Call, builder: ProgramBuilder) -> dict[str, Any]:
 
 
 def part_scales(weight: Tensor, parts: int) -> NDArray[np.float16]:
-    """Return the scales of the parts of each output's weights, ``[O, parts]``."""
+    """Return the scales of weights that have one for each part of a row, ``[O, parts]``.
+
+    Args:
+        weight: the weights, ``[O, K]``.
+        parts: number of parts of a row.
+    """
     assert weight.quantization is not None
     scales: NDArray[np.float16] = weight.quantization.scales.reshape(-1, parts)
     return scales
 
 
 def _sums_and_scales(weight: Tensor, parts: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
-    """Return the sums of each output's weights in the kernel's units, and the result scales."""
+    """Return the sum of each output's weights, and the factor from sums of products to results.
+
+    The weights of the sums are in the unit in which kernels multiply them.
+
+    Args:
+        weight: the weights, ``[O, K]``.
+        parts: number of parts of a row that have separate scales.
+    """
     outputs, unit = weight.shape[0], np.float32(1 / UNIT)
     scales = part_scales(weight, parts) if has_parts(weight) else None
     sums = np.empty(outputs, np.int32 if scales is None else np.float32)

@@ -100,7 +100,7 @@ class Product:
         return int((reach + np.abs(self.bias.astype(np.float64))).max())  # -2**63 has no int64
 
     def rejection(self) -> Rejection | None:
-        """Reason why kernels would not compute exactly; None if they compute exactly."""
+        """Reason why kernels could not compute the exact integers; None if they compute them."""
         largest, scaling = self.largest, self.scaling
         has_shifts = scaling.rounding == instructions.REAL or scaling.first.min() >= 1
         if has_shifts and not largest >> scaling.bits:
@@ -110,7 +110,7 @@ class Product:
 
 
 def product_of(call: Call) -> Product:
-    """Return the constants of a node.
+    """Return a node's constants: its weights, bias and scaling, and the limits of its results.
 
     Raises:
         OperatorError: quantization that the official kernel refuses.
@@ -196,7 +196,10 @@ def _groups(call: Call) -> int:
 
 
 def check_product(call: Call) -> Rejection | None:
-    """Return a rejection unless int16, with constant symmetric weights and exact scaling."""
+    """Return a rejection unless activations are int16, and weights constant and symmetric.
+
+    Kernels must also be able to scale all sums exactly.
+    """
     x, weight, bias, y = call.input(0), call.input(1), call.optional_input(2), call.output()
     found = first_rejection(
         check_type(x, "INT16"), check_type(y, "INT16"), check_type(weight, "INT8"),
@@ -225,7 +228,7 @@ def check_conv(call: Call) -> Rejection | None:
 
 
 def lower_conv(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution; it may have groups after a resize."""
+    """Add to the program a 16-bit convolution; it may have groups of channels after a resize."""
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -245,7 +248,10 @@ def check_depthwise(call: Call) -> Rejection | None:
 
 
 def lower_depthwise(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a depthwise convolution; unless channels equal outputs, it becomes an ordinary one."""
+    """Add to the program a 16-bit depthwise convolution.
+
+    With several outputs for a channel, it is computed as an ordinary convolution.
+    """
     _emit(call, builder, windows_of(call), call.input(0).shape[3])
 
 
@@ -258,7 +264,7 @@ def check_dense(call: Call) -> Rejection | None:
 
 
 def lower_dense(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product: a convolution whose pixels are the input's rows."""
+    """Add to the program a 16-bit matrix product, as a convolution whose pixels are the rows."""
     outputs, depth = call.input(1).shape
     rows = math.prod(call.output().shape) // outputs
     one = Window(1, 1, 1, 1, 1, 0)
@@ -281,11 +287,11 @@ def emit_product(
     *,
     is_depthwise: bool = False,
 ) -> None:
-    """Emit the product of windows and weights.
+    """Add to the program a kernel call that multiplies windows of 16-bit images by weights.
 
     Args:
         call: the node; its first input has the windows.
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         product: the node's constants.
         windows: windows along height and along width.
         channels: number of channels of the input.
@@ -321,9 +327,13 @@ def emit_product(
 def _constants(
     builder: ProgramBuilder, name: int, product: Product, pack: Callable[[Weights], Array]
 ) -> dict[str, Any]:
-    """Return the words for weights, headers and scaling of *product*.
+    """Return the operands of the kernel for a product's weights, headers and scaling, by name.
 
-    *name* is their key in the builder; *pack* brings the weights into the kernel's order.
+    Args:
+        builder: builder of the program, which stores the constants.
+        name: key under which they are stored.
+        product: weights, bias and scaling.
+        pack: function that brings the weights into the order in which the kernel reads them.
     """
     return {
         "weights": builder.packed(
@@ -356,7 +366,13 @@ def _by_channels(weight: Weights) -> Array:
 
 
 def _headers(product: Product) -> Array:
-    """Return the headers of blocks of 16 of *product*'s outputs: ``[blocks, 4, 16], int64``."""
+    """Return what kernels apply to the sums of each 16 outputs: ``[blocks, 4, 16], int64``.
+
+    They are bias, multiplier and two shifts.
+
+    Args:
+        product: the constants of all outputs.
+    """
     scaling, bias = product.scaling, product.bias
     rows = {
         "bias": bias, "multiplier": scaling.multiplier.view(np.int64), "first": scaling.first,

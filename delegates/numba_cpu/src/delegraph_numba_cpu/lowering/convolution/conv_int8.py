@@ -37,21 +37,28 @@ RESULT_PRODUCTS = 50
 
 
 def depthwise_bytes(channels: int, down: Window, across: Window) -> int:
-    """Number of scratch bytes for an output row of a depthwise convolution.
+    """Number of scratch bytes that a thread needs for an output row of a depthwise convolution.
 
-    *down* and *across* are the windows along height and width.
+    Args:
+        channels: number of channels.
+        down: windows along the height.
+        across: windows along the width.
     """
     lanes = 64 if channels >= 64 else 16
     return 64 + 4 * lanes * (across.output + line_columns(across) * -(-down.kernel // 4))
 
 
 def line_columns(across: Window) -> int:
-    """Return the number of columns of a packed line, for the windows *across* the width."""
+    """Return the number of input columns, padding included, that an output row's windows read.
+
+    Args:
+        across: windows along the width.
+    """
     return (across.output - 1) * across.stride + across.span
 
 
 def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -> int:
-    """Return the number of tiles of an operator.
+    """Return the number of tiles, parts that threads compute in parallel, for an operator.
 
     Args:
         builder: builder of the program, with the number of workers.
@@ -63,14 +70,20 @@ def tiles_for(builder: ProgramBuilder, products: int, results: int, most: int) -
 
 
 def row_tiles_for(builder: ProgramBuilder, tiles: int, pixels: int) -> int:
-    """Return into how many parts the *pixels* rows of a matrix are cut, for *tiles* tiles."""
+    """Return the number of parts into which the rows of a matrix are divided among threads.
+
+    Args:
+        builder: builder of the program, with the number of workers.
+        tiles: number of parts of the whole product.
+        pixels: number of rows.
+    """
     of_workers = min(builder.workers, 2 * pixels // (3 * ROWS))
     return builder.row_tiles(tiles, max(pixels // (2 * ROWS), of_workers))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Division of a matrix whose rows are windows.
+    """Division of a matrix, whose rows are windows, into rows that are multiplied together.
 
     Attributes:
         layout: see ``CONVOLVE``.
@@ -84,9 +97,12 @@ class Rows:
 
     @classmethod
     def of(cls, product: Product, pixels: int, is_pointwise: bool) -> Rows:
-        """Return the division for *pixels* windows of *product*.
+        """Return the division of the rows of a product's left matrix.
 
-        *is_pointwise* says whether a window is a single pixel.
+        Args:
+            product: the constants of the product.
+            pixels: number of windows, which are the rows.
+            is_pointwise: whether a window is a single pixel.
         """
         depth = product.weight.shape[1]
         row_bytes = -(-depth // 4) * 4
@@ -129,10 +145,18 @@ def emit_product(
     is_pointwise: bool,
     stack: Stack = ONE,
 ) -> None:
-    """Emit one or several products of windows and weights; *pixels* are those of one product.
+    """Add to the program a kernel call that multiplies 8-bit windows by one or several matrices.
 
-    *x* and *y* are the memory of input and output; *windows* and *matrix* are records. *stack* says
-    how many products there are, and where their inputs and matrices are.
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        x: memory of the input.
+        y: memory of the output.
+        windows: record that describes how windows become rows of a matrix.
+        matrix: record that describes the weights, or the first of several records.
+        product: weights, bias and scaling.
+        pixels: number of windows of one product.
+        is_pointwise: whether a window is a single pixel.
+        stack: number of products, and the distances between their inputs and between their weights.
     """
     outputs, depth = product.weight.shape
     results = stack.images * pixels * outputs
@@ -172,7 +196,7 @@ def pack_windows(
     """Return the record that describes how the windows of a node become rows of a matrix.
 
     Args:
-        builder: stores the record.
+        builder: builder of the program, which stores the record as a constant.
         channels: number of channels of the input.
         windows: windows along height and along width.
         product: the node's constants.
@@ -197,7 +221,7 @@ def pack_windows_record(
     """Return the record that describes how windows become rows of a matrix.
 
     Args:
-        builder: stores the record.
+        builder: builder of the program, which stores the record as a constant.
         channels: number of channels of the input.
         windows: windows along height and along width.
         zero: value of the padding around the image, as kernels read it.
@@ -223,11 +247,11 @@ def pack_windows_record(
 def pack_matrix(
     builder: ProgramBuilder, call: Call, product: Product, key: str = "", shift: int = 0
 ) -> Memory:
-    """Return the record of a node's weights.
+    """Return the memory of a record that describes a node's packed weights to the kernel.
 
     Args:
-        builder: stores the record.
-        call: the node.
+        builder: builder of the program, which stores the record as a constant.
+        call: the node that is turned into kernel calls.
         product: constants of the node.
         key: distinguishes several records of one node.
         shift: added to results that stay unsigned.
@@ -243,11 +267,11 @@ def pack_matrices(
     key: str = "",
     shift: int = 0,
 ) -> Memory:
-    """Return the records of a node's weights, one record for each matrix of a stack.
+    """Return the memory of records that describe packed weights: one for each matrix of a stack.
 
     Args:
-        builder: stores the records.
-        call: the node.
+        builder: builder of the program, which stores the records as constants.
+        call: the node that is turned into kernel calls.
         product: constants of the node, for all outputs.
         stack: weights of the node, ``[G, O / G, K]``.
         key: see :func:`pack_matrix`.
@@ -293,9 +317,10 @@ def pack_taps(
     across: Window,
     shift: int = 0,
 ) -> Memory:
-    """Return the record of a depthwise node's weights; arguments as of :func:`pack_matrix`.
+    """Return the memory of a record that describes a depthwise node's packed weights to the kernel.
 
-    *down* and *across* are the windows along height and width.
+    Arguments are as of :func:`pack_matrix`; *down* and *across* are the windows along height and
+    width.
     """
     name = (call.node.outputs[0], shift, builder.exact, down, across)
     channels = len(product.bias)

@@ -21,11 +21,11 @@ def emit_packed(
     images: int,
     weight_zero: int,
 ) -> Memory:
-    """Emit the packing of matrices; return the memory of their records.
+    """Add a kernel call that packs computed 8-bit matrices; return the memory of their records.
 
     Args:
-        call: the node.
-        builder: receives the call.
+        call: the node that is turned into kernel calls.
+        builder: builder of the program, to which the kernel call is added.
         product: see :func:`computed_product`.
         source: the matrices, ``[images, O, K], int8``.
         images: number of matrices.

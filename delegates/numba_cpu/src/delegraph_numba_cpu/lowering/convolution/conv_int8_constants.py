@@ -136,23 +136,31 @@ class Product:
 
     @cached_property
     def _rounds_exactly(self) -> NDArray[np.bool_]:
-        """Whether one product in float64 gives exact results, for each channel, ``[O]``."""
+        """Whether one multiplication in float64 gives exact results, per channel, ``[O]``."""
         rough = self._is_exact(self.weight.shape[1] * 255.0 * 255.0)
         return rough if rough.all() else self._is_exact(self._largest)
 
     def _is_exact(self, largest: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-        """Return for each channel whether results are exact for accumulators up to *largest*.
+        """Return for each channel whether results are exact for all accumulators up to *largest*.
 
-        They are exact if a product and its half fit into the bits of a float64, or saturate.
+        They are exact if an accumulator times its multiplier, plus the half that rounding adds,
+        fits into the 53 bits of a float64's fraction, or is so large that the result is clamped
+        anyway.
+
+        Args:
+            largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
+                all.
         """
         reach = self._reach(largest)
         limit = np.ldexp(self.scaling.unit, _EXACT_BITS)
         return np.asarray((reach < _WORD) & ((limit >= 256) | (reach < limit)))
 
     def _reach(self, largest: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return bounds of the accumulators and of the scaled accumulators, ``[O]`` each.
+        """Return upper bounds of accumulators' and scaled accumulators' magnitude, ``[O]``.
 
-        *largest* bounds the accumulators without bias.
+        Args:
+            largest: bound of the magnitude of the accumulators without bias, ``[O]`` or one for
+                all.
         """
         bounds = largest + np.abs(self.bias)
         return np.asarray(np.maximum(bounds, bounds * np.abs(self.scaling.factor) + 1))
@@ -164,7 +172,7 @@ class Product:
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
     def rejection(self) -> Rejection | None:
-        """Reason why kernels would not compute exactly; None if they compute exactly."""
+        """Reason why kernels could not compute the exact integers; None if they compute them."""
         if not self._needs_care:
             return None
         factor, _, _bias = self.factors
@@ -180,9 +188,10 @@ class Product:
         )
 
     def rounding(self, exact: bool) -> int:
-        """Return the rounding mode of the results, as a number of ``instructions``.
+        """Return how the kernel rounds, as a number of ``instructions``, such as ``EXACT``.
 
-        *exact* is as in :meth:`headers`.
+        Args:
+            exact: whether results must equal those of LiteRT's kernels bit by bit.
         """
         if not exact:
             return instructions.NEAREST
@@ -193,13 +202,20 @@ class Product:
         return instructions.EXACT_AWAY if is_away else instructions.EXACT
 
     def out_flip(self, shift: int) -> int:
-        """Number to xor with unsigned results to get stored ones; *shift* as in :meth:`headers`."""
+        """Number that the kernel xors with its unsigned results to get the stored ones: 128 or 0.
+
+        Args:
+            shift: number added to results that stay unsigned; 0 if they are stored as the tensor's
+                type.
+        """
         return 128 if self.low < 0 and not shift else 0
 
     def headers(
         self, exact: bool, shift: int = 0, outputs: slice = ALL, byte_shift: int = 0
     ) -> NDArray[np.uint8]:
-        """Return the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
+        """Return the numbers that a kernel applies to the sums of each 16 outputs, such as factors.
+
+        They are the headers of blocks of 16 outputs: ``[blocks, HEADER_BYTES], uint8``.
 
         Args:
             exact: whether kernels must recognize results for which float32 is not exact; see
@@ -243,7 +259,7 @@ class Product:
 
 
 def check_constants(call: Call) -> Rejection | None:
-    """Return a rejection unless types are 8-bit, weights constant, and kernels exact."""
+    """Return a rejection unless types are 8-bit, weights constant, and results computed exactly."""
     x, y = call.input(_input(call)), call.output()
     weight, bias = call.input(1), call.optional_input(_input(call, bias=True))
     if x.type.name not in TYPES or y.type != x.type:
@@ -272,7 +288,7 @@ def check_constants(call: Call) -> Rejection | None:
 
 
 def _input(call: Call, *, bias: bool = False) -> int:
-    """Return the position of the data input among the node's inputs, or of the bias if *bias*."""
+    """Return the position, among the node's inputs, of the data, or of the bias if *bias*."""
     is_transposed = call.name == "TRANSPOSE_CONV"
     return 2 + is_transposed if bias else 2 * is_transposed
 

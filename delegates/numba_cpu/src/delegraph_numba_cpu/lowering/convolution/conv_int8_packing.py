@@ -53,7 +53,13 @@ def matrix_blocks(weight: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def without_gaps(matrices: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the blocks of several matrices, with spare blocks only after the last matrix."""
+    """Return the packed blocks of several matrices one after another.
+
+    Spare blocks, which kernels may read beyond the end, follow only the last matrix.
+
+    Args:
+        matrices: the packed blocks of each matrix, with spare blocks.
+    """
     *others, last = matrices
     return np.concatenate([*(each[:-SPARE] for each in others), last])
 
@@ -65,7 +71,11 @@ def summands_of(weight: Integers) -> int:
 
 
 def zipped_channels(channels: int) -> NDArray[np.intp]:
-    """Return the order in which kernels process channels, in groups of 64."""
+    """Return the order, as indices, in which 8-bit kernels process the channels of each 64.
+
+    Args:
+        channels: number of channels; those after the last 64 keep their order.
+    """
     order = np.arange(channels)
     whole = channels // 64 * 64
     groups = order[:whole].reshape(-1, 4, 4, 4)  # 64 channels as lanes, vectors and elements

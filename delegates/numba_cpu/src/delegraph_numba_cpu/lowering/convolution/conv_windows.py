@@ -49,7 +49,10 @@ def has_groups(call: Call) -> bool:
 
 
 def is_pointwise(windows: tuple[Window, Window]) -> bool:
-    """Whether each output reads one pixel, and each pixel is read once."""
+    """Whether each output pixel reads one input pixel, and each input pixel is read once.
+
+    *windows* are those along the height and along the width.
+    """
     return all(window.is_pointwise for window in windows)
 
 

@@ -37,7 +37,10 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a float32 depthwise convolution; channels are repeated for a multiplier above 1."""
+    """Add to the program a float32 depthwise convolution.
+
+    With several outputs for a channel, a kernel call first repeats each input value.
+    """
     x, y = call.input(0), call.output()
     source, target = builder.tensor(x.index), builder.tensor(y.index)
     limits = conv_f32.clamp_range(call)
@@ -53,11 +56,11 @@ def emit_depthwise(
     target: Memory,
     limits: conv_f32.Range,
 ) -> None:
-    """Emit the kernel call of a depthwise convolution.
+    """Add to the program the kernel call of a float32 depthwise convolution, with memory as given.
 
     Args:
         call: the DEPTHWISE_CONV_2D node.
-        builder: receives the call.
+        builder: builder of the program, to which the kernel call is added.
         source: memory of the input.
         shape: shape of the input, ``[N, H, W, C]``.
         windows: windows along height and along width.
@@ -96,9 +99,13 @@ def _depthwise_split(over: Windows, builder: ProgramBuilder, taps: int) -> Split
 
 
 def repeated(builder: ProgramBuilder, source: Memory, values: int, times: int) -> Memory:
-    """Emit a copy of *source* with each value repeated *times* times; return the copy's memory.
+    """Add a kernel call that repeats each value *times* times; return the memory of its result.
 
-    *values* is the number of values of *source*.
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        source: memory of the float32 values.
+        values: number of values.
+        times: number of copies of each value.
     """
     target = builder.scratch(4 * values * times)
     tiles = builder.tiles(values * times / 10, values)
@@ -126,7 +133,11 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a hybrid depthwise convolution: quantized activations times dequantized weights.
+    """Add to the program a depthwise convolution of float32 images and 8-bit weights.
+
+    Images are rounded to values that quantization can represent, and weights are dequantized.
+
+    Images are quantized, and weights dequantized.
 
     The official kernel multiplies integers and scales each product, which rounds differently from
     one scaling of the sum. Padding with zeros is right, since the zero points are already removed.
@@ -142,13 +153,13 @@ def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless images and constants fit a depthwise convolution."""
+    """Return a rejection unless images and constants are those of a depthwise convolution."""
     found = check_images(call)
     return check_constants(call) if found is None else found
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit an 8-bit depthwise convolution."""
+    """Add to the program the kernel call of an 8-bit depthwise convolution."""
     x, y = call.input(0), call.output()
     source, product = builder.tensor(x.index), product_of(call)
     channels = y.shape[3]

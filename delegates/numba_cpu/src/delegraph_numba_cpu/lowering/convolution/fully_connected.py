@@ -36,7 +36,7 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a matrix product: a convolution whose pixels are the input's rows."""
+    """Add to the program a float32 FULLY_CONNECTED, as a convolution whose pixels are the rows."""
     target = builder.tensor(call.output().index)
     conv_f32.emit_dense(call, builder, target, call.optional_input(2), conv_f32.clamp_range(call))
 
@@ -52,7 +52,7 @@ def check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower_hybrid(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a hybrid matrix product, in which each row has a separate activation scale."""
+    """Add to the program a product of float32 rows and integer weights; each row has a scale."""
     x, y = call.input(0), call.output()
     if not math.prod(x.shape) or not math.prod(y.shape):
         return
@@ -90,7 +90,7 @@ def _check_computed(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit an 8-bit matrix product."""
+    """Add to the program the kernel call of an 8-bit FULLY_CONNECTED."""
     x, weight, y = call.input(0), call.input(1), call.output()
     product = product_of(call)
     one = Window(1, 1, 1, 1, 1, 0)

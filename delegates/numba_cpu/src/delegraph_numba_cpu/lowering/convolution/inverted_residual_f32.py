@@ -54,7 +54,7 @@ SMALL_HALO = 0.15
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Consecutive layers, each read only by the next one.
+    """A depthwise convolution with 1 x 1 convolutions around it, each read only by the next.
 
     Attributes:
         expand: layer that computes the rows of the ring buffer; None if the input's rows are
@@ -90,7 +90,10 @@ class Chain:
 def fuse_inverted_residual(
     partition: Partition, position: int, builder: ProgramBuilder
 ) -> Fusion | None:
-    """Return the fusion of expand, depthwise, project and the ADD after them, or None.
+    """Return the fusion of a depthwise convolution with its neighbours; None if there is none.
+
+    The neighbours are a convolution before it, if any, a 1 x 1 convolution after it, and an ADD, if
+    any.
 
     The first layer is at *position* of *partition*.
     """
@@ -131,7 +134,7 @@ def _keeps_channels(layer: Layer) -> bool:
 
 
 def _tiles(chain: Chain, builder: ProgramBuilder) -> int:
-    """Return the number of strips of the output of *chain*; 0 if fusing would be slower."""
+    """Return the number of strips, parts for threads, of the output; 0 if fusing is slower."""
     layer = chain.depthwise
     down = layer.windows[0]
     rows = layer.source.shape[0] * down.output
@@ -184,9 +187,13 @@ def _pixel(channels: int, is_copied: bool) -> int:
 
 
 def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
-    """Whether two adjacent pixels of a depthwise convolution are computed as one.
+    """Whether two adjacent pixels of a depthwise convolution are computed as one pixel.
 
-    Their channels fill a register then, and those of one pixel do not.
+    Their channels then fill a register, while those of one pixel do not.
+
+    Args:
+        layer: the depthwise convolution.
+        vector_bytes: number of bytes of a register.
     """
     across, channels = layer.windows[1], 4 * layer.call.output().shape[3]
     is_even = across.stride == 1 and across.output % 2 == 0
@@ -194,7 +201,13 @@ def takes_pairs(layer: Layer, vector_bytes: int) -> bool:
 
 
 def _pair_words(layer: Layer, over: Windows, builder: ProgramBuilder) -> dict[str, Any]:
-    """Return the words of a depthwise convolution that differ for pairs of pixels."""
+    """Return the operands, by name, that differ when two adjacent pixels are computed as one.
+
+    Args:
+        layer: the depthwise convolution.
+        over: geometry of its windows over the input.
+        builder: builder of the program, which stores the weights of both pixels.
+    """
     weight, bias = layer.call.input(1), layer.call.optional_input(2)
     return {
         "weight": packed_channels(builder, weight, bias, over.columns, pixels=2),
@@ -241,7 +254,16 @@ def _depthwise_words(
     ring_rows: int,
     builder: ProgramBuilder,
 ) -> dict[str, Any]:
-    """Return the words of the depthwise convolution *layer*; see :func:`_expand_words`."""
+    """Return the operands, by name, of the depthwise convolution, which reads the ring buffer.
+
+    Args:
+        layer: the depthwise convolution.
+        over: geometry of its windows.
+        end: number of pixels at each end of a row that are in the ring buffer; 0 for whole rows.
+        parts: division of the output into parts for threads.
+        ring_rows: number of rows of the ring buffer.
+        builder: builder of the program.
+    """
     call, weight = layer.call, layer.call.input(1)
     _, kernel_h, kernel_w, outputs = weight.shape
     taps = (kernel_h, kernel_w, over.across.dilation * over.pixel)
@@ -285,10 +307,14 @@ def _depthwise_words(
 def _expand_words(
     chain: Chain, over: Windows, end: int, ring_rows: int, builder: ProgramBuilder
 ) -> dict[str, Any]:
-    """Return the words of the convolution, or of the copy, that fills the ring buffer.
+    """Return the operands, by name, of the convolution, or of the copy, that fills the ring buffer.
 
-    *over* is the geometry of its windows; the buffer has *ring_rows* rows, or only *end* pixels at
-    each end of them.
+    Args:
+        chain: the fused layers.
+        over: geometry of the depthwise convolution's windows.
+        end: number of pixels at each end of a row that are copied; 0 for whole rows.
+        ring_rows: number of rows of the ring buffer.
+        builder: builder of the program.
     """
     source = chain.depthwise.source if chain.expand is None else chain.expand.source
     if chain.expand is None:

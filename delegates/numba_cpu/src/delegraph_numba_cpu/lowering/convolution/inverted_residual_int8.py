@@ -115,7 +115,7 @@ def _pays(chain: Chain, builder: ProgramBuilder) -> bool:
 
 
 def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
-    """Emit the fused convolutions as one kernel call."""
+    """Add to the program one kernel call that computes two or three fused 8-bit convolutions."""
     middle, last = chain.depthwise, chain.last
     x, y = middle.input(0), middle.output()
     shift, channels = UNSIGNED[x.type.name], x.shape[3]
@@ -155,10 +155,13 @@ def lower_strip(chain: Chain, builder: ProgramBuilder) -> None:
 def _first_words(
     chain: Chain, builder: ProgramBuilder, shift: int, width: int
 ) -> tuple[dict[str, Any], int, int]:
-    """Return the words of the first convolution, the input's index, and its scratch bytes.
+    """Return the operands of the first convolution, its input's index, and its scratch bytes.
 
-    *shift* is that of ``pack_matrix``; *width* is the number of pixels in a row of the depthwise
-    convolution's input.
+    Args:
+        chain: the fused convolutions.
+        builder: builder of the program.
+        shift: number that is added to results that stay unsigned, as for ``pack_matrix``.
+        width: number of pixels in a row of the depthwise convolution's input.
     """
     if chain.first is None:
         words = ("first_windows", "first_matrix", "first_layout", "first_step")

@@ -31,7 +31,7 @@ SHAPE, WEIGHT, X, BIAS = range(4)
 
 
 def check_f32(call: Call) -> Rejection | None:
-    """Return a rejection unless weights and shape are constant and kernels cover their strides."""
+    """Return a rejection unless weights and output shape are constant, and windows have no gaps."""
     if not call.input(SHAPE).is_constant:
         return Rejection("computed-shape", expected="a constant", tensor=call.node.inputs[SHAPE])
     for position in (WEIGHT, X, BIAS):
@@ -102,7 +102,9 @@ def phases(inputs: int, outputs: int, kernel: int, stride: int, before: int) -> 
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a convolution for each pair of phases.
+    """Add to the program a float32 TRANSPOSE_CONV, as a plain convolution for each pair of phases.
+
+    A phase holds the outputs of an axis whose numbers have the same remainder by the stride.
 
     Raises:
         OperatorError: the output does not have the requested shape.
@@ -159,7 +161,9 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit an 8-bit transposed convolution as a convolution of the input with zeros inserted.
+    """Add to the program an 8-bit TRANSPOSE_CONV, computed as a convolution of a spread input.
+
+    Zeros are inserted between the pixels of the input.
 
     Raises:
         OperatorError: the output does not have the requested shape.

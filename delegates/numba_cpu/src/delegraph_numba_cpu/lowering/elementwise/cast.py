@@ -52,7 +52,7 @@ def check_cast(call: Call) -> Rejection | None:
 
 
 def lower_cast(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single conversion step."""
+    """Add to the program a kernel call that converts each element to the output's type."""
     operation, parameters = CASTS[call.input(0).type.name, call.output().type.name]
     emit_operation(call, builder, operation, parameters)
 

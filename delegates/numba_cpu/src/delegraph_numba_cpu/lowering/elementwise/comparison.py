@@ -44,12 +44,12 @@ def check_comparison(call: Call) -> Rejection | None:
 
 
 def check_pair_comparison(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands and the output is BOOL."""
+    """Return a rejection unless Delegraph's own kernel accepts both operands; output is BOOL."""
     return first_rejection(check_type(call.output(), "BOOL"), check_operands(call))
 
 
 def lower_comparison(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single comparison step."""
+    """Add to the program a kernel call that compares the elements of two tensors."""
     name, is_turned = COMPARISONS[call.name]
     inputs = call.node.inputs[::-1] if is_turned else call.node.inputs
     operation = Operation[f"{name}_{call.input(0).type.name}"]

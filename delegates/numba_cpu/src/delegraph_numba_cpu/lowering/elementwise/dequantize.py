@@ -53,7 +53,7 @@ def check_dequantize(call: Call) -> Rejection | None:
 
 
 def lower_dequantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with one step, or with the steps for a scale per channel."""
+    """Add to the program a kernel call that turns quantized integers, or float16, into float32."""
     x = call.input(0)
     scales, zero_points = channel_parameters(x)
     if scales.ndim:

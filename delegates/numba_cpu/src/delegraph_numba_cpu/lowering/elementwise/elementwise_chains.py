@@ -70,7 +70,10 @@ class Geometry:
 
     @property
     def layout(self) -> Layout:
-        """Layout of the source, for pieces whose length is a multiple of :attr:`period`."""
+        """How a source is stored, compared with the target that it is broadcast to.
+
+        It holds for pieces whose length is a multiple of :attr:`period`.
+        """
         if len(self.shape) == 1 and self.strides[0]:
             return Layout.DIRECT
         if len(self.shape) <= 2 and not self.strides[0]:
@@ -129,7 +132,10 @@ class _Step:
 
 
 class Chain:
-    """Steps of element-wise operations on sources; the last step writes the target.
+    """A chain: steps of element-wise operations that one kernel call computes.
+
+    Inputs and results of steps have numbers, which :meth:`source` and :meth:`step` return. The last
+    step writes the target.
 
     Operands are numbers that :meth:`source` and :meth:`step` return.
 
@@ -143,9 +149,14 @@ class Chain:
         self._steps: list[_Step] = []
 
     def source(self, place: Place, shape: Sequence[int], itemsize: int) -> int:
-        """Return the operand for the tensor of *shape* at *place*; the same for the same tensor.
+        """Add an input to the chain, and return its number, by which steps name it.
 
-        An element has *itemsize* bytes.
+        The same tensor gets the same number.
+
+        Args:
+            place: memory of the tensor.
+            shape: shape of the tensor.
+            itemsize: number of bytes of an element.
         """
         source = _Source(place, itemsize, geometry(shape, self.shape))
         if source not in self._sources:
@@ -155,20 +166,23 @@ class Chain:
     def step(
         self, operation: Operation, operands: Sequence[int], *parameters: float | NDArray[Any]
     ) -> int:
-        """Add an operation as a step, and return the operand for its results.
+        """Add an operation as a step, and return the number by which later steps name its results.
 
         Args:
-            operation: the operation.
-            operands: the operands of the operation.
+            operation: the element-wise operation.
+            operands: numbers of its operands, as :meth:`source` and :meth:`step` return them.
             parameters: the operation's parameters: floats, ints, or arrays for tables.
         """
         self._steps.append(_Step(operation, tuple(operands), parameters))
         return SOURCES + len(self._steps) - 1
 
     def emit(self, builder: ProgramBuilder, target: Place, itemsize: int) -> None:
-        """Emit the kernel call of the chain, unless there are no elements.
+        """Add to the program the kernel call of this chain; none if there are no elements.
 
-        The result goes to *target*, with *itemsize* bytes an element.
+        Args:
+            builder: builder of the program.
+            target: memory of the result.
+            itemsize: number of bytes of an element of the result.
         """
         elements = math.prod(self.shape)
         if not elements:
@@ -197,7 +211,10 @@ class Chain:
         )
 
     def _most(self, itemsize: int) -> int:
-        """Number of elements at a time that is aimed at; the target's have *itemsize* bytes."""
+        """Number of elements that the kernel should process at a time.
+
+        An element of the result has *itemsize* bytes.
+        """
         if len(self._steps) > 1 or any(len(s.geometry.shape) > 1 for s in self._sources):
             return LENGTH
         widest = max(itemsize, *(source.itemsize for source in self._sources))
@@ -226,9 +243,12 @@ class Chain:
         )
 
     def _layouts(self, granule: int, elements: int, most: int) -> tuple[int, list[Layout]]:
-        """Return the number of elements in a piece, and each source's layout at this length.
+        """Return how many elements the kernel processes at a time, and how each source is stored.
 
-        The length is a multiple of *granule*, and about *most* if there are as many *elements*.
+        Args:
+            granule: number of which the first result is a multiple.
+            elements: number of elements of the target.
+            most: wanted number of elements at a time.
         """
         layouts = [source.geometry.layout for source in self._sources]
         unit, length = granule, 0
@@ -258,7 +278,7 @@ class Chain:
         return records
 
     def _encoded(self) -> tuple[NDArray[np.uint8], int]:
-        """Return steps and tables as bytes, and the number of slots."""
+        """Return steps and tables as the bytes that kernels read, and the number of registers."""
         code = np.zeros((len(self._steps), STEP_WORDS), np.int64)
         slots = self._slots()
         tables: list[NDArray[np.uint8]] = []
@@ -278,7 +298,7 @@ class Chain:
         return np.concatenate([code.reshape(-1).view(np.uint8), *tables]), max(slots) + 1
 
     def _slots(self) -> list[int]:
-        """Return the slot of each step's results; slots are reused after a result's last use."""
+        """Return the register that holds each step's results; its last reader frees it."""
         first = len(self._sources) + 1  # the first slot after that of the target
         last_use = {}
         for i, step in enumerate(self._steps):
@@ -305,11 +325,11 @@ def emit_operation(
     parameters: Sequence[float | NDArray[Any]] = (),
     inputs: Sequence[int] | None = None,
 ) -> None:
-    """Emit a chain with one step, from a node's inputs to its output.
+    """Add to the program a kernel call that applies one operation to a node's inputs, elementwise.
 
     Args:
-        call: the node.
-        builder: receives the call.
+        call: the node that is turned into kernel calls.
+        builder: builder of the program, to which the kernel call is added.
         operation: the operation.
         parameters: the operation's parameters, see :meth:`Chain.step`.
         inputs: indices of the operands; None for the node's inputs in their order.
@@ -323,7 +343,14 @@ def emit_operation(
 
 
 def operand(builder: ProgramBuilder, chain: Chain, tensor: Tensor, trailing: int = 0) -> int:
-    """Return the operand of *chain* for *tensor*, whose shape gets *trailing* dimensions of 1."""
+    """Add *tensor* as an input to a chain, and return its number, by which steps name it.
+
+    Args:
+        builder: builder of the program.
+        chain: the chain.
+        tensor: the input.
+        trailing: number of dimensions of size 1 that are added after those of the tensor.
+    """
     shape = (*tensor.shape, *(1,) * trailing)
     if math.prod(shape) == 1:
         shape = ()  # the output may have a lower rank

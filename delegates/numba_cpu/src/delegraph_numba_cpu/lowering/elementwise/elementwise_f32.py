@@ -113,12 +113,12 @@ def check_float(call: Call) -> Rejection | None:
 
 
 def lower_float(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single float32 operator."""
+    """Add to the program a kernel call that computes one element-wise float32 operator."""
     _lower_chain((call,), builder)
 
 
 def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
-    """Emit the nodes *calls* as one chain; each node reads the result of the node before."""
+    """Add one kernel call that computes all *calls*, element-wise nodes that read one another."""
     target = calls[-1].output()
     chain = Chain(target.shape)
     known: dict[int, int] = {}  # mapping from a tensor's index to its operand in the chain
@@ -134,9 +134,14 @@ def _lower_chain(calls: Sequence[Call], builder: ProgramBuilder) -> None:
 
 
 def fuse_chain(partition: Partition, position: int, builder: ProgramBuilder) -> Fusion | None:
-    """Return the fusion of the node at *position* with later nodes, or None.
+    """Return the fusion of element-wise nodes that read one another into one kernel call, or None.
 
     Each of these nodes must be the only reader of the node before.
+
+    Args:
+        partition: the nodes.
+        position: position of the first node.
+        builder: builder of the program.
     """
     calls = [partition.calls[position]]
     members = [position]

@@ -36,7 +36,11 @@ Steps = Callable[[Call, Chain, Sequence[int]], int]
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain, or two for ADD, whose official vector and scalar loops round differently."""
+    """Add to the program the kernel calls of an INT16 ADD, SUB or MUL.
+
+    An ADD may get two calls: LiteRT's vector loop and its loop over the last elements round
+    differently.
+    """
     size = math.prod(call.output().shape)
     if call.name == elementwise_int8_pairs.PRODUCT:
         _emit(call, builder, _product, 0, size)
@@ -61,10 +65,16 @@ def _has_powers_of_two(call: Call) -> bool:
 
 
 def _emit(call: Call, builder: ProgramBuilder, steps: Steps, start: int, stop: int) -> None:
-    """Emit the computation of elements *start* to before *stop*.
+    """Add to the program a kernel call that computes some elements of a node's output.
 
-    All elements are computed if operands have different shapes. *steps* is a function that adds the
-    operations to a chain.
+    All elements are computed if operands have different shapes.
+
+    Args:
+        call: the node.
+        builder: builder of the program, to which the kernel call is added.
+        steps: function that adds the node's operations to a chain of element-wise operations.
+        start: number of the first element.
+        stop: number of the element after the last one.
     """
     y = call.output()
     tensors = call.input(0), call.input(1)
@@ -134,7 +144,14 @@ def _sum_of_powers(call: Call, chain: Chain, operands: Sequence[int]) -> int:
 
 
 def _stored(call: Call, chain: Chain, x: int, factor: float) -> int:
-    """Add the last step to *chain*: results as int16, from operand *x* times *factor*."""
+    """Add the last step to a chain: multiply, round and store as int16.
+
+    Args:
+        call: the node, which gives the output's quantization.
+        chain: the chain of element-wise operations.
+        x: number of the operand, as :meth:`Chain.step` returns it.
+        factor: real number by which the operand is multiplied.
+    """
     y = call.output()
     multiplier, shift = quantize_multiplier(factor)
     low, high = quantized_activation_range(activation_of(call), y)

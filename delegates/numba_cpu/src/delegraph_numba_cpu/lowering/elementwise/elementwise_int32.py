@@ -31,7 +31,10 @@ def check_arithmetic(call: Call) -> Rejection | None:
 
 
 def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single INT32 operator; results wrap around, then are clamped."""
+    """Add to the program the kernel call of an INT32 operator; results wrap around.
+
+    They are clamped afterwards if there is a fused activation.
+    """
     limits: tuple[int, ...] = ()
     if call.name in ARITHMETIC:
         info = np.iinfo(np.int32)
@@ -41,7 +44,10 @@ def lower_arithmetic(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Return a rejection unless INT32 is divided by nonzero constants, as kernels cannot raise."""
+    """Return a rejection unless INT32 is divided by a constant without zeros.
+
+    Kernels cannot raise an error for a division by zero.
+    """
     found, divisor = check_arithmetic(call), call.input(1)
     if found is None and (not divisor.is_constant or (divisor.data == 0).any()):
         return Rejection("divisor", expected="a constant without zeros", tensor=divisor.index)

@@ -31,7 +31,10 @@ LARGEST_RANK_OF_QUOTIENTS = 4
 
 
 def check_division(call: Call) -> Rejection | None:
-    """Return a rejection unless divisors are nonzero constants, as kernels cannot raise."""
+    """Return a rejection unless the divisor is a constant without zeros.
+
+    Kernels cannot raise an error for a division by zero.
+    """
     b, rank = call.input(1), len(call.output().shape)
     if rank > LARGEST_RANK_OF_QUOTIENTS:
         return Rejection("rank", actual=rank, expected=f"at most {LARGEST_RANK_OF_QUOTIENTS}")

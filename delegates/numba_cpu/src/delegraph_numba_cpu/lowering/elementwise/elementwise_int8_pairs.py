@@ -62,7 +62,7 @@ Parameters = tuple[float | NDArray[np.generic], ...]
 
 
 def tables(call: Call) -> PairTables:
-    """Return the tables of a node.
+    """Return a node's results for all pairs of 8-bit operands, as tables for the kernel.
 
     Raises:
         OperatorError: the core's kernel refuses the node.
@@ -77,12 +77,15 @@ def tables(call: Call) -> PairTables:
 
 
 def check_pair(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands, with equal output type."""
+    """Return a rejection unless Delegraph's own kernel accepts the operands, of equal types."""
     return first_rejection(check_operands(call), check_same_type(call.input(0), call.output()))
 
 
 def check_operands(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operands; any output type passes."""
+    """Return a rejection unless Delegraph's own kernel accepts the operands.
+
+    Any output type is accepted.
+    """
     rejection = check_shapes(call, 2)
     if rejection is None:
         rejection = check_same_type(call.input(0), call.input(1))
@@ -93,7 +96,10 @@ def check_operands(call: Call) -> Rejection | None:
 
 
 def lower_pair(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single operator, by a formula or by a table of all results."""
+    """Add to the program the kernel call of an operator on two 8-bit operands.
+
+    The kernel computes a formula, or reads a table of the results of all pairs of operands.
+    """
     if not math.prod(call.output().shape):
         return
     found = EXTREMES.get((call.name, call.input(0).type.name))
@@ -114,7 +120,16 @@ def lower_pair(call: Call, builder: ProgramBuilder) -> None:
 
 
 def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Parameters] | None:
-    """Return a formula whose results are *wanted*, with its parameters; None if none is found."""
+    """Return a float32 formula that computes a node's results; None if none is exact.
+
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the formula must give all results in *wanted*; it is tried on all pairs.
+
+    Returns:
+        The operation of the chain, and its parameters.
+    """
     kind = call.input(0).type.name
     found = _find_nearest_sum(call, wanted, exact)
     if found is not None:
@@ -124,9 +139,13 @@ def find_formula(call: Call, wanted: Table, exact: bool) -> tuple[Operation, Par
 
 
 def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a sum or product to which a half is added before it is truncated.
+    """Return the parameters of a formula that adds a half and truncates; None if none is exact.
 
-    Without *exact*, the formula of real arithmetic is returned untried.
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the formula must give all results in *wanted*; else the formula of real
+            arithmetic is returned untried.
     """
     if call.name not in (*SUMS, PRODUCT):
         return None
@@ -168,10 +187,15 @@ def _find_truncation(call: Call, wanted: Table, exact: bool) -> Parameters | Non
 
 
 def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | None:
-    """Return the parameters of a sum that is rounded to the nearest integer, or None.
+    """Return the parameters of a sum that is rounded to the nearest integer; None if none is exact.
 
-    Some processors round a product before it is added, others do not. Both must give *wanted*.
-    Without *exact*, the sum of real arithmetic is returned untried.
+    Some processors round a product before it is added, others do not. Both must be right.
+
+    Args:
+        call: an ADD, SUB or MUL node of 8-bit operands.
+        wanted: the right result for each pair of operands.
+        exact: whether the sum must give all results in *wanted*; else the sum of real arithmetic is
+            returned untried.
     """
     if call.name not in SUMS:
         return None
@@ -199,7 +223,7 @@ def _find_nearest_sum(call: Call, wanted: Table, exact: bool) -> Parameters | No
 
 
 def _are_plain(a_factor: float, b_factor: float, offset: float) -> bool:
-    """Whether float64 computes all sums and products of bytes with these factors exactly.
+    """Whether the float64 arithmetic in :func:`_fused_sum` is exact for these numbers.
 
     Sums are less than 2**11 then, and multiples of 2**-42.
     """

@@ -26,7 +26,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_lookup(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the operand."""
+    """Return a rejection unless Delegraph's own kernel accepts the operand."""
     rejection = check_shapes(call, 1)
     if rejection is not None:
         return rejection
@@ -34,7 +34,7 @@ def check_lookup(call: Call) -> Rejection | None:
 
 
 def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
-    """Return the operator's results for every input value, ordered by the value's bits.
+    """Return an operator's result for every value of its operand, ordered by the value's bits.
 
     *numerics* is the rounding to follow; None means the host's.
 
@@ -45,7 +45,7 @@ def table(call: Call, numerics: Numerics | None = None) -> NDArray[np.generic]:
 
 
 def lower_lookup(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a single table look-up."""
+    """Add to the program a kernel call that looks up each element's result in a table."""
     emit_lookup(call, builder, table(call), 0, math.prod(call.output().shape))
 
 

@@ -42,7 +42,7 @@ FEATURES = ("empty", "many-dims", "scalar", "dynamic-shapes")
 
 
 def check_quantize(call: Call) -> Rejection | None:
-    """Return a rejection unless float32 is quantized to 8 or 16 bits.
+    """Return a rejection unless float32 values are quantized to integers of 8 or 16 bits.
 
     Scales must be positive, and all zero points equal.
     """
@@ -59,7 +59,10 @@ def check_quantize(call: Call) -> Rejection | None:
 
 
 def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain for the official vector loop's part, and one for the scalar remainder."""
+    """Add to the program the kernel calls that quantize float32 values, rounded as by LiteRT.
+
+    LiteRT's vector loop and its loop over the last elements round differently, so each gets a call.
+    """
     x, y = call.input(0), call.output()
     scales, zero_points = channel_parameters(y)
     if scales.ndim:
@@ -90,9 +93,13 @@ def lower_quantize(call: Call, builder: ProgramBuilder) -> None:
 def _lower_channels(
     call: Call, builder: ProgramBuilder, scales: NDArray[np.float32], zero_point: int
 ) -> None:
-    """Emit a division in float32 for each channel, and the rounding.
+    """Add to the program a kernel call that quantizes float32 values with a scale for each channel.
 
-    *scales* has a number for each channel; all channels have the zero point *zero_point*.
+    Args:
+        call: the QUANTIZE node.
+        builder: builder of the program, to which the kernel call is added.
+        scales: scale of each channel.
+        zero_point: zero point of all channels.
     """
     x, y = call.input(0), call.output()
     limits = np.iinfo(y.dtype)
@@ -110,7 +117,10 @@ REQUANTIZE_LANES = 16
 
 
 def check_requantize(call: Call) -> Rejection | None:
-    """Return a rejection unless 8- and 16-bit integers are not widened, or INT16 to INT32."""
+    """Return a rejection unless integers of 8 or 16 bits get a type that is not wider.
+
+    INT16 to INT32 is accepted, too.
+    """
     x, y = call.input(0), call.output()
     if x.type is TensorType.INT16 and y.type is TensorType.INT32:
         return _check_widened(call)
@@ -137,7 +147,10 @@ def _check_widened(call: Call) -> Rejection | None:
 
 
 def lower_requantize(call: Call, builder: ProgramBuilder) -> None:
-    """Emit look-ups for the official vector loop's part, and for the scalar remainder."""
+    """Add to the program the kernel calls that convert integers to another scale by look-up tables.
+
+    LiteRT's vector loop and its loop over the last elements round differently, so each gets a call.
+    """
     size = math.prod(call.output().shape)
     x, y = call.input(0), call.output()
     if y.type is TensorType.INT32:

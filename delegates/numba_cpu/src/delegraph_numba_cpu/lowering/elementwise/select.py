@@ -52,7 +52,10 @@ def check_kept_shape(call: Call) -> Rejection | None:
 
 
 def lower_select(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a chain with a selection; the condition of SELECT may choose along the first axis."""
+    """Add to the program a kernel call that selects each element from one of two tensors.
+
+    The condition of SELECT may also select whole slices along the first axis.
+    """
     condition, a, b = (call.input(i) for i in range(3))
     y = call.output()
     chain = Chain(y.shape)

@@ -39,12 +39,12 @@ def check_pool(call: Call) -> Rejection | None:
 
 
 def lower_average(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the means of the windows."""
+    """Add to the program a kernel call that computes the mean of each window (AVERAGE_POOL_2D)."""
     _pool(call, builder, AVERAGE[call.input(0).type.name])
 
 
 def lower_max(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the largest elements of the windows."""
+    """Add to the program a kernel call that finds the largest element of each window (MAX_POOL)."""
     _pool(call, builder, LARGEST[call.input(0).type.name])
 
 

@@ -48,7 +48,9 @@ def check_bilinear(call: Call) -> Rejection | None:
 
 
 def lower_bilinear(call: Call, builder: ProgramBuilder) -> None:
-    """Emit bilinear resizing, with tables of the mixed positions for rows and columns.
+    """Add to the program a kernel call that resizes images bilinearly.
+
+    Constant tables list, for each output row and column, the two input positions that are mixed.
 
     Raises:
         OperatorError: the output does not have the requested size.
@@ -93,7 +95,7 @@ def _table(taps: Taps, step: int) -> NDArray[np.int64]:
 
 
 def lower_resize_nearest(call: Call, builder: ProgramBuilder) -> None:
-    """Emit nearest-neighbour resizing: copies of input pixels.
+    """Add to the program a kernel call that copies to each output pixel its nearest input pixel.
 
     Raises:
         OperatorError: the output does not have the requested size.

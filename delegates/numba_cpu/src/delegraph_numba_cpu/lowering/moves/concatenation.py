@@ -21,7 +21,10 @@ def check_concatenation(call: Call) -> Rejection | None:
 
 
 def lower_concatenation(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each input to its place; a table converts uint8 inputs of another scale."""
+    """Add to the program kernel calls that copy each input to its place in the output.
+
+    A table converts the values of uint8 inputs whose scale differs from the output's.
+    """
     y = Part.of(builder, call.output())
     axis = normalized_axis(int(call.options.axis), y.array.ndim)
     lead = (slice(None),) * axis
@@ -43,9 +46,14 @@ def _differs(x: Tensor, y: Tensor) -> bool:
 
 
 def _recode(call: Call, builder: ProgramBuilder, x: Tensor, part: Part, axis: int) -> None:
-    """Emit the conversion of the values of input *x* to the output's scale, by a table.
+    """Add a kernel call that converts uint8 values of an input to the output's scale, by a table.
 
-    The results go to *part* of the output; inputs are joined along *axis*.
+    Args:
+        call: the CONCATENATION node.
+        builder: builder of the program, to which the kernel call is added.
+        x: the input.
+        part: place of the input's values in the output.
+        axis: axis along which inputs are joined.
     """
     if not part.array.size:
         return

@@ -14,7 +14,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def check_dynamic_update_slice(call: Call) -> Rejection | None:
-    """Return a rejection unless the block fits, types are equal, and each axis has a start."""
+    """Return a rejection unless the update fits, types are equal, and each axis has a start."""
     if len(call.node.inputs) != 3:
         return Rejection("operands", actual=len(call.node.inputs), expected=3)
     x, block, starts, y = call.input(0), call.input(1), call.input(2), call.output()
@@ -37,7 +37,7 @@ def check_sizes(call: Call) -> Rejection | None:
 
 
 def lower_dynamic_update_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of the first input, then a copy of the block into it.
+    """Add kernel calls that copy the first input to the output, then the update into a block of it.
 
     Raises:
         OperatorError: after a resize the block no longer fits.

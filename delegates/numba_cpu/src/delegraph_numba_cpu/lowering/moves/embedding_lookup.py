@@ -32,7 +32,7 @@ def becomes_floats(call: Call) -> bool:
 
 
 def check_copied(call: Call) -> Rejection | None:
-    """Return a rejection unless rows of whole bytes are copied."""
+    """Return a rejection unless table and output have one type, and the table is dense."""
     table, y = call.input(1), call.output()
     found = first_rejection(check_same_type(table, y), check_type(table, *WITH_HALVES))
     if found is None and table.sparsity is not None:
@@ -41,7 +41,7 @@ def check_copied(call: Call) -> Rejection | None:
 
 
 def check_converted(call: Call) -> Rejection | None:
-    """Return a rejection unless the table is constant, and each scale covers whole bytes."""
+    """Return a rejection unless the table is constant, and each scale belongs to whole bytes."""
     table = call.input(1)
     if not table.is_constant:
         return Rejection("computed-table", expected="a constant table", tensor=table.index)
@@ -58,7 +58,10 @@ def check_converted(call: Call) -> Rejection | None:
 
 
 def lower_copied(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a GATHER along the first axis, whose two inputs are the node's in reverse order."""
+    """Add to the program the kernel call of an EMBEDDING_LOOKUP that copies rows of a table.
+
+    It equals a GATHER along the first axis with the node's two inputs exchanged.
+    """
     table, positions = call.input(1), call.input(0)
     if not table.shape[0]:  # the official kernel then reads no position and writes nothing
         return
@@ -69,7 +72,7 @@ def lower_copied(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_converted(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the products of integer rows and their scales."""
+    """Add a kernel call that looks up integer rows and multiplies them by their scales."""
     positions, table, y = call.input(0), call.input(1), call.output()
     rows, width = positions.shape[0], math.prod(table.shape[1:])
     if not rows * width * table.shape[0]:

@@ -13,7 +13,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_fill(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of the scalar to each element of the output.
+    """Add to the program a kernel call that copies a scalar to each element of the output.
 
     Raises:
         OperatorError: the output does not have the requested dimensions.
@@ -24,7 +24,7 @@ def lower_fill(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_zeros_like(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a store of zeros to all elements of the output."""
+    """Add to the program a kernel call that sets all elements of the output to zero."""
     fill(builder, Part.of(builder, call.output()), np.zeros((), call.output().dtype))
 
 

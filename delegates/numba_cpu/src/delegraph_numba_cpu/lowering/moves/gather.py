@@ -46,7 +46,7 @@ def check_gather(call: Call) -> Rejection | None:
 
 
 def lower_gather(call: Call, builder: ProgramBuilder) -> None:
-    """Emit copies of the slices that the positions select.
+    """Add to the program a kernel call that copies the slices selected by an input of positions.
 
     Raises:
         OperatorError: a position outside the input.
@@ -102,7 +102,7 @@ def check_tuples(call: Call) -> Rejection | None:
 
 
 def lower_gather_nd(call: Call, builder: ProgramBuilder) -> None:
-    """Emit copies of the slices that the position tuples select.
+    """Add to the program a kernel call that copies the slices selected by tuples of positions.
 
     Raises:
         OperatorError: a constant position outside the input, or after a resize, tuples that are

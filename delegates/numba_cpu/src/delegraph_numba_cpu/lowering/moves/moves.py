@@ -45,13 +45,13 @@ class Part:
 
     @classmethod
     def of(cls, builder: ProgramBuilder, tensor: Tensor) -> Part:
-        """Return all elements of a tensor as a part."""
+        """Return a part that has all elements of a tensor."""
         array = placeholder(tensor.shape, tensor.dtype)
         return cls(builder.tensor(tensor.index), array, _address(array))
 
     @classmethod
     def scratch(cls, builder: ProgramBuilder, shape: tuple[int, ...], dtype: DTypeLike) -> Part:
-        """Return new scratch memory with the given shape and dtype, as a part."""
+        """Return a part that stands for new scratch memory with the given shape and dtype."""
         array = placeholder(shape, dtype)
         return cls(builder.scratch(array.nbytes), array, _address(array))
 
@@ -89,7 +89,12 @@ class Loop(NamedTuple):
 
 
 def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
-    """Emit a copy of each element of *source* to the same position of *target*.
+    """Add to the program a kernel call that copies each element to the same index of another part.
+
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        source: elements that are read.
+        target: elements that are written.
 
     Raises:
         OperatorError: the shapes or the element sizes differ.
@@ -113,7 +118,7 @@ def move(builder: ProgramBuilder, source: Part, target: Part) -> None:
 
 
 def update(builder: ProgramBuilder, source: Part, target: Part, starts: Tensor) -> None:
-    """Emit a copy of *source* to a block of *target*, at a start that a tensor gives.
+    """Add a kernel call that copies a block into a larger part, at a start known at run time.
 
     Args:
         builder: builder of the program.
@@ -149,10 +154,10 @@ def gather(
     slabs: int = 1,
     slab: int = 0,
 ) -> None:
-    """Emit copies of slices of input 0, at positions that input 1 gives at run time.
+    """Add a kernel call that copies slices of input 0, at positions that input 1 gives at run time.
 
     Args:
-        call: the node.
+        call: the node that is turned into kernel calls.
         builder: builder of the program.
         places: for each element of a tuple, the number of positions of its axis, and the bytes
             between them.
@@ -195,7 +200,13 @@ def _check_alike(source: NDArray[Any], target: NDArray[Any]) -> None:
 
 
 def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
-    """Emit a store of a scalar array into each element of *target*, which has the same dtype."""
+    """Add to the program a kernel call that stores one value in each element of a part.
+
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        target: elements that are written.
+        value: scalar array with the dtype of *target*.
+    """
     if not target.array.size:
         return
     array = target.array
@@ -208,7 +219,13 @@ def fill(builder: ProgramBuilder, target: Part, value: NDArray[Any]) -> None:
 
 
 def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, Any]:
-    """Return the words that the kernels on loop nests have in common."""
+    """Return the operands, by name, that all kernels with nested loops have in common.
+
+    Args:
+        builder: builder of the program, which stores the table of loops as a constant.
+        loops: the nested loops, outermost first.
+        unit: number of bytes that each step moves.
+    """
     loops = [Loop(1, 0, 0)] * (2 - len(loops)) + loops
     return {
         "loops": builder.constant(np.array(loops, np.int64)),
@@ -219,14 +236,20 @@ def _words(builder: ProgramBuilder, loops: list[Loop], unit: int) -> dict[str, A
 
 
 def tiles_for(builder: ProgramBuilder, size: int, rows: int) -> int:
-    """Return the number of tiles for copying *rows* rows of *size* bytes in all."""
+    """Return into how many tiles, parts for threads, a copy is divided.
+
+    Args:
+        builder: builder of the program, with the number of workers.
+        size: number of bytes of all rows.
+        rows: number of rows.
+    """
     return builder.tiles(size / BYTES_A_NANOSECOND, rows)
 
 
 def nest_of(
     shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...], unit: int
 ) -> tuple[list[Loop], int]:
-    """Return the fewest loops over all elements, and the number of bytes moved at each step.
+    """Return the fewest nested loops that copy all elements, and the bytes copied at each step.
 
     The loops follow the target in the order of its addresses. If the innermost loop jumps in the
     source, the loop around it does not jump, so that the kernel can transpose.
@@ -259,15 +282,17 @@ Offsets = NDArray[np.int64]
 
 
 def pick(call: Call, builder: ProgramBuilder, outer: Offsets, inner: Offsets, run: int) -> None:
-    """Emit the output as runs of the first input, at the sums of two lists of byte offsets.
+    """Add a kernel call that copies equally long pieces of the first input to the output, in order.
+
+    Each piece (*run*) begins at the sum of two offsets, one from each of two lists.
 
     Args:
-        call: the node.
+        call: the node that is turned into kernel calls.
         builder: builder of the program.
         outer: byte offsets, ``[A]``.
         inner: byte offsets, ``[B]``; run ``a * B + b`` of the output is at ``outer[a] + inner[b]``
             in the input.
-        run: number of bytes of a run.
+        run: number of bytes of a piece.
     """
     rows = len(outer) * len(inner)
     if not rows or not run:

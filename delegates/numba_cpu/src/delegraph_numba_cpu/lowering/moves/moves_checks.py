@@ -26,7 +26,12 @@ FOLDED = ("CONCATENATION", "EXPAND_DIMS", "GATHER", "RESHAPE", "STRIDED_SLICE", 
 
 
 def move_check(*parameters: int, inputs: int | None = None) -> Check:
-    """Return :func:`check_moved` with these arguments bound, as the check of an operator."""
+    """Return a function that checks whether a node only moves elements: an operator's check.
+
+    Args:
+        parameters: positions of the inputs that are parameters of the move, such as axes.
+        inputs: required number of inputs; None for any number.
+    """
     return partial(check_moved, parameters=parameters, inputs=inputs)
 
 
@@ -40,7 +45,7 @@ def check_moved(
     """Return a rejection unless the node moves elements of one type, by constant parameters.
 
     Args:
-        call: the node.
+        call: the node that is turned into kernel calls.
         parameters: positions of the inputs that are parameters of the move, such as axes.
         inputs: required number of inputs; None for any number.
         may_be_computed: whether parameters may be computed by other nodes.

@@ -15,7 +15,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_pack(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each input to its index along the new axis."""
+    """Add kernel calls that copy each input to its index along the new axis of the output."""
     y = Part.of(builder, call.output())
     lead = (slice(None),) * normalized_axis(int(call.options.axis), y.array.ndim)
     for i in range(len(call.node.inputs)):
@@ -23,7 +23,7 @@ def lower_pack(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_unpack(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each index of the axis to its output."""
+    """Add kernel calls that copy the elements at each index of an axis to a separate output."""
     x = Part.of(builder, call.input(0))
     lead = (slice(None),) * normalized_axis(int(call.options.axis), x.array.ndim)
     for i in range(len(call.node.outputs)):

@@ -18,7 +18,7 @@ QUANTIZED = ("UINT8", "INT8", "INT16")
 
 
 def lower_pad(call: Call, builder: ProgramBuilder) -> None:
-    """Emit stores of the borders, in disjoint blocks, and a move of the input to the interior."""
+    """Add kernel calls that copy the input to the output's interior and fill the border."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     pads = _pads(call)
     interior = tuple(
@@ -54,7 +54,7 @@ def _value(call: Call) -> NDArray[Any]:
 
 
 def lower_mirror_pad(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of each output row from its mirrored position in the input."""
+    """Add a kernel call that copies each output row from its mirrored position in the input."""
     x, pads = call.input(0), _pads(call)
     if 0 in call.output().shape:
         return

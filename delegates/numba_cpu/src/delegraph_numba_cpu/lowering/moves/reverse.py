@@ -33,7 +33,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def lower_reverse(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move with negative steps along the axes.
+    """Add to the program a kernel call that copies elements in reverse order along the axes.
 
     Raises:
         OperatorError: an axis that the input does not have.

@@ -41,7 +41,15 @@ class SeenTensor:
 
 
 def before(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
-    """Yield the tensors that can be read in place of *tensor*, farthest first, *tensor* last."""
+    """Yield the stored tensors that a kernel can read, by strides, in place of *tensor*.
+
+    TRANSPOSE and RESHAPE nodes before *tensor* are then not computed. The farthest tensor comes
+    first, *tensor* itself last.
+
+    Args:
+        partition: the nodes.
+        tensor: the tensor that a kernel needs.
+    """
     steps: list[tuple[int, Call]] = []
     found = tensor
     while partition.only_reader(found.index) is not None:
@@ -55,7 +63,15 @@ def before(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
 
 
 def after(partition: Partition, tensor: Tensor) -> Iterator[SeenTensor]:
-    """Yield the tensors that can be written in place of *tensor*, the farthest first."""
+    """Yield the stored tensors that a kernel can write, by strides, in place of *tensor*.
+
+    TRANSPOSE and RESHAPE nodes after *tensor* are then not computed. The farthest tensor comes
+    first, *tensor* itself last.
+
+    Args:
+        partition: the nodes.
+        tensor: the tensor that a kernel computes.
+    """
     steps: list[tuple[int, Call]] = []
     found = tensor
     while (position := partition.only_reader(found.index)) is not None:
@@ -73,7 +89,15 @@ def _seen(
     stored_by: Callable[[Call], Tensor],
     move: Callable[[Call, Array], Array | None],
 ) -> Iterator[SeenTensor]:
-    """Yield strided views of *tensor* after its first moves in *steps*, most moves first."""
+    """Yield *tensor* as views of the stored tensors beyond TRANSPOSE and RESHAPE nodes.
+
+    Args:
+        tensor: the tensor that a kernel reads or writes.
+        steps: positions and nodes from *tensor* on, the nearest first.
+        stored_by: function that returns the tensor of a node that is at the far end.
+        move: function that returns a view after a node, given the view before it; None if no
+            strides give one.
+    """
     for count in range(len(steps), 0, -1):
         if steps[count - 1][1].name != "TRANSPOSE":
             continue  # elements are in the same places without the reshape
@@ -91,7 +115,7 @@ def _is_move(call: Call) -> bool:
 
 
 def _moved(call: Call, array: Array) -> Array | None:
-    """Return a view of the node's output in the memory of *array*, its input.
+    """Return a view of a node's output in the memory of *array*, its input; None without one.
 
     None if impossible.
     """
@@ -101,7 +125,7 @@ def _moved(call: Call, array: Array) -> Array | None:
 
 
 def _moved_back(call: Call, array: Array) -> Array | None:
-    """Return a view of the node's input in the memory of *array*, its output.
+    """Return a view of a node's input in the memory of *array*, its output; None without one.
 
     None if impossible.
     """

@@ -12,7 +12,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of the block at the begin position.
+    """Add to the program a kernel call that copies a block of the input, at its begin position.
 
     Raises:
         OperatorError: a position before the first, or a size that the output does not have.

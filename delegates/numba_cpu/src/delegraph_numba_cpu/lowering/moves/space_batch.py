@@ -17,7 +17,10 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each phase's pixels to its images; padding is 0 or the zero point."""
+    """Add kernel calls that copy the pixels at each position of the blocks to images of their own.
+
+    Padding is 0 or the zero point.
+    """
     image, batches = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     if any(integers(call.input(2))):
         y = call.output()
@@ -28,7 +31,10 @@ def lower_space_to_batch(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_batch_to_space(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of the images to the pixels of their phase, except cropped ones."""
+    """Add kernel calls that copy each image's pixels to one position of the output's blocks.
+
+    Cropped pixels are left out.
+    """
     batches, image = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     for pixels, phase in _phases(call, image, batches):
         move(builder, phase, pixels)

@@ -11,7 +11,7 @@ BLOCK_TYPES = ("FLOAT32", "INT8", "UINT8", "INT32", "INT64")
 
 
 def lower_space_to_depth(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each block's pixels to the channels of one pixel."""
+    """Add a kernel call that copies the pixels of each block to the channels of one pixel."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     n, h, w, _ = y.array.shape
     size = int(call.options.block_size)
@@ -21,7 +21,7 @@ def lower_space_to_depth(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_depth_to_space(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move of each pixel's channels to the pixels of a block."""
+    """Add a kernel call that copies the channels of each pixel to the pixels of a block."""
     x, y = Part.of(builder, call.input(0)), Part.of(builder, call.output())
     n, h, w, _ = x.array.shape
     size = int(call.options.block_size)

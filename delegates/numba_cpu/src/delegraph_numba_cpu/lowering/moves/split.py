@@ -11,12 +11,12 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_split(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of each part to its output."""
+    """Add to the program kernel calls that copy each part of the input to its output."""
     _split(call, builder, data=1, axis=integers(call.input(0))[0])
 
 
 def lower_split_v(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of each part to its output; the sizes are an input.
+    """Add kernel calls that copy each part of the input to its output; an input gives the sizes.
 
     Raises:
         OperatorError: the sizes, or their number, differ from the node's parameters.

@@ -10,7 +10,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_strided_slice(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy of the elements that the strided slice selects."""
+    """Add to the program a kernel call that copies the elements that the strided slice selects."""
     x, y = call.input(0), Part.of(builder, call.output())
     begins, ends, strides = (integers(call.input(i)) for i in (1, 2, 3))
     index, _ = resolved(x.shape, begins, ends, strides, Masks.of(call.options))

@@ -13,7 +13,10 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_tile(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a copy to the output as ``[m0, d0, m1, d1, ...]``, the same input for all m.
+    """Add to the program a kernel call that copies the input as often as the multiples say.
+
+    The output is seen as ``[m0, d0, m1, d1, ...]``: each multiple, then each dimension of the
+    input.
 
     Raises:
         OperatorError: the output's shape contradicts the multiples.
@@ -29,7 +32,7 @@ def lower_tile(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_broadcast_to(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move with a step of 0 bytes where the input is repeated.
+    """Add a kernel call that copies the input to all its repetitions in the output (BROADCAST_TO).
 
     Raises:
         OperatorError: the output does not have the requested shape.

@@ -10,7 +10,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_transpose(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a move with the axes permuted."""
+    """Add to the program a kernel call that copies elements with the axes permuted."""
     x = Part.of(builder, call.input(0))
     move(
         builder,

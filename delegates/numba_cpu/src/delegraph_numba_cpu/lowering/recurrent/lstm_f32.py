@@ -122,7 +122,10 @@ def _check_hybrid(call: Call) -> Rejection | None:
 
 
 def lower(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the product with the inputs of all steps, and the steps."""
+    """Add to the program the kernel calls of a float LSTM layer.
+
+    The first multiply the inputs of all time steps by weights; the last one computes the steps.
+    """
     if not call.output().bytes:
         return
     over, is_hybrid = Sequences.of(call), _is_hybrid(call)
@@ -153,9 +156,14 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_float_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the products of inputs and *gates*' input weights, in float32.
+    """Add a kernel call that multiplies the inputs of all time steps by the gates' float weights.
 
-    *over* is the geometry of the sequences that *layer* reads.
+    Args:
+        call: the LSTM node.
+        builder: builder of the program, to which the kernel call is added.
+        layer: constants of the layer.
+        over: number of sequences and time steps, and their tensors.
+        gates: memory of the results, the inputs' part of each gate.
     """
     one = Window(1, 1, 1, 1, 1, 0)
     pixels = Window(over.rows, 1, 1, 1, over.rows, 0)
@@ -178,9 +186,14 @@ def _emit_float_inputs(
 def _emit_byte_inputs(
     call: Call, builder: ProgramBuilder, layer: FloatLstm, over: Sequences, gates: Memory
 ) -> None:
-    """Emit the products of inputs and *gates*' input weights, with quantized activations.
+    """Add kernel calls that quantize all time steps' inputs, and multiply them by int8 weights.
 
-    *over* is the geometry of the sequences that *layer* reads.
+    Args:
+        call: the LSTM node.
+        builder: builder of the program, to which the kernel calls are added.
+        layer: constants of the layer.
+        over: number of sequences and time steps, and their tensors.
+        gates: memory of the results, the inputs' part of each gate.
     """
     one = Window(1, 1, 1, 1, 1, 0)
     weights, scales = layer.input_weights(), layer.scales(layer.tensors.input_weights)
@@ -240,9 +253,10 @@ class FloatLstm(LstmLayer):
         return self._stacked([np.full(self.cells, t.scale, np.float32) for t in tensors])
 
     def words(self, packed: Pack) -> dict[str, Memory | int]:
-        """Return the words of constants; 0 for constants that the layer does not have.
+        """Return the kernel's operands, by name, for the layer's constants; 0 for absent ones.
 
-        *packed* stores a constant and returns its memory.
+        Args:
+            packed: function that packs a constant once, stores it, and returns its memory.
         """
         tensors, is_hybrid = self.tensors, self.is_hybrid
         is_projected = tensors.projection_weights is not None
@@ -286,7 +300,7 @@ class FloatLstm(LstmLayer):
         return strip_row(np.zeros(outputs, np.float32) if bias is None else bias.data)
 
     def _stacked(self, gates: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Return the gates stacked, with zeros up to whole strips."""
+        """Return the rows of all gates in one array, with zeros up to a whole number of strips."""
         stacked = stacked_gates(gates)
         missing = self.width - len(stacked)
         return np.pad(stacked, [(0, missing), *[(0, 0)] * (stacked.ndim - 1)])
@@ -301,7 +315,7 @@ def _rows(tensors: Sequence[Tensor]) -> Floats:
 
 
 def strip_headers(weights: NDArray[np.int8], scales: Floats, zero: int) -> NDArray[np.uint8]:
-    """Return the headers of strips: ``[strips, HEADER_BYTES], uint8``.
+    """Return the sums and scales of each strip of columns: ``[strips, HEADER_BYTES], uint8``.
 
     Args:
         weights: weights, ``[O, K]``.

@@ -52,7 +52,7 @@ _WORK_A_TILE = 1 << 19
 
 
 def check(call: Call) -> Rejection | None:
-    """Return a rejection unless weights are constant and intermediate scales are present."""
+    """Return a rejection unless weights are constant and the scales of intermediates are given."""
     return first_rejection(check_layer(call, *TYPES), _check_intermediates(call), _check_cell(call))
 
 
@@ -71,7 +71,10 @@ def _check_cell(call: Call) -> Rejection | None:
 
 
 def lower(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the product with the inputs of all steps, and the steps."""
+    """Add to the program the kernel calls of an integer LSTM layer.
+
+    The first multiplies the inputs of all time steps by weights; the second computes the steps.
+    """
     if not call.output().bytes:
         return
     layer = IntegerLstm.of(call, builder.level.byte_shift)
@@ -99,9 +102,14 @@ def lower(call: Call, builder: ProgramBuilder) -> None:
 def _emit_inputs(
     builder: ProgramBuilder, layer: IntegerLstm, over: Sequences, gates: Memory, packed: Pack
 ) -> None:
-    """Emit the input part of the *gates*, as an integer matrix product.
+    """Add a kernel call that multiplies the inputs of all time steps by the gates' int8 weights.
 
-    *over* is the geometry of the sequences that *layer* reads; *packed* stores constants.
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        layer: constants of the layer.
+        over: number of sequences and time steps, and their tensors.
+        gates: memory of the results, the inputs' part of each gate.
+        packed: function that packs a constant once, stores it, and returns its memory.
     """
     work = over.rows * over.inputs * layer.width
     tiles = max(1, min(-(-over.rows // ROWS), work // _WORK_A_TILE, 4 * builder.workers))
@@ -179,27 +187,27 @@ class IntegerLstm(LstmLayer):
         return float(np.float32(cell * weights.scale / scale))
 
     def input_weights(self) -> NDArray[np.int8]:
-        """Return the weights of the input, strip by strip."""
+        """Return the weights of the layer's input, packed in strips of 64 columns."""
         return byte_strips(_stacked(self.tensors.input_weights))
 
     def recurrent_weights(self) -> NDArray[np.int8]:
-        """Return the weights of the output state, strip by strip."""
+        """Return the weights of the output state, packed in strips of 64 columns."""
         return byte_strips(_stacked(self.tensors.recurrent_weights))
 
     def input_bias(self) -> NDArray[np.int32]:
-        """Bias that corrects products of unsigned inputs, int32, strip by strip."""
+        """Bias that corrects products of unsigned inputs, int32, padded to whole strips."""
         bias = self._zero_point_sums(_stacked(self.tensors.input_weights), self.x)
         if not self.tensors.layer_norm:
             bias = bias + _stacked(self.tensors.biases)
         return strip_row(bias)
 
     def recurrent_bias(self) -> NDArray[np.int32]:
-        """Bias that corrects products of unsigned output states, int32, strip by strip."""
+        """Bias that corrects products of unsigned output states, int32, padded to whole strips."""
         state = self.tensors.output_state
         return strip_row(self._zero_point_sums(_stacked(self.tensors.recurrent_weights), state))
 
     def tables(self, builder: ProgramBuilder) -> dict[str, Memory]:
-        """Return the words of look-up tables for all int16 values, shared by layers."""
+        """Return the kernel's operands for tables of all int16 values, which layers share."""
         bits = 15 + scale_exponent(self.tensors.cell_state)
         return {
             "sigmoid": builder.packed("lstm sigmoid", lambda: logistic_table(_GATE_BITS)),
@@ -208,9 +216,11 @@ class IntegerLstm(LstmLayer):
         }
 
     def optional_words(self, packed: Pack, over: Sequences) -> dict[str, Any]:
-        """Return the words about peepholes and normalisation.
+        """Return the kernel's operands, by name, for peepholes and layer normalization.
 
-        *packed* stores a constant and returns its memory; *over* is the geometry of the sequences.
+        Args:
+            packed: function that packs a constant once, stores it, and returns its memory.
+            over: number of sequences and time steps.
         """
         tensors = self.tensors
         words: dict[str, Any] = {"peephole": 0, "norm": 0, "norm_bias": 0}
@@ -243,9 +253,10 @@ class IntegerLstm(LstmLayer):
         return np.stack(rows)
 
     def output_words(self, packed: Pack) -> dict[str, Any]:
-        """Return the words about cell state, hidden vector and projection.
+        """Return the kernel's operands, by name, for cell state, hidden vector and projection.
 
-        *packed* stores a constant and returns its memory.
+        Args:
+            packed: function that packs a constant once, stores it, and returns its memory.
         """
         tensors, hidden = self.tensors, self.intermediates[4]
         clip = quantized_clip(self.options.cell_clip, tensors.cell_state, 32767)

@@ -82,7 +82,12 @@ Pack = Callable[[str, Callable[[], NDArray[Any]]], Memory]
 
 
 def packer(call: Call, builder: ProgramBuilder) -> Pack:
-    """Return a function that packs and stores constants under the node's key."""
+    """Return a function that packs a constant of the node once, stores it, and returns its memory.
+
+    Args:
+        call: the LSTM node.
+        builder: builder of the program, which stores the constants.
+    """
     return lambda part, make: builder.packed((call.node.inputs, part), make)
 
 
@@ -110,7 +115,7 @@ class Sequences:
 
     @classmethod
     def of(cls, call: Call) -> Sequences:
-        """Return the sequences of a node's input and output."""
+        """Return the number and the length of the sequences that an LSTM node reads and writes."""
         x, y = call.input(LstmInput.INPUT), call.output()
         is_step = len(x.shape) == 2
         is_time_major = is_step or bool(option(call.node, "time_major", False))
@@ -124,7 +129,7 @@ class Sequences:
         return self.batch * self.steps
 
     def words(self, gates_bytes: int, output_bytes: int) -> dict[str, int]:
-        """Return the kernel's words for the positions of steps and sequences.
+        """Return the kernel's operands, by name, that say where steps and sequences are in memory.
 
         Args:
             gates_bytes: number of bytes of all gates of a step.
@@ -156,17 +161,19 @@ def emit_steps(
     scratch_bytes: int,
     **words: Any,
 ) -> None:
-    """Emit all steps of a layer, a tile for each sequence.
+    """Add to the program a kernel call that computes all time steps of an LSTM layer.
+
+    The call has one parallel tile for each sequence.
 
     Args:
-        builder: receives the call.
-        instruction: the kernel.
-        layer: the layer.
-        over: the sequences that the layer processes.
-        gates: memory of the input's part of the gates.
-        itemsizes: number of bytes of a gate's value and of an output value.
-        scratch_bytes: number of scratch bytes per worker.
-        words: the other words of the instruction.
+        builder: builder of the program, to which the kernel call is added.
+        instruction: the kernel that is called, with the names of its operands.
+        layer: tensors of the layer, and the layout of its gates.
+        over: number of sequences and time steps, and their tensors.
+        gates: memory of the gates' values so far: the products of the inputs and their weights.
+        itemsizes: number of bytes of a gate's value, and of an output value.
+        scratch_bytes: number of scratch bytes for each thread.
+        words: the kernel's remaining operands, by name.
     """
     gate_bytes, output_bytes = itemsizes
     builder.emit(

@@ -47,7 +47,7 @@ def _check_weights(weight: Tensor) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the products with all filters, and one time step of the windows."""
+    """Add to the program the kernel calls of one time step of a float SVDF layer."""
     times, bias = call.input(SvdfInput.WEIGHTS_TIME), call.optional_input(SvdfInput.BIAS)
     state, y = call.input(SvdfInput.STATE), call.output()
     if not y.bytes:
@@ -77,9 +77,12 @@ def lower_f32(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _products(call: Call, builder: ProgramBuilder, batch: int) -> Memory:
-    """Emit the products of the input and all filters; return the memory of the results.
+    """Add kernel calls that multiply the input by all feature filters; return the results' memory.
 
-    The input has *batch* rows.
+    Args:
+        call: the SVDF node.
+        builder: builder of the program, to which the kernel calls are added.
+        batch: number of rows of the input.
     """
     features = call.input(SvdfInput.WEIGHTS_FEATURE)
     target = builder.scratch(4 * batch * features.shape[0])
@@ -130,7 +133,7 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit one time step of an integer SVDF layer."""
+    """Add to the program the kernel call of one time step of an integer SVDF layer."""
     x, features, times = (call.input(i) for i in range(3))
     bias, state, y = call.optional_input(3), call.input(4), call.output()
     if not y.bytes:

@@ -27,7 +27,13 @@ def check_arg(call: Call) -> Rejection | None:
 
 
 def lower_arg(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
-    """Emit the search for the largest or smallest element along an axis."""
+    """Add to the program a kernel call that finds the index of an extreme element along an axis.
+
+    Args:
+        call: the ARG_MAX or ARG_MIN node.
+        builder: builder of the program, to which the kernel call is added.
+        smallest: whether the smallest element is found, not the largest.
+    """
     x, y = call.input(0), call.output()
     axis = normalized_axis(integers(call.input(1))[0], len(x.shape))
     outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])

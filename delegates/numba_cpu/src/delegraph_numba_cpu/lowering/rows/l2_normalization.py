@@ -19,7 +19,7 @@ def check_l2_normalization(call: Call) -> Rejection | None:
 
 
 def lower_l2_normalization(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call of L2_NORMALIZATION."""
+    """Add to the program the kernel call of an L2_NORMALIZATION."""
     emit_float_rows(call, builder, L2_NORMALIZATION)
 
 

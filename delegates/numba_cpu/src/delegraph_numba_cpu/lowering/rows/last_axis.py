@@ -34,7 +34,15 @@ def emit_float_rows(
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit the kernel *instruction* on rows of float32; parameters are as in :func:`emit_rows`."""
+    """Add a kernel call that computes float32 output rows from input rows, with scratch memory.
+
+    Args:
+        call: the node, whose first input and output are the rows.
+        builder: builder of the program, to which the kernel call is added.
+        instruction: the kernel that is called, with the names of its operands.
+        replaceable: names of the operands whose memory the output may take over.
+        words: the kernel's remaining operands, by name.
+    """
     # Room for the end of a row before and after the computation.
     scratch = WorkerScratch(8 * builder.level.vector_bytes)
     emit_rows(call, builder, instruction, replaceable, scratch=scratch, **words)
@@ -47,14 +55,14 @@ def emit_rows(
     replaceable: tuple[str, ...] = (),
     **words: object,
 ) -> None:
-    """Emit a kernel call that computes the output's rows from the input's rows.
+    """Add to the program a kernel call that computes each output row from one input row.
 
     Args:
-        call: the node.
-        builder: receives the call.
-        instruction: the kernel.
-        replaceable: see :class:`~delegraph_numba_cpu.program.program.Row`.
-        words: words of the instruction, except those for the addresses of rows.
+        call: the node, whose first input and output are the rows.
+        builder: builder of the program, to which the kernel call is added.
+        instruction: the kernel that is called, with the names of its operands.
+        replaceable: names of the operands whose memory the output may take over.
+        words: the kernel's remaining operands, by name.
     """
     shape = call.output().shape
     size = math.prod(shape)

@@ -9,7 +9,7 @@ from delegraph_numba_cpu.program.builder import ProgramBuilder
 
 
 def lower_log_softmax(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call of LOG_SOFTMAX."""
+    """Add to the program the kernel call of a LOG_SOFTMAX."""
     emit_float_rows(call, builder, LOG_SOFTMAX)
 
 

@@ -54,7 +54,7 @@ def check_reduction(call: Call, types: tuple[str, ...] = TYPES) -> Rejection | N
 
 
 def check_scaled_reduction(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_reduction`, or one of 8-bit tensors without a scale."""
+    """Return a rejection unless axes are constant, types supported, and 8-bit tensors scaled."""
     rejection = check_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -65,7 +65,7 @@ def check_scaled_reduction(call: Call) -> Rejection | None:
 
 
 def check_mean(call: Call) -> Rejection | None:
-    """Return the rejection of :func:`check_scaled_reduction`, or one of scales too far apart."""
+    """Return a rejection unless axes are constant, types supported, and scales close enough."""
     rejection = check_scaled_reduction(call)
     if rejection is not None or call.input(0).type.name not in _MASKS:
         return rejection
@@ -74,7 +74,13 @@ def check_mean(call: Call) -> Rejection | None:
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A reduction of ``[outer, length, inner]`` over the middle axis."""
+    """A reduction of ``[outer, length, inner]`` over the middle axis.
+
+    Attributes:
+        x: the node's input tensor.
+        source: memory of the elements, in that shape.
+        outer, length, inner: the three sizes.
+    """
 
     x: Tensor
     source: Memory
@@ -84,7 +90,10 @@ class Axes:
 
     @classmethod
     def of(cls, call: Call, builder: ProgramBuilder) -> Axes:
-        """Return the reduction of a node; a move makes the reduced axes adjacent if needed."""
+        """Return the sizes and the memory of a node's reduction.
+
+        If the reduced axes are not adjacent, a kernel call that transposes the input is added.
+        """
         x = call.input(0)
         rank, shape = len(x.shape), x.shape
         axes = sorted({normalized_axis(i, rank) for i in integers(call.input(1))}) if rank else []
@@ -116,7 +125,15 @@ class Axes:
         tasks: int,
         **words: float,
     ) -> None:
-        """Emit a call of a kernel that writes to *target*; *tasks* limits the tiles."""
+        """Add to the program a kernel call that computes this reduction.
+
+        Args:
+            builder: builder of the program, to which the kernel call is added.
+            instruction: the kernel that is called, with the names of its operands.
+            target: memory of the result.
+            tasks: largest number of parts into which the call can be divided.
+            words: the kernel's remaining operands, by name.
+        """
         work = self.count * self.length
         builder.emit(
             instruction,
@@ -133,18 +150,39 @@ class Axes:
 def reduce(
     builder: ProgramBuilder, axes: Axes, instruction: Instruction, target: Memory, **words: float
 ) -> None:
-    """Emit a vectorised reduction of *axes* to *target* by the kernel *instruction*."""
+    """Add to the program a kernel call that computes a reduction with vector instructions.
+
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        axes: sizes and memory of the reduction.
+        instruction: the kernel that is called, with the names of its operands.
+        target: memory of the result.
+        words: the kernel's remaining operands, by name.
+    """
     strip = builder.level.vector_bytes  # four vectors
     axes.emit(builder, instruction, target, axes.outer * -(-axes.inner // strip), **words)
 
 
 def reduce_int32(builder: ProgramBuilder, axes: Axes, target: Memory, operation: int) -> None:
-    """Emit a reduction of int32 values along *axes* to *target* by *operation*."""
+    """Add to the program a kernel call that reduces int32 values.
+
+    Args:
+        builder: builder of the program, to which the kernel call is added.
+        axes: sizes and memory of the reduction.
+        target: memory of the result.
+        operation: number of the operation, such as ``instructions.reductions.MIN``.
+    """
     axes.emit(builder, instructions.INT32, target, axes.count, operation=operation)
 
 
 def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
-    """Emit the kernel call for the largest or smallest element."""
+    """Add to the program a kernel call that finds the largest or smallest elements along axes.
+
+    Args:
+        call: the REDUCE_MAX or REDUCE_MIN node.
+        builder: builder of the program, to which the kernel call is added.
+        smallest: whether the smallest elements are found, not the largest.
+    """
     axes, y = Axes.of(call, builder), call.output()
     target, type = builder.tensor(y.index), axes.x.type.name
     if not axes.count:
@@ -165,7 +203,7 @@ def lower_extreme(call: Call, builder: ProgramBuilder, smallest: bool) -> None:
 
 
 def lower_product(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a product over axes."""
+    """Add to the program a kernel call that multiplies all elements along axes (REDUCE_PROD)."""
     axes, target = Axes.of(call, builder), builder.tensor(call.output().index)
     if axes.count and axes.x.type.name == "INT32":
         reduce_int32(builder, axes, target, instructions.PRODUCT)
@@ -174,7 +212,7 @@ def lower_product(call: Call, builder: ProgramBuilder) -> None:
 
 
 def lower_sum(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a sum over axes; sums of 8-bit values are scaled in float32."""
+    """Add kernel calls that sum elements along axes; sums of 8-bit values are scaled in float32."""
     axes, y = Axes.of(call, builder), call.output()
     if not axes.count:
         return
@@ -203,7 +241,7 @@ def lower_sum(call: Call, builder: ProgramBuilder) -> None:
 
 
 def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
-    """Emit the int32 sums of 8-bit values along *axes*, and return their memory."""
+    """Add a kernel call that sums 8-bit values along axes; return the memory of the int32 sums."""
     sums = builder.scratch(4 * axes.count)
     mask = _MASKS[axes.x.type.name]
     reduce(builder, axes, instructions.SUM_BYTES, sums, mask=mask, flip=0)
@@ -211,7 +249,7 @@ def _sums(builder: ProgramBuilder, axes: Axes) -> Memory:
 
 
 def lower_mean(call: Call, builder: ProgramBuilder) -> None:
-    """Emit a mean over axes; means of 8-bit values are scaled in fixed point.
+    """Add kernel calls for means along axes; means of 8-bit values are scaled in fixed point.
 
     Source:
         See ``delegraph.arithmetic.quantized_reductions``; the mean over height and width of images

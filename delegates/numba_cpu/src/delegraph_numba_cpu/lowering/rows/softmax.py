@@ -42,12 +42,12 @@ def check_f32(call: Call) -> Rejection | None:
 
 
 def lower_f32(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call of a float32 SOFTMAX."""
+    """Add to the program the kernel call of a float32 SOFTMAX."""
     emit_float_rows(call, builder, SOFTMAX, ("source",), beta=call.options.beta)
 
 
 def check_int8(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the node, with builtin numerics."""
+    """Return a rejection unless Delegraph's own kernel accepts the node, with builtin numerics."""
     x, y = call.input(0), call.output()
     if call.context.numerics != "builtin":
         return Rejection("numerics", actual=call.context.numerics, expected="builtin")
@@ -64,9 +64,12 @@ def check_int8(call: Call) -> Rejection | None:
 
 
 def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection | None:
-    """Return a rejection of scales for which results overflow, since processors differ then.
+    """Return a rejection if results overflow, since processors then differ.
 
-    *scale* is the input's, and *beta* the node's factor.
+    Args:
+        scale: scale of the input.
+        beta: the node's factor.
+        output_scale: scale of the output.
     """
     if not np.isfinite(exponentials(scale, float(beta))).all():
         return Rejection("beta", actual=beta, expected="exponentials that float32 can hold")
@@ -76,7 +79,7 @@ def _check_finite(scale: float, beta: float, output_scale: float) -> Rejection |
 
 
 def lower_int8(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call, with a table of exponentials."""
+    """Add to the program the kernel call of an 8-bit SOFTMAX, with a table of exponentials."""
     x, y = call.input(0), call.output()
     is_wider = y.type.name == "INT16"
     scratch_bytes = -(-4 * y.shape[-1] // 64) * 64
@@ -98,7 +101,7 @@ def lower_int8(call: Call, builder: ProgramBuilder) -> None:
 
 
 def check_int16(call: Call) -> Rejection | None:
-    """Return a rejection unless the core's kernel accepts the INT16 rows."""
+    """Return a rejection unless Delegraph's own kernel accepts the INT16 rows."""
     found = first_rejection(check_rank(call), check_types(call, "INT16"), check_shapes(call, 1))
     if found is not None:
         return found
@@ -110,7 +113,7 @@ def check_int16(call: Call) -> Rejection | None:
 
 
 def lower_int16(call: Call, builder: ProgramBuilder) -> None:
-    """Emit the kernel call, with tables for interpolation."""
+    """Add to the program the kernel call of an INT16 SOFTMAX, with tables for interpolation."""
     softmax = int16_softmax(call.input(0).scale, float(call.options.beta))
     emit_rows(
         call,
