@@ -41,7 +41,7 @@ _FUNCTIONS: dict[str, Function] = {}
 
 
 def _write_functions(native: NativeContext) -> None:
-    """Fill every function pointer of the struct of *native*, and register the context's address."""
+    """Fill every function pointer of the C struct of *native*, and register its address."""
     for name, function in _callbacks().items():
         setattr(native.struct, name, ctypes.cast(function, ctypes.c_void_p).value)
     _contexts[native.address] = native
@@ -52,9 +52,14 @@ Contexts = WeakKeyDictionary[DelegateContext, NativeContext]
 
 
 def context_of(owner: Owner, made: Contexts, context: DelegateContext) -> NativeContext:
-    """Return the owner's native context of a subgraph; create it at the first request.
+    """Return the ``TfLiteContext`` of a subgraph for *owner*; create it at the first request.
 
     *made* holds the contexts that exist already.
+
+    Args:
+        owner: compiled delegate or custom operator whose C code gets the context.
+        made: contexts that exist already, by subgraph; a new one is added.
+        context: Delegraph's context of the subgraph.
     """
     found = made.get(context)
     if found is None:
@@ -83,7 +88,11 @@ def _failed(signature: tuple[Any, ...]) -> Any:
 
 
 def _contained(function: Function, failed: Any) -> Function:
-    """Wrap *function* for C: on an exception, return *failed* and store the exception."""
+    """Wrap *function*, a Python function, for calls by C, which cannot receive exceptions.
+
+    After an exception, the wrapper stores the exception for the delegate's caller, and returns
+    *failed*.
+    """
 
     def call(address: int, *arguments: Any) -> Any:
         native = _contexts.get(address)
@@ -106,7 +115,7 @@ def _report(address: int, message: str) -> None:
 
 
 def _function(function: Function) -> Function:
-    """Register *function* for the struct field with the same name in camel case."""
+    """Register *function* as the implementation of the struct field with its name in camel case."""
     _FUNCTIONS["".join(part.title() for part in function.__name__.split("_"))] = function
     return function
 
