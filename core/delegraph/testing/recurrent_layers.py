@@ -42,7 +42,10 @@ class Weights:
 
 
 def gates(make: Callable[[], TensorDef], *, cifg: bool) -> list[Maybe]:
-    """Return a tensor for each gate; None for the input gate if it is coupled."""
+    """Call *make* for each gate of an LSTM; return the tensors in the operator's order.
+
+    With *cifg* (coupled input and forget gates), the input gate is None.
+    """
     return [None if cifg else make(), make(), make(), make()]
 
 
@@ -58,7 +61,19 @@ def lstm_weights(
     projection_bias: bool = False,
     diagonal: bool = False,
 ) -> list[Maybe]:
-    """Return inputs 1 to 17 of an LSTM node, without states and layer normalization."""
+    """Return inputs 1 to 17 of an LSTM node: weights, peepholes, biases and projection.
+
+    Args:
+        weights: generator of the weights.
+        n_input: length of the input's last axis.
+        n_cell: length of the cell state.
+        n_output: length of the output state.
+        cifg: whether input and forget gate are coupled.
+        peephole: whether there are peephole weights.
+        projection: whether there are projection weights.
+        projection_bias: whether there is a bias of the projection.
+        diagonal: whether recurrent weights are vectors, the diagonals of matrices.
+    """
     recurrent = (
         (lambda: weights.vector(n_cell)) if diagonal else (lambda: weights.matrix(n_cell, n_output))
     )
@@ -164,7 +179,10 @@ class IntegerLstm:
         ]
 
     def intermediates(self) -> list[TensorDef]:
-        """Return the scales of the gates before normalisation, and the hidden vector's scale."""
+        """Return tensors without data that give the scales of values inside of the layer.
+
+        They are the gates before normalisation, and the hidden vector.
+        """
         scales = self.rng.uniform(1e-4, 4e-4, 4)
         before = [tensor((0,), "INT16", scale=float(scale)) for scale in scales]
         return [*before, tensor((0,), "INT8", scale=0.007, zero_point=3)]

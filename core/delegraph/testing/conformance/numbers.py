@@ -36,7 +36,10 @@ def results_are_right(subject: Subject, op: str) -> None:
 
 
 def smallest(subject: Subject, failed: Attempt) -> Attempt:
-    """Return the attempt at the smallest model that fails in the same way as *failed*."""
+    """Make the failing model of *failed* smaller; return the result of the smallest that fails.
+
+    A smaller model counts if it fails in the same way.
+    """
     original, tries = failed.trial.case, subject.effort.tries
     case = shrunk(original, lambda simpler: still_wrong(subject, simpler), tries)
     suspect(subject.name, still_wrong, case, original)
@@ -44,7 +47,7 @@ def smallest(subject: Subject, failed: Attempt) -> Attempt:
 
 
 def results_by_type(subject: Subject, op: str) -> dict[str, str]:
-    """Return, for each type in models of *op*, the count of results as ``right/compared``."""
+    """Return, for each type, how many models of *op* gave right results, as ``right/compared``."""
     compared: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for made in _compared(subject, op):

@@ -14,16 +14,17 @@ from delegraph.testing.operator_case import OperatorCase
 
 
 def explained(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model of *case*; return message lines with the command that shows its placement.
+    """Save the model of *case*; return lines for an error message that show how to inspect it.
 
-    *label* is a part of the file's name.
+    The command in the lines shows which nodes the delegate gets. *label* is a part of the file's
+    name.
     """
     path = _saved(subject, case, label)
     return _lines(subject, case, path, ["delegraph", "explain", path])
 
 
 def rerun(subject: Subject | Identity, case: OperatorCase, label: str) -> str:
-    """Save the model and inputs of *case*; return message lines with the command that runs it.
+    """Save model and inputs of *case*; return lines for an error message that show how to run it.
 
     *label* is a part of the file's name.
     """

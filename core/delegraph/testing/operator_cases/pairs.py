@@ -62,12 +62,26 @@ def pair(op: str, random: RandomOperands, type: str, version: int) -> OperatorCa
 def operand_quantization(
     op: str, random: RandomOperands, type: str, same: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return an operand's quantization: *same*, the output's, if *op* requires it, or any."""
+    """Return scale and zero point of an operand of *op*.
+
+    Args:
+        op: name of the operator.
+        random: generator of random operands.
+        type: type of the operand.
+        same: quantization of the output, which the operand gets if *op* requires equal ones.
+    """
     return same if op in ("MAXIMUM", "MINIMUM") else random.quantization(type)
 
 
 def output(op: str, random: RandomOperands, type: str, same: dict[str, Any]) -> TensorDef:
-    """Return the output of *op* on *type*; it has the quantization *same* if *op* requires it."""
+    """Return the definition of the output of *op*.
+
+    Args:
+        op: name of the operator.
+        random: generator of random operands.
+        type: type of the output.
+        same: quantization that the output gets if *op* requires it to equal that of the inputs.
+    """
     if op in COMPARISONS:
         return tensor((), "BOOL")
     return tensor((), type, **same) if op in ("MAXIMUM", "MINIMUM") else random.output(type)

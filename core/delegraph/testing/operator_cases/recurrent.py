@@ -62,7 +62,7 @@ def stepped(
 
 
 def layer(random: RandomOperands) -> dict[str, Any]:
-    """Return the tensors and options of a random LSTM layer."""
+    """Return random choices of an LSTM layer's optional parts: peepholes, projection and so on."""
     projection = random.chance(0.4)
     return {
         "cifg": random.chance(0.3),

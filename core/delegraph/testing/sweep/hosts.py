@@ -154,10 +154,15 @@ _PERTURB = -6
 
 
 def is_undefined(right: Run, run_official: Callable[[], Run], announce: Announce) -> bool:
-    """Whether *run_official* gives results other than *right* in one of two more runs.
+    """Whether the official interpreter gives other results for a case if new memory differs.
 
     The interpreter's kernels may leave parts of outputs unwritten. To show this, glibc fills new
     memory with another pattern in each run.
+
+    Args:
+        right: results of the first run.
+        run_official: function that runs the case in the official interpreter.
+        announce: function that is called with the name of the phase that begins.
     """
     try:
         fill = ctypes.CDLL(None).mallopt
