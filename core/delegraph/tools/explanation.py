@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Consecutive nodes of the execution plan that run on the same delegate or on kernels.
+    """Consecutive nodes of the execution plan that one delegate, or the host's kernels, run.
 
     Attributes:
         subgraph: index of the subgraph.
@@ -247,7 +247,11 @@ def _without_constants(stages: Iterable[Stage], placement: Placement) -> Iterato
 
 
 def _in_order(needs: Sequence[Set[int]]) -> list[int]:
-    """Return ascending positions, moved so that each position follows those that it needs."""
+    """Return positions, ascending where possible, each after the positions that it needs.
+
+    Args:
+        needs: for each position, the positions that must come before it.
+    """
     waiting = [len(needed) for needed in needs]
     readers: dict[int, list[int]] = {}
     for i, needed in enumerate(needs):

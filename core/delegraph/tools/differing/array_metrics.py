@@ -83,7 +83,7 @@ def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 class _Sums:
-    """Sums over the elements seen so far."""
+    """Sums, over the pieces of two arrays seen so far, from which metrics are computed."""
 
     def __init__(self, test: NDArray[Any], reference: NDArray[Any], counts_units: bool) -> None:
         self._a, self._b = test.reshape(-1), reference.reshape(-1)
@@ -177,7 +177,7 @@ class _Sums:
 
 
 def _is_exact(energy: float, values: NDArray[Any]) -> bool:
-    """Whether *energy*, the sum of the squares of *values*, is exact enough."""
+    """Whether *energy*, a float sum of the squares of *values*, has no large rounding error."""
     return 1e-200 < energy < 1e200 or (energy == 0 and not values.any())
 
 
@@ -272,7 +272,7 @@ def _cosine(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
-    """Return ``10 log10(sum of reference squared / sum of size squared)``.
+    """Return the signal-to-noise ratio in dB: ``10 log10(sum of reference^2 / sum of size^2)``.
 
     *size* holds the absolute differences.
     """
@@ -289,7 +289,7 @@ def _snr_db(size: NDArray[np.float64], reference: NDArray[Any]) -> float:
 
 
 def _scaled(values: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return *values* divided by a factor, and the factor.
+    """Return *values* divided by a factor that keeps their squares in range, and the factor.
 
     The factor is 1.0, or the largest magnitude if squares would overflow or become zero.
     """

@@ -98,9 +98,10 @@ def _signed(value: int) -> int:
 
 
 def _one(data: bytes, name: str, fields: dict[str, tuple[int, int]], default: Any) -> Any:
-    """Return the last value of the field *name* in the message *data*, or else *default*.
+    """Return the value of the field *name* in the message *data*; *default* without one.
 
-    *fields* has number and encoding of each field, by name.
+    If the field occurs several times, the last value counts. *fields* has number and encoding of
+    each field, by name.
     """
     return [default, *_all(data, name, fields)][-1]
 

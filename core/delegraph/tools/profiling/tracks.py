@@ -88,7 +88,10 @@ def lanes(slices: Iterable[Slice]) -> list[tuple[Slice, ...]]:
 
 
 def _nests(one: Slice, ends: list[int]) -> bool:
-    """Remove ended slices from *ends*; return whether *one* lies inside all open slices."""
+    """Whether the slice *one* lies inside of all slices that are still open.
+
+    Before, ends of slices that ended earlier are removed from *ends*.
+    """
     while ends and ends[-1] <= one.start:
         ends.pop()
     return not ends or one.end <= ends[-1]

@@ -27,7 +27,7 @@ _NO_CLASS = ("???", "background")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raw:
-    """Boxes, classes and scores as stored in the outputs.
+    """Boxes, classes and scores as the model stores them, before they are converted.
 
     Attributes:
         tensors: indices of boxes, classes, scores, and of other outputs that belong to them.
