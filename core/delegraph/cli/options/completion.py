@@ -141,7 +141,7 @@ def _computed_tensors(ctx: click.Context, incomplete: str) -> Iterator[Completio
 
 
 def _model(ctx: click.Context) -> Model:
-    """Return the model that the line so far names."""
+    """Return the model that the command line names so far, for completions from its content."""
     from delegraph.graph import load_model
 
     # Before an option without its value, click leaves the arguments unread.

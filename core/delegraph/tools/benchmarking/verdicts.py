@@ -234,7 +234,7 @@ def _more_blocks(interval: Array, floor: float, blocks: int, same_within: float)
 
 
 def _root_of_growth(width: float, room: float) -> float:
-    """Factor by which the root of the number of blocks must grow for *width* to fit *room*."""
+    """Return ``width / room``, by which an interval is too wide; infinite without room."""
     return width / room if room > 0 else math.inf
 
 

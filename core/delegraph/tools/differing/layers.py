@@ -290,7 +290,7 @@ class _Comparison:
             self._compare(values, known, self._same)
 
     def _compare(self, test: Values, known: Values, found: _Found) -> dict[int, _OneRun]:
-        """Add the differences of *test* from the *known* values to *found*; return them."""
+        """Compare *test* with the *known* tensors; add to *found* and return the differences."""
         new: dict[int, _OneRun] = {}
         for tensor, (entry, values) in test.items():
             if tensor in known:
