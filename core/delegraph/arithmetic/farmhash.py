@@ -21,7 +21,7 @@ _K0, _K1, _K2 = (
 
 
 def fingerprint64(keys: Keys) -> U64:
-    """Return the fingerprint of each key: ``[N], uint64``.
+    """Return a 64-bit hash (Farmhash's fingerprint) of each key: ``[N], uint64``.
 
     Args:
         keys: ``[N, length], uint8``.

@@ -101,14 +101,19 @@ def _output_shape(x: Tensor, w: Tensor, adj_x: bool, adj_y: bool) -> tuple[int, 
 
 
 def _matrices(tensor: Tensor, adjoint: bool) -> Operand:
-    """Return a function that returns *tensor*; with *adjoint*, its last two axes are swapped."""
+    """Return a function without arguments that returns the matrices of *tensor*.
+
+    Args:
+        tensor: the operand.
+        adjoint: whether the last two axes are swapped.
+    """
     if adjoint:
         return lambda: tensor.data.swapaxes(-1, -2)
     return lambda: tensor.data
 
 
 def _merged_rows(operand: Operand) -> Operand:
-    """Return *operand* with the rows of all matrices of its last stack axis in one matrix."""
+    """Return *operand* with the last stack axis merged into the rows of the matrices."""
 
     def merged() -> Array:
         x = operand()

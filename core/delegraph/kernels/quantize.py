@@ -121,7 +121,7 @@ def _limits(y: Tensor) -> tuple[int, int]:
 
 
 def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
-    """Return *values* clamped to [low, high]; NaN becomes *low*."""
+    """Return *values* clamped to the range from *low* to *high*; NaN becomes *low*."""
     return np.asarray(np.minimum(np.fmax(values, low), high))
 
 
@@ -151,7 +151,10 @@ def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
 
 
 def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
-    """Return the function that quantizes the elements of *x* from *start* on, one by one."""
+    """Return the evaluation that quantizes the elements of *x* from index *start* to the end.
+
+    They are rounded as in the loop that the official kernel runs after its vector loop.
+    """
     low, high = _limits(y)
     scale, zero_point = y.scale, y.zero_point
 
