@@ -123,7 +123,7 @@ def _partitions(
 
 
 def _overlaps(subgraph: Subgraph, partitions: dict[int, int]) -> dict[int, set[int]]:
-    """Return, by node index, which of *partitions* may run at the same time as each one."""
+    """Return, for each partition's node, the partitions that may run at the same time."""
     found: dict[int, set[int]] = {}
     overlap = subgraph.steps.overlap if subgraph.is_allocated else None
     for node, others in {} if overlap is None else overlap.meanwhile.items():
@@ -164,7 +164,7 @@ def _partition(
 def _absorbers(
     subgraphs: Sequence[Subgraph], partitions: Iterable[PartitionPlacement]
 ) -> dict[int, PartitionPlacement]:
-    """Return, for each subgraph computed as a whole, the partition that calls it."""
+    """Return the subgraphs that a delegate computes as a whole, each with the calling partition."""
     absorbed = frozenset[int]().union(*(subgraph.plan.absorbed for subgraph in subgraphs))
     found: dict[int, PartitionPlacement] = {}
     waiting = [(p, p.subgraph, p.nodes) for p in partitions] if absorbed else []
