@@ -183,10 +183,7 @@ class StepRunner:
         return run
 
     def follow(self, schedule: Schedule) -> Overlap:
-        """From now on, run the prepared nodes in the order of *schedule*, which lets some overlap.
-
-        Memory is planned afterwards.
-        """
+        """Run the prepared nodes by *schedule* from now on; memory is planned afterwards."""
         from delegraph.runtime.execution.overlap import (
             Overlap,  # lazy import: only asynchronous nodes need it
         )
