@@ -138,7 +138,7 @@ class HostMemory:
         return found
 
     def hold(self, values: NDArray[Any], type: TensorType, shape: tuple[int, ...]) -> None:
-        """Store a copy of *values*, an output whose *type*, *shape* and size the run decided."""
+        """Store a copy of *values*, an output whose size is known only after the run."""
         self.type, self.shape = type, shape
         if type in OBJECT_TYPES:
             self.objects = values
@@ -202,7 +202,7 @@ class HostMemory:
             flat[position] = item.encode() if isinstance(item, str) else item
 
     def get_again(self, shape: Any, dtype: Any) -> NDArray[Any] | None:
-        """Return a new array if *shape* and *dtype* equal those of the last read, else None."""
+        """Return the content quickly if *shape* and *dtype* are those of the last read, or None."""
         known, known_dtype = self._read_as
         if dtype is not known_dtype or type(shape) is not int or shape != known:
             return None
