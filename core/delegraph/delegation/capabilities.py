@@ -112,7 +112,7 @@ class Claim(JsonRecord):
         self._check()
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Whether the claim includes a node.
+        """Whether the claim says that the delegate supports a node of this form and features.
 
         Args:
             form: operator, types, version and fused activation of the node.
@@ -125,7 +125,7 @@ class Claim(JsonRecord):
         )
 
     def misfit(self, form: NodeTraits) -> int | None:
-        """Return the number of the first property of a node that the claim excludes, or None.
+        """Return the number of the first property of a node that the claim does not allow, or None.
 
         Properties are numbered in this order: each operand's type, the version, the activation.
         """
@@ -268,7 +268,12 @@ class Capabilities(JsonRecord):
         return _DEFAULT_TOLERANCES.get(type, Tolerance()) if given is None else given
 
     def covers(self, form: NodeTraits, features: Set[str] = frozenset()) -> bool:
-        """Whether a single claim includes the operator in this form with all *features*."""
+        """Whether one claim allows an operator of this form with all these features.
+
+        Args:
+            form: operator, types, version and fused activation of the node.
+            features: names of the node's unusual properties, such as ``"broadcast"``.
+        """
         return any(claim.covers(form, features) for claim in self._present_claims())
 
     def check(self, registration: Registration, node: Node, context: OpContext) -> bool | Rejection:
@@ -319,7 +324,7 @@ class Capabilities(JsonRecord):
 def _refusal(
     form: NodeTraits, position: int, claims: Iterable[Claim], tensors: Sequence[int]
 ) -> Rejection:
-    """Return the rejection of a node that differs from the claims in one property.
+    """Return the rejection of a node for the one property that no claim allows.
 
     Args:
         form: operator, types, version and activation of the node.
