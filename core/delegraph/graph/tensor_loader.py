@@ -35,7 +35,7 @@ MAX_RANK = 32
 
 
 class Copies:
-    """Converted copies of a file's arrays; tensors that share an array share its copy.
+    """Copies of a file's arrays in other types; tensors that share an array share its copy.
 
     Attributes:
         limit: remaining memory, from which the copies are taken.
