@@ -73,7 +73,7 @@ def describe_options(spec: DelegateSpec) -> tuple[Option, ...]:
 
 
 def make_options(spec: DelegateSpec, given: Given) -> object:
-    """Return the options instance for *given*; None for a delegate without options.
+    """Return the options object of a delegate from what the user gave; None without options.
 
     Args:
         spec: the delegate.
@@ -212,7 +212,7 @@ def _value(spec: DelegateSpec, name: str, kind: Kind, value: object) -> object:
 
 
 def _read(text: str, kind: Kind) -> object:
-    """Convert *text* to a value of *kind*; raise ValueError or KeyError if impossible."""
+    """Convert *text* to a value of the type *kind*; raise ValueError or KeyError if impossible."""
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(text.strip())
@@ -231,7 +231,7 @@ def _read(text: str, kind: Kind) -> object:
 
 
 def _checked(value: object, kind: Kind) -> object:
-    """Convert *value*, which is not text, to *kind*; raise ValueError if impossible."""
+    """Convert *value*, given by Python code, to the type *kind*; raise ValueError if impossible."""
     arguments = typing.get_args(kind)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
