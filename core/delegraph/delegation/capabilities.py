@@ -205,7 +205,13 @@ class Claim(JsonRecord):
 
 
 def _no_name(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the error text for an unknown name, with close names, or else with all."""
+    """Return the error text for an unknown *name*: with similar known names, or else with all.
+
+    Args:
+        what: kind of the name, such as ``TensorType``.
+        name: the unknown name.
+        known: all known names.
+    """
     close = close_names(name, known)
     names = f"close names: {', '.join(close)}" if close else f"there are: {', '.join(known)}"
     return f"no {what} {name!r}; {names}"
@@ -346,7 +352,15 @@ def _refusal(
 def _reason(
     constraint: str, what: str, actual: str, claimed: Sequence[str], tensor: int | None = None
 ) -> Rejection:
-    """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``."""
+    """Return a rejection with a message like ``weights are INT8; claimed are FLOAT32, FLOAT16``.
+
+    Args:
+        constraint: what the claim limits, such as ``dtype`` or ``version``.
+        what: the thing that was compared, such as ``weights``.
+        actual: its value in the model.
+        claimed: the values that the delegate claims.
+        tensor: index of the tensor that it is about, if any.
+    """
     is_plural = what.endswith("s") and not what.endswith(("bias", "axis"))
     expected = ", ".join(claimed)
     message = (
