@@ -135,7 +135,14 @@ def _float_eval(left: Operand, right: Operand, y: Tensor) -> Eval:
 
 
 def _hybrid_eval(left: Operand, right: Operand, w: Tensor, y: Tensor, asymmetric: bool) -> Eval:
-    """Return the function for int8 weights; it quantizes the rows of the float input first.
+    """Return the function for float inputs and int8 weights; it quantizes input rows first.
+
+    Args:
+        left: returns the left matrices.
+        right: returns the right matrices.
+        w: the tensor of weights: the right matrices.
+        y: the output.
+        asymmetric: whether the quantized rows have zero points.
 
     Raises:
         OperatorError: the weights have neither one scale nor one per column.
@@ -187,7 +194,15 @@ def _shared_rows(values: Array, stack: tuple[int, ...]) -> Array:
 
 
 def _int32_eval(left: Operand, right: Operand, x: Tensor, w: Tensor, y: Tensor) -> Eval:
-    """Return the function for int8 inputs and int32 results, which ignores zero points."""
+    """Return the function that multiplies int8 matrices to int32 results, ignoring zero points.
+
+    Args:
+        left: returns the left matrices.
+        right: returns the right matrices.
+        x: tensor of the left matrices.
+        w: tensor of the right matrices.
+        y: the output.
+    """
     for tensor in (x, w):
         require_type(tensor, {TensorType.INT8})
     exact = exact_float(2.0**14 * _depth(x, y))

@@ -126,7 +126,10 @@ def _limited(values: NDArray[Any], low: int, high: int) -> NDArray[Any]:
 
 
 def _vector(context: OpContext, x: Tensor, y: Tensor, end: int) -> Eval:
-    """Return the function for the elements before *end*, in blocks that fit the cache."""
+    """Return the function that quantizes the elements of *x* before *end* into *y*.
+
+    It works in blocks that fit the cache, for speed.
+    """
     inverse = np.array(np.float32(1) / np.float32(y.scale))
     low, high = _limits(y)
     zero_point = np.array(y.zero_point, np.float32)
@@ -166,7 +169,10 @@ def _rest(x: Tensor, y: Tensor, start: int) -> Eval:
 
 
 def _divided(x: Tensor, y: Tensor) -> Eval:
-    """Return the function for an output *y* with a scale per channel, or with packed integers."""
+    """Return the function that divides *x* by the scales of *y* and rounds halves away from zero.
+
+    The output *y* has a scale per channel, or packed integers.
+    """
     low, high = _limits(y)
     scale, zero_point = channel_parameters(y)
     if any(count not in (1, size) for count, size in zip(scale.shape, y.shape, strict=False)):
