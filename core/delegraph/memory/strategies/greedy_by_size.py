@@ -41,7 +41,7 @@ def greedy_by_size(records: Sequence[ByteRecord], alignment: int) -> OffsetsAssi
 
 
 def size_distance_priority(records: Sequence[ByteRecord]) -> ObjectsAssignment[int]:
-    """Return objects: each tensor gets the object whose uses are closest to it in time.
+    """Assign each tensor to the object whose uses are closest to the tensor's uses in time.
 
     Tensors are assigned in order of the positional maximum that holds them: largest first. Ties are
     broken by that distance in time, which changes as objects are assigned, then by size.
