@@ -184,13 +184,25 @@ def acquire_subgraph_context(native: NativeContext, index: int, context: Any) ->
 
 @_function
 def release_subgraph_context(native: NativeContext, index: int) -> None:
-    """Release the context of subgraph *index*."""
+    """Release the context of subgraph *index*.
+
+    Args:
+        native: the C context of a subgraph.
+        index: the index.
+    """
     native.release(index)
 
 
 @_function
 def get_model_metadata(native: NativeContext, name: bytes, content: Any, size: Any) -> None:
-    """Store address and size of the model's metadata entry *name* in *content* and *size*."""
+    """Store address and size of the model's metadata entry *name* in *content* and *size*.
+
+    Args:
+        native: the C context of a subgraph.
+        name: name of the metadata entry.
+        content: pointer that receives the address.
+        size: pointer that receives the number of bytes.
+    """
     found = native.current.get_model_metadata(name.decode())
     content[0], size[0] = found.ctypes.data, len(found)
 
@@ -241,7 +253,12 @@ def _resize(native: NativeContext, address: int, dims: int) -> None:
 
 @_function
 def get_tensor(native: NativeContext, index: int) -> int:
-    """Return the address of the struct of the tensor with *index*."""
+    """Return the address of the struct of the tensor with *index*.
+
+    Args:
+        native: the C context of a subgraph.
+        index: the index.
+    """
     if not 0 <= index < len(native.tensors):
         raise ArgumentError(f"no tensor {index}; the subgraph has {len(native.tensors)}")
     return native.tensors.address_of(index)
@@ -252,7 +269,12 @@ def get_tensor(native: NativeContext, index: int) -> int:
 
 @_function
 def allocate_persistent_buffer(native: NativeContext, size: int) -> int:
-    """Return the address of *size* bytes that live as long as the subgraph."""
+    """Return the address of *size* bytes that live as long as the subgraph.
+
+    Args:
+        native: the C context of a subgraph.
+        size: number of bytes.
+    """
     memory = ctypes.create_string_buffer(max(size, 1))
     native.kept.append(memory)
     return ctypes.addressof(memory)
