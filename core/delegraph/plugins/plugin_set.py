@@ -351,7 +351,12 @@ def _unusable(address: DelegateAddress, plugin: Plugin) -> PluginLoadError:
 
 
 def only_one(address: DelegateAddress, options: Given) -> Given:
-    """Return the options from the address or from the argument; raise an error if both exist."""
+    """Return the options from the address or from the argument; raise an error if both exist.
+
+    Args:
+        address: name of the delegate, perhaps with options.
+        options: options from an argument; None if not given.
+    """
     if options is None:
         return address.options or None
     if address.options:
