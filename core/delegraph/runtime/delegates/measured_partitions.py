@@ -95,7 +95,7 @@ def _nothing_measured(delegate: Delegate, why: str) -> dict[int, dict[int, Rejec
 
 @contextmanager
 def _state_kept(session: SharedState, resources: Mapping[Any, Any]) -> Iterator[None]:
-    """Context after which *resources*, incidents and quarantines are restored."""
+    """Context manager: at its end, *resources*, incidents and quarantines are as at its start."""
     incidents, supervision = session.incidents, session.supervision
     session.incidents = Incidents()  # failures on generated data do not count
     session.supervision = Supervision()

@@ -81,7 +81,12 @@ def _quarantined(subgraphs: Sequence[Subgraph], delegates: Sequence[Delegate]) -
 
 
 def notes_of(delegates: Iterable[Delegate], by_default: Sequence[Delegate]) -> dict[str, str]:
-    """Return the notes of the delegates, one line per name."""
+    """Return what the delegates say by their ``note`` methods: the text by delegate name.
+
+    Args:
+        delegates: the delegates of the model.
+        by_default: those that Delegraph added by default; the text says so.
+    """
     notes: dict[str, list[str]] = {}
     for delegate in delegates:
         try:
@@ -244,7 +249,13 @@ def _crossings(
 
 
 def _is_copied(tensor: Tensor, writer: Node | None, reader: Node | None) -> bool:
-    """Whether *tensor* is copied between a delegate's buffer and the host's memory."""
+    """Whether *tensor* is copied between a delegate's buffer and the host's memory.
+
+    Args:
+        tensor: a tensor between two nodes.
+        writer: node that writes the tensor; None for the caller.
+        reader: node that reads the tensor; None for the caller.
+    """
     if tensor.buffer_handle == -1:
         return False
     sides = (None if node is None else node.delegate for node in (writer, reader))
