@@ -191,7 +191,12 @@ def _sources(subject: Subject) -> Iterator[Trial]:
 
 
 def _compiled_one(subject: Subject, trial: Trial) -> _Compiled | None:
-    """Return the compiled model of *trial*; None if no partition of it is compiled."""
+    """Return the compiled model of *trial*; None if no partition of it is compiled.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        trial: the model, its inputs and its right results.
+    """
     with remembered(subject.name, "compiled", trial.case) as death:
         if death:
             return _Compiled(trial, trial.case, f"when it compiles ahead of time, it {death}")
@@ -254,7 +259,12 @@ def _answers(subject: Subject, case: OperatorCase) -> Outputs:
 
 
 def _error(subject: Subject, case: OperatorCase) -> str:
-    """Text of the error when the file of *case* is opened, prepared or run; empty if none."""
+    """Text of the error when the file of *case* is opened, prepared or run; empty if none.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+    """
     try:
         _answers(subject, case)
     except DelegraphError as error:

@@ -92,6 +92,10 @@ def careful_attempt(subject: Subject, trial: Trial) -> Attempt:
 
     The result says what the delegate claimed and computed; for a model that killed a process, it
     has an error.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        trial: the model, its inputs and its right results.
     """
     with remembered(subject.name, "attempt", trial.case) as death:
         if death:
@@ -118,7 +122,12 @@ def wrong(subject: Subject, found: Attempt) -> str:
 
 
 def still_wrong(subject: Subject, case: OperatorCase) -> bool:
-    """Whether the delegate claims and computes *case* with a wrong result."""
+    """Whether the delegate claims and computes *case* with a wrong result.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+    """
     trial = trial_of(case)
     if trial is None or not subject.claims(trial.forms, trial.features):
         return False

@@ -26,6 +26,10 @@ def attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Run the cases of the operator *op* on the delegate; return what it did with each.
 
     See :func:`drawn` for the choice of cases.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
     """
     make = partial(careful_attempt, subject)
     if subject.effort.bundle == 1:
@@ -40,6 +44,10 @@ def _assumed_attempts(subject: Subject, op: str) -> tuple[Attempt, ...]:
     """Choose the cases of *op* as :func:`drawn` does, without running them on the delegate.
 
     The delegate is assumed to accept every case that its claims cover.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
     """
 
     def assumed(trial: Trial) -> Attempt:

@@ -51,6 +51,12 @@ def require_right(subject: Subject, interpreter: Interpreter, trial: Trial, when
     """Invoke *interpreter* on the inputs of *trial*; raise an error if its results are wrong.
 
     *when* says in the error's text what the test did before.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        interpreter: an interpreter with the model of *trial*.
+        trial: the model, its inputs and its right results.
+        when: words for the error message: when the results were wrong.
     """
     try:
         found = difference(

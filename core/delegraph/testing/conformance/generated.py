@@ -50,6 +50,10 @@ LONGEST = 8
 def check_generated_models(subject: Subject, examples: int = EXAMPLES) -> int:
     """Generate up to *examples* models and compare results; return how many had claimed nodes.
 
+    Args:
+        subject: the delegate under test, with its claims.
+        examples: largest number of models.
+
     Raises:
         AssertionError: a result is wrong; the smallest model found is saved.
         SkipTest: there is no brick (one-operator model) to build from.
@@ -112,6 +116,10 @@ def judged(subject: Subject, case: OperatorCase) -> str | None:
 
     The result is None if the model tests nothing: Delegraph cannot run it, some value is not
     finite, or the delegate claims none of its nodes.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
     """
     try:
         right = _Right.of(subject, case)
@@ -169,7 +177,10 @@ class _Right:
 def _is_claimed(subject: Subject, case: OperatorCase, right: Subgraph) -> bool:
     """Whether claims cover every node of *case* whose operator the delegate claims.
 
-    *right* is the subgraph of the model as Delegraph has run it.
+    Args:
+        subject: the delegate under test, with its claims.
+        case: the model with its inputs.
+        right: the subgraph after a run with right results.
     """
     is_dynamic = right.has_dynamic_tensors
     with described(case, right) as graph:

@@ -101,6 +101,10 @@ def _attempts_of(subject: Subject, op: str) -> Iterator[Attempt]:
     """Run models of *op* that other models may be joined to; yield what the delegate did.
 
     The models have shapes that fit each other (:data:`PALETTE`), or are the author's own cases.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
     """
     made = attempts(subject, op)
     if op not in MAKERS:

@@ -24,6 +24,10 @@ def claims_are_executed(subject: Subject, op: str) -> None:
     """Check that the delegate runs models of *op* that show everything its claims list.
 
     A claim lists types, versions, activations and features.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        op: name of the operator.
     """
     made = attempts(subject, op)
     if not made and op not in BuiltinOperator.__members__ and not subject.cases:
@@ -66,7 +70,12 @@ def _require_shown(subject: Subject, op: str, claim: Claim, made: Sequence[Attem
 
 
 def _shown_by_another(subject: Subject, demand: Demand) -> bool:
-    """Whether the delegate runs a model of another operator with the claimed type *demand*."""
+    """Whether the delegate runs a model of another operator with the claimed type *demand*.
+
+    Args:
+        subject: the delegate under test, with its claims.
+        demand: one type, version or feature that a claim lists.
+    """
     return any(
         each.is_taken and demand in shown(demand.claim, each.trial)
         for op in demand.claim.operators
