@@ -41,6 +41,10 @@ def _reads(draft: Draft, index: int) -> bool:
 
     If results jump at steps, or hybrid operators make integers from floats, these floats must be
     exact graph inputs.
+
+    Args:
+        draft: a model with its operators.
+        index: index of the tensor.
     """
     if draft.tensors[index].type not in _FLOATS:
         return True
@@ -94,6 +98,11 @@ def chained(chance: Random, first: Draft, second: Draft) -> Draft:
 
     Outputs of both models are graph outputs, even in the middle of the chain. Sometimes outputs
     that the second model reads are not graph outputs.
+
+    Args:
+        chance: source of random choices.
+        first: the first model.
+        second: the model to append.
     """
     if len(second.records.subgraphs or ()) != 1:
         return first
@@ -135,6 +144,12 @@ def _fitting(
     """Return the index of a tensor of *first* that can replace the input *wanted*, or None.
 
     It must have the same type and quantization, and the *shape*.
+
+    Args:
+        chance: source of random choices.
+        first: the first model.
+        wanted: the input to replace.
+        shape: the shape.
     """
     kind = _kind(wanted, shape)
     same = [

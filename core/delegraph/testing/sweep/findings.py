@@ -123,6 +123,11 @@ def save(finding: Finding, folder: Path, command: str) -> Path:
     """Write the model, its inputs and a text line to *folder*; return the model's path.
 
     The text line contains *command*, which repeats the sweep.
+
+    Args:
+        finding: the fault, with its model and inputs.
+        folder: folder for the files.
+        command: the command that repeats the finding.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{finding.name}.tflite"

@@ -76,6 +76,10 @@ def base_cases(op: str, seed: int) -> tuple[OperatorCase, ...]:
     """Return the cases of *op* to which a sweep applies its random changes.
 
     They are made once in each process.
+
+    Args:
+        op: name of the operator.
+        seed: start of the random numbers.
     """
     _palette(op)
     return _cases(op, seed)
@@ -86,7 +90,12 @@ def _is_stateful(op: str) -> bool:
 
 
 def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Draft, Sequence[str]]:
-    """Return a model of several of *operators*: first case, draft, and names of its operators."""
+    """Return a model of several of *operators*: first case, draft, and names of its operators.
+
+    Args:
+        chance: source of random choices.
+        operators: names of operators to choose from.
+    """
     if chance.random() < PATTERNS:
         case, names = pattern_case(chance)
         if set(names) <= set(operators):
@@ -96,7 +105,12 @@ def _several(chance: Random, operators: Sequence[str]) -> tuple[OperatorCase, Dr
 
 
 def _chain(chance: Random, names: Sequence[str]) -> tuple[OperatorCase, Draft]:
-    """Join cases of the operators *names* to one model; return the first case and the model."""
+    """Join cases of the operators *names* to one model; return the first case and the model.
+
+    Args:
+        chance: source of random choices.
+        names: names of the operators, in order.
+    """
     first, draft = None, None
     for name in names:
         fitting = _palette(name)
