@@ -202,7 +202,12 @@ def unresolved_in(placement: Placement, op: str) -> Placement:
 
 
 def _ordered_stages(placement: Placement, subgraph: SubgraphSpec) -> Iterator[Stage]:
-    """Yield partitions and the nodes between them, each after the stages whose results it reads."""
+    """Yield partitions and the nodes between them, each after the stages whose results it reads.
+
+    Args:
+        placement: which delegate runs each node.
+        subgraph: a subgraph of the model.
+    """
     number = subgraph.index
     partition_of = {
         node.index: node.partition for node in placement.nodes if node.subgraph == number

@@ -135,6 +135,10 @@ class MakesCalls(Protocol):
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
     """Return the object that calls the whole model, or a signature, step by step.
 
+    Args:
+        interpreter: the interpreter.
+        signature: name of the signature to call; None for the first subgraph.
+
     Raises:
         ArgumentError: the model has no such signature.
     """
@@ -149,6 +153,10 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
     """Allocate the first subgraph, or that of *signature*, for its inputs' present shapes.
+
+    Args:
+        interpreter: the interpreter.
+        signature: name of the signature to call; None for the first subgraph.
 
     Raises:
         ArgumentError: the model has no such signature.

@@ -165,7 +165,12 @@ def all_times(blocks: Sequence[Block]) -> NDArray[np.float64]:
 
 
 def round_order(names: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Return the order of turns in a round: *names* in random order, then in its reverse."""
+    """Return the order of turns in a round: *names* in random order, then in its reverse.
+
+    Args:
+        names: names of the functions.
+        rng: source of random numbers.
+    """
     order = [names[i] for i in rng.permutation(len(names))]
     return order + order[::-1]
 
@@ -201,7 +206,13 @@ class Turns:
     def block(
         self, seconds: float, rng: np.random.Generator, progress: Progress = untold
     ) -> dict[str, Block]:
-        """Measure the functions that have not failed, for about *seconds*, at least one round."""
+        """Measure the functions that have not failed, for about *seconds*, at least one round.
+
+        Args:
+            seconds: duration of the measurement.
+            rng: source of random numbers.
+            progress: function that is told the progress.
+        """
         times: dict[str, Block] = {name: [] for name in self._left()}
         with _no_collector():
             begin, elapsed = time.perf_counter(), 0.0

@@ -56,7 +56,12 @@ def metrics_of_equal(first: float, rank: int) -> Metrics:
 
 
 def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Whether two arrays have the same bits, and all their elements are finite numbers."""
+    """Whether two arrays have the same bits, and all their elements are finite numbers.
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
+    """
     if not (test.size and have_same_bits(test, reference)):
         return False
     kind = np.complex128 if test.dtype.kind == "c" else np.float64
@@ -65,7 +70,12 @@ def _are_finite_and_same(test: NDArray[Any], reference: NDArray[Any]) -> bool:
 
 
 def have_same_bits(test: NDArray[Any], reference: NDArray[Any]) -> bool:
-    """Whether two dense arrays of the same shape and type have the same bits."""
+    """Whether two dense arrays of the same shape and type have the same bits.
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
+    """
     is_dense = test.flags.c_contiguous and reference.flags.c_contiguous
     if not is_dense or test.dtype.kind in "OSU":
         return False
@@ -217,6 +227,10 @@ def absolute_differences(test: NDArray[Any], reference: NDArray[Any]) -> NDArray
     [0.0, 7.0]
     >>> absolute_differences(np.array([np.nan, np.nan]), np.array([np.nan, 0])).tolist()
     [0.0, inf]
+
+    Args:
+        test: array of the tested set-up.
+        reference: array of the reference.
     """
     if test.dtype.kind in "iu":
         return _integer_distance(test, reference)

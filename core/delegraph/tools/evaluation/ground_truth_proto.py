@@ -143,7 +143,12 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it."""
+    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it.
+
+    Args:
+        data: bytes of the file.
+        at: offset of the first byte.
+    """
     value = 0
     for shift in range(0, 64, 7):
         byte, at = _cut(data, at, 1)

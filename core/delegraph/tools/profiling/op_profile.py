@@ -284,6 +284,10 @@ def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tup
     """Return the nanoseconds in which at least one node ran, and those that overlap has saved.
 
     Events overlap if a node is asynchronous.
+
+    Args:
+        recording: times and memory of the runs.
+        events: events of the runs.
     """
     entry = recording.entry
     own = [e for e in events if e.subgraph == entry and not recording.is_inside(e)]

@@ -103,7 +103,12 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Return the details of *event* for the trace viewer, by name."""
+    """Return the details of *event* for the trace viewer, by name.
+
+    Args:
+        recording: times and memory of the runs.
+        event: an event of a run.
+    """
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)
