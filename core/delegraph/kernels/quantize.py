@@ -229,7 +229,7 @@ def _rescaling(x: Tensor, y: Tensor, multiply: Callable[..., Any]) -> UnaryFunct
 def _split_lookup(
     x: Tensor, y: Tensor, vector: UnaryFunction, scalar: UnaryFunction, vector_end: int
 ) -> Eval:
-    """Return the function that uses *vector* before element *vector_end*, *scalar* from it on."""
+    """Return the function that uses *vector* before element *vector_end*, then *scalar*."""
     run = unary_lookup(x, y, vector)
     rest, bits = scalar(every_value(x.dtype)).astype(y.dtype), unsigned(x.dtype)
     if vector_end == math.prod(x.shape):

@@ -217,7 +217,7 @@ class _Extreme:
     numerics: Numerics
 
     def build(self, r: Reduction) -> Eval:
-        """Return the function that computes a reduction."""
+        """Return the function that computes the reduction *r*: a maximum or minimum."""
         quantization = (r.x.scale, r.x.zero_point), (r.y.scale, r.y.zero_point)
         if r.x.type in _QUANTIZED and quantization[0] != quantization[1]:
             raise OperatorError(
